@@ -1,0 +1,39 @@
+# Two commands: `make tour` shows what Loadline does, `make test` checks a change.
+# What they need is cargo and a C compiler; where one is missing they say the line that brings it.
+
+SHELL := /bin/sh
+.DEFAULT_GOAL := help
+.PHONY: help tour test peers fmt needs
+
+# A shell that was open while Rust was installed does not have cargo on its path yet.
+export PATH := $(PATH):$(HOME)/.cargo/bin
+
+help:
+	@echo 'make tour    build loadline and run the experiment of suites/tour.toml'
+	@echo 'make test    everything that a change must pass: format, lints, docs, tidy, tests'
+	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
+	@echo 'make fmt     format the code'
+
+tour: needs
+	cargo build --release --locked -p loadline
+	@$${CARGO_TARGET_DIR:-target}/release/loadline run suites/tour.toml || \
+	  { code=$$?; [ $$code -eq 4 ] && echo "(exit code 4: can't tell is an answer too)" || exit $$code; }
+
+test: needs
+	@cargo --locked xtask test
+
+peers: needs
+	@cargo --locked xtask peers
+
+fmt: needs
+	@cargo fmt --all
+
+needs:
+	@command -v cargo >/dev/null || { \
+	  echo 'cargo is missing; this line brings it:' >&2; \
+	  echo "  curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs | sh -s -- -y" >&2; \
+	  exit 2; }
+	@command -v cc >/dev/null || { \
+	  echo 'a C compiler is missing; this line brings it (with sudo, where you are not root):' >&2; \
+	  echo '  apt-get install -y gcc libc6-dev' >&2; \
+	  exit 2; }

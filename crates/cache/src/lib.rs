@@ -1,0 +1,16 @@
+//! The `cache` room: a multi-threaded key–value cache that speaks memcached's protocol.
+//!
+//! [`protocol`] is bytes to types and back, [`model`] the store; neither does I/O. [`server`] puts
+//! them behind the loop of `wire`, [`client`] is the small client of `loadline cache`, and
+//! [`load`] is the room as the lab sees it. README.md says what it speaks and its limits.
+
+#![forbid(unsafe_code)]
+
+pub mod client;
+pub mod load;
+pub mod model;
+pub mod protocol;
+pub mod server;
+
+/// The version that the service says it has.
+pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

@@ -1,0 +1,39 @@
+//! The room as the lab sees it: its operations and the ways to say them.
+
+mod memcached;
+
+pub use memcached::Memcached;
+
+use workload::{DialectRow, Kind, Operation, Room};
+
+/// The operation `get`, as an index into [`ROOM`]'s operations.
+pub const GET: usize = 0;
+/// The operation `mget`.
+pub const MGET: usize = 1;
+/// The operation `mg`.
+pub const MG: usize = 2;
+/// The operation `set`.
+pub const SET: usize = 3;
+/// The operation `delete`.
+pub const DELETE: usize = 4;
+
+/// The room.
+pub static ROOM: Room = Room {
+    name: "cache",
+    doc: "A key-value cache that speaks memcached's protocol.",
+    operations: &[
+        Operation { name: "get", kind: Kind::Read, doc: "Reads one key." },
+        Operation { name: "mget", kind: Kind::ReadMany, doc: "Reads several keys at once." },
+        Operation { name: "mg", kind: Kind::Read, doc: "Reads one key with a meta get." },
+        Operation { name: "set", kind: Kind::Write, doc: "Stores one key." },
+        Operation { name: "delete", kind: Kind::Remove, doc: "Removes one key." },
+    ],
+    dialects: &[DialectRow {
+        name: "memcached",
+        doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
+        make: |truth| Box::new(Memcached::new(truth)),
+    }],
+    longest_key_bytes: crate::protocol::MOST_KEY_BYTES,
+    // A value of 1 MiB does not fit into memcached's default largest item, which counts its head.
+    longest_value_bytes: (1 << 20) - 1024,
+};

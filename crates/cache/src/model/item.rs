@@ -1,0 +1,228 @@
+//! How one item lies in a shard's log: a fixed head, what is rarely there, key, value.
+//!
+//! ```text
+//! 0        1     2          4         8            12
+//! key_len  bits  cas_high   cas_low   value_bytes  accessed_s  [flags] [expires_s]  key  value
+//! ```
+//!
+//! Numbers are little-endian. Flags and expiry take four bytes each and only when they aren't
+//! zero, which they nearly always are: the head of most items is 16 bytes.
+
+/// Everything in a log starts at a multiple of this, so that a 32-bit index reaches 16 GiB.
+pub(super) const GRANULE_BYTES: usize = 4;
+
+/// The part of the head that every item has.
+const HEAD_BYTES: usize = 16;
+
+/// The most that a head takes, with what is rarely there and rounding.
+pub(super) const MOST_HEAD_BYTES: usize = HEAD_BYTES + 8 + GRANULE_BYTES - 1;
+
+/// The item has been removed or replaced; its bytes wait for the tail to pass.
+pub(super) const DEAD: u8 = 1;
+/// The item has been read since the tail last passed it.
+pub(super) const REFERENCED: u8 = 2;
+/// The item has been read since it was stored.
+pub(super) const FETCHED: u8 = 4;
+/// The item has flags other than 0.
+const HAS_FLAGS: u8 = 8;
+/// The item expires.
+const HAS_EXPIRY: u8 = 16;
+
+/// At most this many stores are told apart by an item's unique number before it repeats.
+pub(super) const CAS_MASK: u64 = (1 << 48) - 1;
+
+/// What is stored, as the caller hands it in.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// The client's own 32 bits, kept and given back.
+    pub flags: u32,
+    /// The second from which on the item is gone; 0 is never.
+    pub expires_s: u32,
+}
+
+impl Entry<'_> {
+    /// How many bytes the entry takes in a log.
+    pub(super) fn stored_bytes(&self) -> usize {
+        let optional = usize::from(self.flags != 0) + usize::from(self.expires_s != 0);
+        round_up(HEAD_BYTES + optional * 4 + self.key.len() + self.value.len())
+    }
+
+    /// Writes the entry to the start of `log`, which is at least `stored_bytes` long. The key has
+    /// been checked to be at most 255 bytes, the value to fit into a shard.
+    pub(super) fn write(&self, cas: u64, now_s: u32, log: &mut [u8]) {
+        let mut bits = 0;
+        let mut at = HEAD_BYTES;
+        for (value, bit) in [(self.flags, HAS_FLAGS), (self.expires_s, HAS_EXPIRY)] {
+            if value != 0 {
+                bits |= bit;
+                log[at..at + 4].copy_from_slice(&value.to_le_bytes());
+                at += 4;
+            }
+        }
+        let head: &mut [u8; HEAD_BYTES] = (&mut log[..HEAD_BYTES]).try_into().expect("16 bytes");
+        head[0] = self.key.len() as u8;
+        head[1] = bits;
+        head[2..4].copy_from_slice(&((cas >> 32) as u16).to_le_bytes());
+        head[4..8].copy_from_slice(&(cas as u32).to_le_bytes());
+        head[8..12].copy_from_slice(&(self.value.len() as u32).to_le_bytes());
+        head[12..16].copy_from_slice(&now_s.to_le_bytes());
+        let value_at = at + self.key.len();
+        log[at..value_at].copy_from_slice(self.key);
+        log[value_at..value_at + self.value.len()].copy_from_slice(self.value);
+    }
+}
+
+/// An item as it is read.
+#[derive(Clone, Copy, Debug)]
+pub struct Item<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+    /// The client's own 32 bits.
+    pub flags: u32,
+    /// The second from which on the item is gone; 0 is never.
+    pub expires_s: u32,
+    /// The second in which it was last read, or stored when never read, before this call.
+    pub accessed_s: u32,
+    /// Whether it had been read since it was stored, before this call.
+    pub fetched: bool,
+    /// The unique number of the store that wrote it.
+    pub cas: u64,
+}
+
+/// The head of an item, decoded.
+#[derive(Clone, Copy)]
+pub(super) struct Head {
+    pub(super) bits: u8,
+    pub(super) accessed_s: u32,
+    pub(super) cas: u64,
+    key_bytes: usize,
+    value_bytes: usize,
+}
+
+impl Head {
+    /// Decodes the head at the start of `log`.
+    #[inline]
+    pub(super) fn read(log: &[u8]) -> Self {
+        let head: &[u8; HEAD_BYTES] = log[..HEAD_BYTES].try_into().expect("16 bytes");
+        let high = u16::from_le_bytes([head[2], head[3]]);
+        let low = word(head, 4);
+        Self {
+            key_bytes: usize::from(head[0]),
+            bits: head[1],
+            cas: u64::from(high) << 32 | u64::from(low),
+            value_bytes: word(head, 8) as usize,
+            accessed_s: word(head, 12),
+        }
+    }
+
+    /// How many bytes the item takes in the log.
+    #[inline]
+    pub(super) fn stored_bytes(&self) -> usize {
+        round_up(self.key_at() + self.key_bytes + self.value_bytes)
+    }
+
+    #[inline]
+    fn key_at(&self) -> usize {
+        HEAD_BYTES + (self.bits & (HAS_FLAGS | HAS_EXPIRY)).count_ones() as usize * 4
+    }
+
+    /// The key of the item whose head this is.
+    #[inline]
+    pub(super) fn key<'a>(&self, log: &'a [u8]) -> &'a [u8] {
+        &log[self.key_at()..][..self.key_bytes]
+    }
+
+    /// The second from which on the item is gone; 0 is never.
+    #[inline]
+    pub(super) fn expires_s(&self, log: &[u8]) -> u32 {
+        if self.bits & HAS_EXPIRY == 0 {
+            return 0;
+        }
+        word(log, HEAD_BYTES + usize::from(self.bits & HAS_FLAGS != 0) * 4)
+    }
+
+    /// Whether the item is gone at `now_s` because of its expiry.
+    #[inline]
+    pub(super) fn is_expired(&self, log: &[u8], now_s: u32) -> bool {
+        let expires_s = self.expires_s(log);
+        expires_s != 0 && expires_s <= now_s
+    }
+
+    /// The whole item.
+    #[inline]
+    pub(super) fn item<'a>(&self, log: &'a [u8]) -> Item<'a> {
+        let key_at = self.key_at();
+        let (key, value) =
+            log[key_at..][..self.key_bytes + self.value_bytes].split_at(self.key_bytes);
+        Item {
+            key,
+            value,
+            flags: if self.bits & HAS_FLAGS == 0 { 0 } else { word(log, HEAD_BYTES) },
+            expires_s: self.expires_s(log),
+            accessed_s: self.accessed_s,
+            fetched: self.bits & FETCHED != 0,
+            cas: self.cas,
+        }
+    }
+}
+
+/// Sets `bits` of the item at the start of `log`.
+#[inline]
+pub(super) fn set_bits(log: &mut [u8], bits: u8) {
+    log[1] |= bits;
+}
+
+/// Clears `bits` of the item at the start of `log`.
+#[inline]
+pub(super) fn clear_bits(log: &mut [u8], bits: u8) {
+    log[1] &= !bits;
+}
+
+/// Notes the second of a read in the item at the start of `log`.
+#[inline]
+pub(super) fn set_accessed(log: &mut [u8], now_s: u32) {
+    log[12..16].copy_from_slice(&now_s.to_le_bytes());
+}
+
+#[inline]
+fn word(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("4 bytes"))
+}
+
+#[inline]
+const fn round_up(bytes: usize) -> usize {
+    bytes.next_multiple_of(GRANULE_BYTES)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_entry_is_read_as_it_was_written() {
+        for (flags, expires_s) in [(0, 0), (7, 0), (0, 9), (u32::MAX, u32::MAX)] {
+            let entry = Entry { key: b"a key", value: b"some value", flags, expires_s };
+            let mut log = vec![0xaa; entry.stored_bytes()];
+            entry.write(CAS_MASK - 1, 5, &mut log);
+            let head = Head::read(&log);
+            let item = head.item(&log);
+            assert_eq!((item.key, item.value), (entry.key, entry.value));
+            assert_eq!((item.flags, item.expires_s), (flags, expires_s));
+            assert_eq!((item.cas, item.accessed_s, item.fetched), (CAS_MASK - 1, 5, false));
+            assert_eq!(head.stored_bytes(), entry.stored_bytes());
+            assert_eq!(head.key(&log), b"a key");
+        }
+    }
+
+    #[test]
+    fn a_small_item_takes_sixteen_bytes_more_than_it_holds() {
+        let entry = Entry { key: b"k0000001", value: &[0; 16], flags: 0, expires_s: 0 };
+        assert_eq!(entry.stored_bytes(), 16 + 8 + 16);
+    }
+}

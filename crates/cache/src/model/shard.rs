@@ -1,0 +1,248 @@
+//! One shard: an index into a log, within a budget of memory.
+//!
+//! The oldest item is the next to go. One that has been read since it came here is moved to the
+//! log's head instead (second chance, also called CLOCK), so frequently read items stay. Items are
+//! also moved, and none is lost, while much of the log is occupied by what has been replaced or
+//! removed: memory is reclaimed before anything is evicted.
+
+use std::collections::TryReserveError;
+
+use super::index::Index;
+use super::item::{self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, REFERENCED};
+use super::log::Log;
+use super::{Counts, Hashed, Hasher};
+
+/// Index and log with one budget.
+#[derive(Debug)]
+pub(super) struct Shard {
+    index: Index,
+    log: Log,
+    budget_bytes: usize,
+    /// Bytes of the log in items that can be read.
+    live_bytes: usize,
+    /// The unique number of the last store.
+    cas: u64,
+    /// How far apart this shard's unique numbers are, so that no two shards give the same.
+    cas_step: u64,
+    hasher: Hasher,
+    pub(super) counts: Counts,
+}
+
+/// At most this many items that were read get their second chance during one store.
+const MOST_MOVES_TO_EVICT: usize = 64;
+
+/// At most this many items are moved during one store while there is memory to reclaim.
+const MOST_MOVES_TO_RECLAIM: usize = 1024;
+
+/// Live bytes are at most this part of the log before anything is evicted, in 1/1024; the rest is
+/// reclaimed by moving. A larger part holds more, a smaller one moves less.
+const FULLEST: usize = 896;
+
+impl Shard {
+    /// Shard `number` of `shards`, which takes at most about `budget_bytes`.
+    pub(super) fn new(
+        budget_bytes: usize,
+        number: usize,
+        shards: usize,
+        hasher: Hasher,
+    ) -> Result<Self, TryReserveError> {
+        let index = Index::new();
+        Ok(Self {
+            log: Log::new(budget_bytes.saturating_sub(index.bytes()))?,
+            index,
+            budget_bytes,
+            live_bytes: 0,
+            cas: number as u64,
+            cas_step: shards as u64,
+            hasher,
+            counts: Counts::default(),
+        })
+    }
+
+    /// How many items it holds, expired ones that nobody has met included.
+    pub(super) fn items(&self) -> usize {
+        self.index.len()
+    }
+
+    /// How many bytes of its log are in items that can be read.
+    pub(super) fn live_bytes(&self) -> usize {
+        self.live_bytes
+    }
+
+    /// How much memory its index takes.
+    pub(super) fn index_bytes(&self) -> usize {
+        self.index.bytes()
+    }
+
+    /// How much memory it has touched.
+    pub(super) fn touched_bytes(&self) -> usize {
+        self.log.touched_bytes() + self.index.bytes()
+    }
+
+    #[inline]
+    fn find(&self, hashed: &Hashed<'_>) -> Option<(usize, usize)> {
+        let slot = self.index.find(hashed.tag, |position| {
+            let log = self.log.at(byte_of(position));
+            Head::read(log).key(log) == hashed.key
+        })?;
+        Some((slot, byte_of(self.index.position(slot))))
+    }
+
+    /// Finds an item that is not expired, removing one that is.
+    #[inline]
+    fn find_live(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<(usize, usize, Head)> {
+        let (slot, at) = self.find(hashed)?;
+        let log = self.log.at(at);
+        let head = Head::read(log);
+        if head.is_expired(log, now_s) {
+            self.counts.expired_unfetched += u64::from(head.bits & FETCHED == 0);
+            self.remove_at(slot, at, &head);
+            self.counts.get_expired += 1;
+            return None;
+        }
+        Some((slot, at, head))
+    }
+
+    /// Reads an item and notes that it was read.
+    #[inline]
+    pub(super) fn get(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<Item<'_>> {
+        let Some((_, at, head)) = self.find_live(now_s, hashed) else {
+            self.counts.get_misses += 1;
+            return None;
+        };
+        self.counts.get_hits += 1;
+        if head.bits & (REFERENCED | FETCHED) != REFERENCED | FETCHED {
+            item::set_bits(self.log.at_mut(at), REFERENCED | FETCHED);
+        }
+        if head.accessed_s != now_s {
+            item::set_accessed(self.log.at_mut(at), now_s);
+        }
+        Some(head.item(self.log.at(at)))
+    }
+
+    /// Stores an entry and gives its unique number, or `None` when it would not even fit into an
+    /// empty shard.
+    pub(super) fn set(
+        &mut self,
+        now_s: u32,
+        hashed: &Hashed<'_>,
+        entry: &Entry<'_>,
+    ) -> Option<u64> {
+        self.cas = (self.cas + self.cas_step) & CAS_MASK;
+        self.counts.stored += 1;
+        let count = entry.stored_bytes();
+        if let Some((slot, at)) = self.find(hashed) {
+            let head = Head::read(self.log.at(at));
+            if head.stored_bytes() == count {
+                // The same size: it stays where it is, and what was read stays known as read.
+                entry.write(self.cas, now_s, self.log.at_mut(at));
+                item::set_bits(self.log.at_mut(at), head.bits & REFERENCED);
+                return Some(self.cas);
+            }
+            self.remove_at(slot, at, &head);
+        }
+        if self.index.is_full() {
+            self.make_index_room();
+        }
+        let at = self.make_room(now_s, count)?;
+        entry.write(self.cas, now_s, self.log.at_mut(at));
+        self.index.insert(hashed.tag, position_of(at));
+        self.live_bytes += count;
+        Some(self.cas)
+    }
+
+    /// Removes an item; whether there was one.
+    pub(super) fn delete(&mut self, now_s: u32, hashed: &Hashed<'_>) -> bool {
+        let found = self.find_live(now_s, hashed);
+        if let Some((slot, at, head)) = &found {
+            self.remove_at(*slot, *at, head);
+        }
+        found.is_some()
+    }
+
+    /// Removes everything.
+    pub(super) fn clear(&mut self) {
+        self.index.clear();
+        self.log.clear();
+        self.live_bytes = 0;
+    }
+
+    fn remove_at(&mut self, slot: usize, at: usize, head: &Head) {
+        self.index.remove(slot);
+        item::set_bits(self.log.at_mut(at), DEAD);
+        self.live_bytes -= head.stored_bytes();
+    }
+
+    /// The index is about to grow by a quarter: the log has to give as much.
+    fn make_index_room(&mut self) {
+        let grown = self.index.bytes() + self.index.bytes() / 4 + GRANULE_BYTES;
+        let capacity = self.budget_bytes.saturating_sub(grown);
+        // An index that would take more than half is never needed: the smallest item takes twice
+        // the bytes of its entry.
+        self.log.set_capacity(capacity.max(self.budget_bytes / 2));
+    }
+
+    /// Makes room for `count` bytes at the log's head.
+    fn make_room(&mut self, now_s: u32, count: usize) -> Option<usize> {
+        let is_crowded = (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST;
+        let mut moves_left = if is_crowded { MOST_MOVES_TO_EVICT } else { MOST_MOVES_TO_RECLAIM };
+        loop {
+            if let Some(at) = self.log.append(count) {
+                return Some(at);
+            }
+            self.pass_oldest(now_s, is_crowded, &mut moves_left)?;
+        }
+    }
+
+    /// Frees or moves the oldest item; `None` when there is none.
+    fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<()> {
+        let at = self.log.oldest()?;
+        let log = self.log.at(at);
+        let head = Head::read(log);
+        let count = head.stored_bytes();
+        if head.bits & DEAD != 0 {
+            self.log.drop_oldest(count);
+            return Some(());
+        }
+        let is_expired = head.is_expired(log, now_s);
+        let stays = !is_expired && (head.bits & REFERENCED != 0 || !evict);
+        let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+        let position = position_of(at);
+        let slot = self.index.find(tag, |found| found == position)?;
+        if stays && *moves_left > 0 {
+            *moves_left -= 1;
+            if let Some(to) = self.log.move_oldest(count) {
+                item::clear_bits(self.log.at_mut(to), REFERENCED);
+                self.index.set_position(slot, position_of(to));
+                return Some(());
+            }
+        }
+        self.count_loss(&head, is_expired);
+        self.index.remove(slot);
+        self.live_bytes -= count;
+        self.log.drop_oldest(count);
+        Some(())
+    }
+
+    fn count_loss(&mut self, head: &Head, is_expired: bool) {
+        let unfetched = u64::from(head.bits & FETCHED == 0);
+        if is_expired {
+            self.counts.reclaimed += 1;
+            self.counts.expired_unfetched += unfetched;
+        } else {
+            self.counts.evictions += 1;
+            self.counts.evicted_unfetched += unfetched;
+            self.counts.evicted_active += u64::from(head.bits & REFERENCED != 0);
+        }
+    }
+}
+
+#[inline]
+fn byte_of(position: u32) -> usize {
+    position as usize * GRANULE_BYTES
+}
+
+#[inline]
+fn position_of(byte: usize) -> u32 {
+    (byte / GRANULE_BYTES) as u32
+}

@@ -1,0 +1,112 @@
+//! The words of a line: what lies between spaces.
+
+use crate::protocol::{MOST_KEY_BYTES, Refusal};
+
+/// The words of a line, one after another. Only spaces part words, as in memcached.
+#[derive(Clone, Copy, Debug)]
+pub struct Words<'a> {
+    rest: &'a [u8],
+}
+
+impl<'a> Words<'a> {
+    /// The words of `line`.
+    #[inline]
+    pub fn new(line: &'a [u8]) -> Self {
+        Self { rest: line }
+    }
+
+    /// The next word, as a key.
+    ///
+    /// # Errors
+    /// When there is none, or it is too long.
+    #[inline]
+    pub(super) fn key(&mut self) -> Result<&'a [u8], Refusal> {
+        match self.next() {
+            None => Err(Refusal::Unknown),
+            Some(key) if key.len() > MOST_KEY_BYTES => Err(Refusal::BadLine),
+            Some(key) => Ok(key),
+        }
+    }
+
+    /// The last words of a line: nothing, or `noreply`.
+    ///
+    /// # Errors
+    /// When there are more.
+    #[inline]
+    pub(super) fn noreply(&mut self) -> Result<bool, Refusal> {
+        match (self.next(), self.next()) {
+            (None, _) => Ok(false),
+            (Some(word), None) => Ok(word == b"noreply"),
+            (Some(_), Some(_)) => Err(Refusal::Unknown),
+        }
+    }
+}
+
+impl<'a> Iterator for Words<'a> {
+    type Item = &'a [u8];
+
+    #[inline]
+    fn next(&mut self) -> Option<&'a [u8]> {
+        let start = self.rest.iter().position(|byte| *byte != b' ')?;
+        let word = &self.rest[start..];
+        let end = word.iter().position(|byte| *byte == b' ').unwrap_or(word.len());
+        let (word, rest) = word.split_at(end);
+        self.rest = rest;
+        Some(word)
+    }
+}
+
+/// An unsigned decimal number of at most `most`.
+#[inline]
+pub(super) fn number(word: &[u8], most: u64) -> Option<u64> {
+    if word.is_empty() || word.len() > 20 {
+        return None;
+    }
+    let mut sum = 0_u64;
+    for byte in word {
+        let digit = byte.wrapping_sub(b'0');
+        if digit > 9 {
+            return None;
+        }
+        sum = sum.checked_mul(10)?.checked_add(u64::from(digit))?;
+    }
+    (sum <= most).then_some(sum)
+}
+
+/// A decimal number that may have a sign.
+#[inline]
+pub(super) fn signed(word: &[u8]) -> Option<i64> {
+    const MOST: u64 = i64::MAX as u64;
+    match word.split_first()? {
+        (b'-', digits) => Some(-(number(digits, MOST)? as i64)),
+        (b'+', digits) => Some(number(digits, MOST)? as i64),
+        _ => Some(number(word, MOST)? as i64),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn words_are_what_lies_between_spaces() {
+        let words: Vec<_> = Words::new(b"  set  a\tb 1 ").collect();
+        assert_eq!(words, [&b"set"[..], b"a\tb", b"1"]);
+        assert_eq!(Words::new(b"").next(), None);
+    }
+
+    #[test]
+    fn numbers_are_decimal_and_whole_and_within_bounds() {
+        assert_eq!(number(b"4294967295", u64::from(u32::MAX)), Some(4_294_967_295));
+        assert_eq!(number(b"4294967296", u64::from(u32::MAX)), None);
+        assert_eq!(number(b"18446744073709551615", u64::MAX), Some(u64::MAX));
+        assert_eq!(number(b"18446744073709551616", u64::MAX), None);
+        for wrong in [&b""[..], b"-1", b"1a", b"0x1", b" 1", b"000000000000000000001"] {
+            assert_eq!(number(wrong, u64::MAX), None, "{wrong:?}");
+        }
+        assert_eq!(signed(b"-1"), Some(-1));
+        assert_eq!(signed(b"+7"), Some(7));
+        assert_eq!(signed(b"-"), None);
+        assert_eq!(signed(b"--1"), None);
+    }
+}

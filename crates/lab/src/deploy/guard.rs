@@ -1,0 +1,67 @@
+//! Nothing the lab started outlives it, not even when the lab itself is killed.
+//!
+//! One small process beside the lab is told of every process group that starts and stops. When the
+//! lab's end of the pipe closes, for whatever reason, it kills the groups that are left. It kills
+//! only what it was told of.
+
+use std::collections::BTreeSet;
+use std::io::{BufRead, Write};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process_group};
+
+/// The lab's end.
+#[derive(Debug)]
+pub(crate) struct Guard {
+    child: Child,
+    pipe: Option<ChildStdin>,
+}
+
+impl Guard {
+    /// Starts `exe guard`, in a process group of its own so that Ctrl-C does not reach it.
+    pub(crate) fn start(exe: &Path) -> std::io::Result<Self> {
+        let mut child = Command::new(exe)
+            .arg("guard")
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let pipe = child.stdin.take();
+        Ok(Self { child, pipe })
+    }
+
+    /// Says that a group runs (`+`) or has ended (`-`).
+    pub(crate) fn tell(&mut self, sign: char, group: u32) {
+        if let Some(pipe) = &mut self.pipe {
+            // A guard that has gone is no reason to stop measuring.
+            let _ = writeln!(pipe, "{sign}{group}");
+        }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        drop(self.pipe.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The guard's own `main`: reads what runs and what has ended until the pipe closes.
+pub fn guard_main() -> ExitCode {
+    let mut groups = BTreeSet::new();
+    for line in std::io::stdin().lock().lines() {
+        let Ok(line) = line else { break };
+        if let Some(group) = line.strip_prefix('+').and_then(|text| text.parse::<i32>().ok()) {
+            groups.insert(group);
+        } else if let Some(group) = line.strip_prefix('-').and_then(|text| text.parse().ok()) {
+            groups.remove(&group);
+        }
+    }
+    for group in groups.into_iter().filter(|group| *group > 1).filter_map(Pid::from_raw) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+    ExitCode::SUCCESS
+}

@@ -1,0 +1,44 @@
+//! Targets: started in process groups of their own, pinned, awaited, and stopped. Control plane.
+
+mod guard;
+mod process;
+mod ready;
+
+use std::path::Path;
+
+pub use guard::guard_main;
+pub use process::{DeployError, Deployed, Deployer};
+
+/// The CPUs that this process may use.
+pub fn cpus_here() -> Vec<usize> {
+    match rustix::thread::sched_getaffinity(None) {
+        Ok(set) => (0..rustix::thread::CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect(),
+        Err(_) => Vec::new(),
+    }
+}
+
+/// Pins the calling thread, and every process it starts from now on, to `cpus`; empty leaves it.
+///
+/// # Errors
+/// What the kernel says.
+pub fn pin_this_thread(cpus: &[usize]) -> std::io::Result<()> {
+    if cpus.is_empty() {
+        return Ok(());
+    }
+    let mut set = rustix::thread::CpuSet::new();
+    for cpu in cpus {
+        set.set(*cpu);
+    }
+    Ok(rustix::thread::sched_setaffinity(None, &set)?)
+}
+
+/// Why `program` can't be started, when it can't be found.
+pub(crate) fn missing_program(program: &str) -> Option<String> {
+    let found = if program.contains('/') {
+        Path::new(program).is_file()
+    } else {
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    (!found).then(|| format!("{program} is not installed"))
+}

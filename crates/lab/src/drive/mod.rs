@@ -1,0 +1,15 @@
+//! The data plane: keeps connections loaded, checks every answer, and counts.
+//!
+//! A [`Session`] holds one target's connections through a round, as threads that wait for orders
+//! between two pieces of work. Within a piece a thread allocates nothing per operation, takes no
+//! lock, and reads the clock once per batch of answers. The dialect is called through a trait
+//! object: two indirect calls per batch are lost in the cost of its system calls.
+
+mod record;
+mod session;
+mod slot;
+mod worker;
+
+pub(crate) use record::empty_histogram;
+pub use record::{Counts, Found, Interval, Piece};
+pub use session::{DriveError, Load, Session};

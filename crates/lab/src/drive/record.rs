@@ -1,0 +1,182 @@
+//! What a piece of load gave: counts, latencies by operation and second, wrong answers.
+
+use hdrhistogram::Histogram;
+use wire::Ns;
+use workload::{Done, Events, Finding, Kind, Operation, Room};
+
+use crate::observe::Cpu;
+
+/// Latencies are kept from 1 ns to this, to three digits; a longer one counts as this.
+pub(crate) const LONGEST_NS: u64 = 60_000_000_000;
+
+/// At most this many wrong answers keep their bytes in one piece of one thread.
+const MOST_FOUND: usize = 16;
+
+/// An empty histogram of latencies in nanoseconds.
+pub(crate) fn empty_histogram() -> Histogram<u64> {
+    #[expect(clippy::expect_used, reason = "the bounds are constants that the crate accepts")]
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
+}
+
+/// How many operations came to what. One operation is one key or one update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Operations answered, right or wrong.
+    pub operations: u64,
+    /// Operations answered wrongly.
+    pub wrong: u64,
+    /// Reads answered with a value.
+    pub hits: u64,
+    /// Operations answered with "not there".
+    pub misses: u64,
+    /// Requests not answered in time.
+    pub missing: u64,
+}
+
+impl Counts {
+    /// Adds what another thread or piece counted.
+    pub fn add(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.wrong += other.wrong;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.missing += other.missing;
+    }
+
+    fn done(&mut self, done: &Done, reads: bool) {
+        self.operations += u64::from(done.keys);
+        self.hits += if reads { u64::from(done.keys - done.misses.min(done.keys)) } else { 0 };
+        self.wrong += u64::from(done.wrong);
+        self.misses += u64::from(done.misses);
+    }
+}
+
+/// The latencies of one operation in one second of the run's clock.
+#[derive(Clone, Debug)]
+pub struct Interval {
+    /// Which group of clients, as an index into the point's.
+    pub group: usize,
+    /// Which operation, as an index into the room's.
+    pub operation: usize,
+    /// Seconds since the zero of the run's clock.
+    pub second: u64,
+    /// Latencies in nanoseconds.
+    pub latency: Histogram<u64>,
+}
+
+/// A wrong answer and when it came.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// On the run's clock.
+    pub at: Ns,
+    /// The answer.
+    pub finding: Finding,
+}
+
+/// What one piece of load gave, summed over its threads.
+#[derive(Clone, Debug, Default)]
+pub struct Piece {
+    /// From the first request to the last answer, in nanoseconds.
+    pub duration_ns: u64,
+    /// What came.
+    pub counts: Counts,
+    /// CPU time of the generator's threads.
+    pub generator: Cpu,
+    /// The part of their time that the generator's busiest thread was not waiting.
+    pub busy: f64,
+    /// Latencies by group, operation and second.
+    pub intervals: Vec<Interval>,
+    /// The first wrong answers.
+    pub found: Vec<Found>,
+    /// What went wrong with a connection, if anything did.
+    pub trouble: Option<String>,
+}
+
+/// Collects one thread's latencies and hands each second's on as it ends.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    group: usize,
+    /// One histogram per operation of the room, made when first used.
+    current: Vec<Option<Histogram<u64>>>,
+    /// Which operations read.
+    reads: Vec<bool>,
+    second: u64,
+    clock_zero: Ns,
+    pub(super) counts: Counts,
+    pub(super) found: Vec<Found>,
+    pub(super) finished: Vec<Interval>,
+    pub(super) last_answer: Ns,
+}
+
+impl Recorder {
+    pub(super) fn new(group: usize, room: &Room, clock_zero: Ns) -> Self {
+        let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::ReadMany);
+        Self {
+            group,
+            current: vec![None; room.operations.len()],
+            reads: room.operations.iter().map(reads).collect(),
+            second: 0,
+            clock_zero,
+            counts: Counts::default(),
+            found: Vec::new(),
+            finished: Vec::new(),
+            last_answer: 0,
+        }
+    }
+
+    /// Call once per batch of answers, before [`Recorder::latency`].
+    #[inline]
+    pub(super) fn answers_at(&mut self, now: Ns, events: &mut Events) {
+        self.last_answer = now;
+        let second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
+        if second != self.second {
+            self.end_second();
+            self.second = second;
+        }
+        for finding in events.findings.drain(..) {
+            if self.found.len() < MOST_FOUND {
+                self.found.push(Found { at: now, finding });
+            }
+        }
+    }
+
+    /// One answered request.
+    #[inline]
+    pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
+        self.counts.done(done, self.reads[operation]);
+        self.latency(operation, latency_ns);
+    }
+
+    /// One request that was given up: it counts at no less than the time it was waited for.
+    pub(super) fn missing(&mut self, operation: usize, waited_ns: u64) {
+        self.counts.missing += 1;
+        self.latency(operation, waited_ns);
+    }
+
+    #[inline]
+    fn latency(&mut self, operation: usize, latency_ns: u64) {
+        let histogram = self.current[operation].get_or_insert_with(empty_histogram);
+        histogram.saturating_record(latency_ns.max(1));
+    }
+
+    /// Hands on what the current second holds.
+    pub(super) fn end_second(&mut self) {
+        for (operation, current) in self.current.iter_mut().enumerate() {
+            if current.as_ref().is_some_and(|histogram| !histogram.is_empty())
+                && let Some(latency) = current.take()
+            {
+                let (group, second) = (self.group, self.second);
+                self.finished.push(Interval { group, operation, second, latency });
+            }
+        }
+    }
+
+    /// Forgets everything, before a piece begins.
+    pub(super) fn clear(&mut self) {
+        self.end_second();
+        self.finished.clear();
+        self.found.clear();
+        self.counts = Counts::default();
+        self.last_answer = 0;
+    }
+}

@@ -1,0 +1,173 @@
+//! A target's connections through one round: threads that wait for orders.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use wire::{Address, Ns};
+use workload::{DialectRow, Workload};
+
+use super::record::Piece;
+use super::worker::{Duty, Order, Worker};
+use crate::plan::Clients;
+
+/// What a session needs to know.
+#[derive(Clone, Debug)]
+pub struct Load<'a> {
+    /// Where the target is.
+    pub address: &'a Address,
+    /// How it is spoken to.
+    pub dialect: &'static DialectRow,
+    /// The operations.
+    pub workload: &'a Workload,
+    /// Who sends them.
+    pub clients: &'a [Clients],
+    /// Which round this is: it chooses the operations, the same for every target.
+    pub round: u64,
+    /// The zero of the run's clock.
+    pub clock_zero: Ns,
+    /// Set when the run is to stop.
+    pub stop: Arc<AtomicBool>,
+}
+
+/// Why a session could not go on.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// A connection could not be made.
+    #[error("{clients}: can't connect to {address}: {source}")]
+    Connect {
+        /// The group of clients.
+        clients: String,
+        /// The target's address.
+        address: Address,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// A thread of load has ended, which is a mistake in this program.
+    #[error("a thread of load has ended unexpectedly; please report this")]
+    Ended,
+}
+
+/// One target's connections.
+pub struct Session {
+    threads: Vec<Thread>,
+    keys: u64,
+}
+
+struct Thread {
+    orders: Sender<Order>,
+    pieces: Receiver<Piece>,
+    handle: Option<JoinHandle<()>>,
+}
+
+impl Session {
+    /// Starts the threads of every group and connects all slots.
+    ///
+    /// # Errors
+    /// When a connection can't be made.
+    pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
+        let truth = load.workload.truth();
+        let mut threads = Vec::new();
+        for (group, clients) in load.clients.iter().enumerate() {
+            for index in 0..clients.threads {
+                let share = |at: usize| clients.connections * at / clients.threads;
+                let cpu = clients.cpus.get(index % clients.cpus.len().max(1)).copied();
+                let duty = Duty {
+                    group,
+                    address: load.address.clone(),
+                    dialect: load.dialect,
+                    workload: load.workload.clone(),
+                    truth: truth.clone(),
+                    slots: share(index)..share(index + 1),
+                    depth: clients.pipeline,
+                    timeout_ns: clients.timeout.ns,
+                    cpu,
+                    round: load.round,
+                    clock_zero: load.clock_zero,
+                    stop: load.stop.clone(),
+                };
+                let opened = Thread::start(duty).map_err(|source| DriveError::Connect {
+                    clients: clients.name.clone(),
+                    address: load.address.clone(),
+                    source,
+                });
+                threads.push(opened?);
+            }
+        }
+        Ok(Self { threads, keys: load.workload.keys.count() })
+    }
+
+    /// Writes every key's first version.
+    ///
+    /// # Errors
+    /// When a thread has ended.
+    pub fn prepare(&mut self) -> Result<Piece, DriveError> {
+        let (keys, threads) = (self.keys, self.threads.len() as u64);
+        self.order(|index| {
+            let share = |at: u64| keys * at / threads;
+            Order::Prepare(share(index)..share(index + 1))
+        })
+    }
+
+    /// Sends operations for `length_ns` nanoseconds, and waits for their answers.
+    ///
+    /// # Errors
+    /// When a thread has ended.
+    pub fn run(&mut self, length_ns: u64) -> Result<Piece, DriveError> {
+        self.order(|_| Order::Run(length_ns))
+    }
+
+    fn order(&mut self, order: impl Fn(u64) -> Order) -> Result<Piece, DriveError> {
+        for (index, thread) in self.threads.iter().enumerate() {
+            thread.orders.send(order(index as u64)).map_err(|_| DriveError::Ended)?;
+        }
+        let mut sum = Piece::default();
+        for thread in &self.threads {
+            let piece = thread.pieces.recv().map_err(|_| DriveError::Ended)?;
+            sum.duration_ns = sum.duration_ns.max(piece.duration_ns);
+            sum.counts.add(piece.counts);
+            sum.generator = sum.generator.plus(piece.generator);
+            sum.busy = sum.busy.max(piece.busy);
+            sum.intervals.extend(piece.intervals);
+            sum.found.extend(piece.found);
+            sum.trouble = sum.trouble.or(piece.trouble);
+        }
+        Ok(sum)
+    }
+}
+
+impl Thread {
+    fn start(duty: Duty) -> std::io::Result<Self> {
+        let (orders, received) = channel::<Order>();
+        let (finished, pieces) = channel::<Piece>();
+        let (opened, open) = channel::<std::io::Result<()>>();
+        let name = format!("load-{}", duty.slots.start);
+        let handle = std::thread::Builder::new().name(name).spawn(move || {
+            let mut worker = match Worker::open(duty) {
+                Ok(worker) => worker,
+                Err(error) => return drop(opened.send(Err(error))),
+            };
+            let _ = opened.send(Ok(()));
+            while let Ok(order) = received.recv() {
+                if finished.send(worker.obey(order)).is_err() {
+                    return;
+                }
+            }
+        })?;
+        open.recv().unwrap_or_else(|_| Err(std::io::Error::other("the thread ended")))?;
+        Ok(Self { orders, pieces, handle: Some(handle) })
+    }
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        for mut thread in self.threads.drain(..) {
+            drop(thread.orders);
+            drop(thread.pieces);
+            if let Some(handle) = thread.handle.take() {
+                let _ = handle.join();
+            }
+        }
+    }
+}

@@ -1,0 +1,10 @@
+//! The lab: reads a suite, starts its targets, loads them, watches, and keeps what it saw.
+//!
+//! It knows no protocol by name: rooms are handed in (see [`plan::House`]). [`drive`] is data
+//! plane; everything else is control plane.
+
+pub mod deploy;
+pub mod drive;
+pub mod observe;
+pub mod plan;
+pub mod run;

@@ -1,0 +1,214 @@
+//! From a suite file to what will run: points, targets, clients and rounds, all checked before
+//! anything starts.
+//!
+//! What was written is [`suite`]; what it means is here. Control plane.
+
+mod error;
+mod require;
+mod resolve;
+mod suite;
+mod sweep;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+use workload::units::{Share, Span};
+use workload::{DialectRow, Room, Workload};
+
+pub use error::SuiteError;
+pub use require::{Comparison, Requirement};
+pub use sweep::parse_setting;
+
+/// A suite that can run.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Where the suite was read from.
+    pub path: PathBuf,
+    /// Its text as read.
+    pub text: String,
+    /// The overrides given on the command line.
+    pub settings: Vec<(String, toml::Value)>,
+    /// Its title.
+    pub title: String,
+    /// What it claims to stand for.
+    pub claims: Vec<String>,
+    /// What makes it less than that.
+    pub compromises: Vec<String>,
+    /// The combinations of the sweep, in the order of the suite.
+    pub points: Vec<Point>,
+    /// How often and how long.
+    pub rounds: Rounds,
+}
+
+/// One combination of the sweep.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// In words: `16 conns · depth 16 · closed`.
+    pub label: String,
+    /// The swept keys with their values, and `workload.operation`.
+    pub keys: BTreeMap<String, serde_json::Value>,
+    /// The operations.
+    pub workload: Workload,
+    /// Who sends them.
+    pub clients: Vec<Clients>,
+    /// To whom.
+    pub targets: Vec<Target>,
+    /// What must hold for the first target.
+    pub requirements: Vec<Requirement>,
+}
+
+/// What is measured.
+#[derive(Clone, Debug)]
+pub struct Target {
+    /// Its name in the suite.
+    pub name: String,
+    /// How it comes to be.
+    pub kind: TargetKind,
+    /// How it is spoken to.
+    pub dialect: &'static DialectRow,
+    /// The CPUs it is pinned to; empty is all.
+    pub cpus: Vec<usize>,
+    /// Environment variables beside the lab's own.
+    pub env: BTreeMap<String, String>,
+    /// How long it may take until it accepts connections.
+    pub ready_within: Span,
+    /// Why it is left out, if it is.
+    pub skipped: Option<String>,
+}
+
+/// How a target comes to be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A room of this program, with its arguments after `serve ROOM`.
+    Room(&'static str, Vec<String>),
+    /// A program, with placeholders `{port}` and `{dir}` still in its arguments.
+    Command(Vec<String>),
+    /// Something that runs already, at this address.
+    Address(wire::Address),
+}
+
+/// A named group of slots.
+#[derive(Clone, Debug)]
+pub struct Clients {
+    /// Its name.
+    pub name: String,
+    /// How many connections, each one slot.
+    pub connections: usize,
+    /// How many requests each keeps outstanding.
+    pub pipeline: usize,
+    /// When requests are sent.
+    pub arrivals: Arrivals,
+    /// How many threads drive them.
+    pub threads: usize,
+    /// The CPUs these threads are pinned to; empty is all.
+    pub cpus: Vec<usize>,
+    /// How long an answer may take before it is missing.
+    pub timeout: Span,
+}
+
+/// When requests are sent.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Arrivals {
+    /// A slot sends when it is answered.
+    #[default]
+    Closed,
+}
+
+impl std::fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+        }
+    }
+}
+
+/// How often and how long.
+#[derive(Clone, Debug)]
+pub struct Rounds {
+    /// Measured time of each target in a round.
+    pub measure: Span,
+    /// The length of a slice; `None` measures each target in one piece.
+    pub slice: Option<Span>,
+    /// Load before measuring begins.
+    pub warm_up: Span,
+    /// At least so many rounds.
+    pub at_least: u32,
+    /// At most so many rounds.
+    pub at_most: u32,
+    /// Stop once the relative half-width of the primary metric's interval is this small.
+    pub until: Option<Share>,
+    /// Two targets count as the same when the interval lies within this.
+    pub same_within: Share,
+    /// The metric that carries verdicts.
+    pub primary: &'static str,
+    /// Time for the whole suite.
+    pub budget: Option<Span>,
+}
+
+/// Says what is wrong with the arguments of `serve ROOM`, if anything is.
+pub type CheckArguments<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
+
+/// What the plan has to know of the program around it.
+#[derive(Clone, Copy)]
+pub struct House<'a> {
+    /// The rooms there are.
+    pub rooms: &'a [&'static Room],
+    /// Checks the arguments of `serve ROOM` without starting anything.
+    pub check_arguments: CheckArguments<'a>,
+}
+
+impl Plan {
+    /// Reads the suite at `path` with `settings` applied over it.
+    ///
+    /// # Errors
+    /// What is wrong, with file, line and column, and what would be right.
+    pub fn read(
+        path: &Path,
+        settings: &[(String, toml::Value)],
+        house: House<'_>,
+    ) -> Result<Self, Box<SuiteError>> {
+        let text = std::fs::read_to_string(path).map_err(|error| {
+            let source = error::Source::new(path, String::new());
+            source.error(None, format!("{}: {error}", path.display()), None)
+        })?;
+        Self::parse(path, text, settings, house)
+    }
+
+    /// Reads a suite from `text`; `path` is its name in messages.
+    ///
+    /// # Errors
+    /// As [`Plan::read`].
+    pub fn parse(
+        path: &Path,
+        text: String,
+        settings: &[(String, toml::Value)],
+        house: House<'_>,
+    ) -> Result<Self, Box<SuiteError>> {
+        resolve::resolve(path, text, settings, house)
+    }
+
+    /// How long the suite takes at least: every round with its starts, preparation and warm-up.
+    pub fn shortest(&self) -> Span {
+        let rounds = u64::from(self.rounds.at_least);
+        let trial = |point: &Point| {
+            let targets = point.targets.iter().filter(|target| target.skipped.is_none());
+            let prepare_ns = START_NS + point.workload.keys.count() * PREPARE_NS_PER_KEY;
+            let one = prepare_ns + self.rounds.warm_up.ns + self.rounds.measure.ns;
+            targets.count() as u64 * one
+        };
+        Span { ns: self.points.iter().map(trial).sum::<u64>() * rounds }
+    }
+
+    /// The names of all targets, in order, with the reason for each that is left out.
+    pub fn targets(&self) -> &[Target] {
+        self.points.first().map_or(&[], |point| &point.targets)
+    }
+}
+
+/// Starting and stopping one process, as a rule.
+const START_NS: u64 = 150_000_000;
+
+/// Writing one key while preparing, as a rule.
+const PREPARE_NS_PER_KEY: u64 = 2_000;

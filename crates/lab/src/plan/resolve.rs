@@ -1,0 +1,454 @@
+//! What a written suite means.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde::Deserialize;
+use workload::units::{Share, Span};
+
+use super::error::{Source, SuiteError, nearest};
+use super::suite::{ClientsSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec};
+use super::sweep::{self, Setting};
+use super::{Clients, House, Plan, Point, Requirement, Rounds, Target, TargetKind};
+use crate::deploy;
+
+type Result<T> = std::result::Result<T, Box<SuiteError>>;
+
+/// Limits of one group of clients; a suite beyond them is a mistake.
+const MOST_CONNECTIONS: usize = 100_000;
+const MOST_PIPELINE: usize = 4_096;
+const MOST_THREADS: usize = 256;
+
+pub(super) fn resolve(
+    path: &Path,
+    text: String,
+    settings: &[Setting],
+    house: House<'_>,
+) -> Result<Plan> {
+    let source = Source::new(path, text);
+    // The text itself is read first, because only then do errors have a place in it.
+    let spec: SuiteSpec =
+        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
+    let mut table: toml::Table = source.text.parse().map_err(|error| source.toml_error(&error))?;
+    sweep::apply_settings(&mut table, settings).map_err(|problem| {
+        source.error(None, problem, Some("--set takes the suite's dotted keys".into()))
+    })?;
+    let overridden = SuiteSpec::deserialize(table.clone()).map_err(|error| {
+        let keys: Vec<_> = settings.iter().map(|(key, _)| &key[..]).collect();
+        let message = format!("with --set {}: {}", keys.join(", "), error.message());
+        source.error(None, message, source.toml_error(&error).help_text())
+    })?;
+    let mut points = Vec::new();
+    let mut rounds = None;
+    for setting in sweep::points(&overridden.sweep, &source)? {
+        let mut table = table.clone();
+        for (key, value) in &setting {
+            sweep::assign(&mut table, key, value.clone())
+                .map_err(|problem| source.error_at("sweep", problem, None))?;
+        }
+        let spec = SuiteSpec::deserialize(table).map_err(|error| {
+            let keys: Vec<_> = setting.iter().chain(settings).map(|(key, _)| &key[..]).collect();
+            let message = format!("with {} set: {}", keys.join(", "), error.message());
+            source.error_at("sweep", message, source.toml_error(&error).help_text())
+        })?;
+        points.push(resolve_point(&source, &spec, setting, house)?);
+        rounds = Some(resolve_rounds(&source, &spec.rounds)?);
+    }
+    let plan = Plan {
+        path: path.to_owned(),
+        settings: settings.to_vec(),
+        title: spec.title.clone(),
+        claims: spec.claims.to_vec(),
+        compromises: spec.compromises.to_vec(),
+        points,
+        rounds: rounds.ok_or_else(|| source.error(None, "the sweep has no point", None))?,
+        text: source.text.clone(),
+    };
+    check_budget(&source, &plan)?;
+    Ok(plan)
+}
+
+fn check_budget(source: &Source, plan: &Plan) -> Result<()> {
+    let (Some(budget), shortest) = (plan.rounds.budget, plan.shortest()) else { return Ok(()) };
+    if shortest <= budget {
+        return Ok(());
+    }
+    let message = format!("{} rounds need at least {shortest}", plan.rounds.at_least);
+    let help = "raise the budget, or lower rounds.measure, rounds.at_least or the points";
+    Err(source.error_at("rounds.budget", message, Some(help.into())))
+}
+
+fn resolve_point(
+    source: &Source,
+    spec: &SuiteSpec,
+    setting: Vec<Setting>,
+    house: House<'_>,
+) -> Result<Point> {
+    let room = house.rooms.iter().find(|room| room.name == spec.workload.room);
+    let Some(room) = room else {
+        let known: Vec<_> = house.rooms.iter().map(|room| room.name).collect();
+        let message =
+            format!("no room \"{}\"; there are: {}", spec.workload.room, known.join(", "));
+        return Err(source.error_at("workload.room", message, None));
+    };
+    let workload = spec
+        .workload
+        .resolve(room)
+        .map_err(|error| source.error_at(error.key, error.message, None))?;
+    let mut clients = Vec::new();
+    for (index, group) in spec.clients.iter().enumerate() {
+        clients.push(resolve_clients(source, index, group)?);
+    }
+    if clients.is_empty() {
+        return Err(source.error_at("clients", "a suite needs at least one group", None));
+    }
+    unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
+    let mut targets = Vec::new();
+    for target in &spec.target {
+        targets.push(resolve_target(source, target, room, house)?);
+    }
+    if targets.is_empty() {
+        return Err(source.error_at("target", "a suite needs at least one target", None));
+    }
+    unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
+    let requirements = spec.require.iter().map(|(metric, bound)| {
+        Requirement::parse(metric, bound)
+            .map_err(|problem| source.error_at(&format!("require.{metric}"), problem, None))
+    });
+    let requirements = requirements.collect::<Result<_>>()?;
+    let mut keys: BTreeMap<_, _> = setting
+        .into_iter()
+        .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
+        .collect();
+    keys.insert("workload.operation".into(), workload.operation_label().into());
+    let label = label(&workload, &clients, &keys);
+    Ok(Point { label, keys, workload, clients, targets, requirements })
+}
+
+/// The point in words: what every report shows in its header.
+fn label(
+    workload: &workload::Workload,
+    clients: &[Clients],
+    keys: &BTreeMap<String, serde_json::Value>,
+) -> String {
+    let groups: Vec<_> = clients
+        .iter()
+        .map(|group| {
+            let name = if clients.len() > 1 { format!("{} ", group.name) } else { String::new() };
+            format!(
+                "{name}{} conns · depth {} · {}",
+                group.connections, group.pipeline, group.arrivals
+            )
+        })
+        .collect();
+    let said = ["workload.operation", "clients.connections", "clients.pipeline"];
+    let others: String = keys
+        .iter()
+        .filter(|(key, _)| !said.contains(&&key[..]))
+        .map(|(key, value)| format!(" · {key} {value}"))
+        .collect();
+    let operation = workload.operation_label();
+    format!("{}/{operation}  {}{others}", workload.room.name, groups.join(" + "))
+}
+
+fn unique<'a>(source: &Source, key: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+    let mut seen = BTreeSet::new();
+    for name in names {
+        if !seen.insert(name) {
+            return Err(source.error_at(key, format!("two are called \"{name}\""), None));
+        }
+    }
+    Ok(())
+}
+
+fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<Clients> {
+    let name = spec.name.clone().unwrap_or_else(|| match index {
+        0 => "clients".into(),
+        _ => format!("clients{index}"),
+    });
+    let within = |key: &str, value: usize, most: usize| {
+        if (1..=most).contains(&value) {
+            return Ok(());
+        }
+        let message = format!("{value} is not from 1 to {most}");
+        Err(source.error_at(&format!("clients.{name}.{key}"), message, None))
+    };
+    within("connections", spec.connections, MOST_CONNECTIONS)?;
+    within("pipeline", spec.pipeline, MOST_PIPELINE)?;
+    within("threads", spec.threads, MOST_THREADS)?;
+    let threads = spec.threads.min(spec.connections);
+    check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
+    Ok(Clients {
+        connections: spec.connections,
+        pipeline: spec.pipeline,
+        arrivals: spec.arrivals,
+        threads,
+        cpus: spec.cpus.clone(),
+        timeout: spec.timeout.unwrap_or(Span::from_ms(1000)),
+        name,
+    })
+}
+
+fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
+    let here = deploy::cpus_here();
+    match cpus.iter().find(|cpu| !here.contains(cpu)) {
+        None => Ok(()),
+        Some(cpu) => {
+            let message = format!("there is no CPU {cpu} here, only {here:?}");
+            let help = "name CPUs of this host, or leave `cpus` out to use all";
+            Err(source.error_at(key, message, Some(help.into())))
+        }
+    }
+}
+
+fn resolve_target(
+    source: &Source,
+    spec: &TargetSpec,
+    room: &'static workload::Room,
+    house: House<'_>,
+) -> Result<Target> {
+    let key = format!("target.{}", spec.name);
+    let wrong = |part: &str, message: String, help: Option<String>| {
+        source.error_at(&format!("{key}.{part}"), message, help)
+    };
+    check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
+    let kind = resolve_kind(spec, house).map_err(|(part, problem)| wrong(part, problem, None))?;
+    let own = || room.dialects.first().map(|row| row.name);
+    let speaks = spec.speaks.as_deref().or(match kind {
+        TargetKind::Room(..) => own(),
+        TargetKind::Command(_) | TargetKind::Address(_) => None,
+    });
+    let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
+    let Some(speaks) = speaks else {
+        let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
+        return Err(wrong("speaks", message, Some(format!("speaks = \"{}\"", known[0]))));
+    };
+    let dialect = room.dialect(speaks).ok_or_else(|| {
+        let help = nearest(speaks, known.iter().copied());
+        let message =
+            format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
+        wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
+    })?;
+    let skipped = match &kind {
+        TargetKind::Command(command) => deploy::missing_program(&command[0]),
+        TargetKind::Room(..) | TargetKind::Address(_) => None,
+    };
+    if let (Some(reason), false) = (&skipped, spec.optional) {
+        let help = "install it, or say `optional = true` to leave it out where it is missing";
+        return Err(wrong("command", reason.clone(), Some(help.into())));
+    }
+    Ok(Target {
+        name: spec.name.clone(),
+        kind,
+        dialect,
+        cpus: spec.cpus.clone(),
+        env: spec.env.clone(),
+        ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
+        skipped,
+    })
+}
+
+fn resolve_kind(
+    spec: &TargetSpec,
+    house: House<'_>,
+) -> std::result::Result<TargetKind, (&'static str, String)> {
+    match (&spec.serve, &spec.command, &spec.address) {
+        (Some(name), None, None) => {
+            let room = house.rooms.iter().find(|room| room.name == name);
+            let room = room.ok_or_else(|| ("serve", format!("there is no room \"{name}\"")))?;
+            let arguments = long_flags(&spec.options).map_err(|problem| ("options", problem))?;
+            (house.check_arguments)(room.name, &arguments)
+                .map_err(|problem| ("options", problem))?;
+            Ok(TargetKind::Room(room.name, arguments))
+        }
+        _ if !spec.options.is_empty() => {
+            Err(("options", "only a target with `serve` has options".into()))
+        }
+        (None, Some(command), None) if !command.is_empty() => {
+            Ok(TargetKind::Command(command.clone()))
+        }
+        (None, None, Some(address)) => match address.parse::<std::net::SocketAddr>() {
+            Ok(address) if address.ip().is_loopback() => {
+                Ok(TargetKind::Address(wire::Address::Internet(address)))
+            }
+            Ok(_) => Err(("address", "only loopback addresses may be loaded".into())),
+            Err(_) => Err(("address", format!("\"{address}\" is not IP:PORT"))),
+        },
+        _ => {
+            let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], address = \"…\"";
+            Err(("name", message.into()))
+        }
+    }
+}
+
+/// A room's options as its long flags; `true` is a flag without a value, `false` none at all.
+fn long_flags(options: &toml::Table) -> std::result::Result<Vec<String>, String> {
+    let mut flags = Vec::new();
+    for (name, value) in options {
+        let flag = format!("--{}", name.replace('_', "-"));
+        match value {
+            toml::Value::Boolean(false) => {}
+            toml::Value::Boolean(true) => flags.push(flag),
+            toml::Value::String(text) => flags.push(format!("{flag}={text}")),
+            toml::Value::Integer(number) => flags.push(format!("{flag}={number}")),
+            toml::Value::Float(number) => flags.push(format!("{flag}={number}")),
+            _ => return Err(format!("{name} takes a plain value")),
+        }
+    }
+    Ok(flags)
+}
+
+fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
+    let measure = spec.measure.unwrap_or(Span::from_ms(5_000));
+    let slice = match spec.slice {
+        Some(SliceSpec::None) => None,
+        Some(SliceSpec::Length(length)) => Some(length),
+        None => Some(Span::from_ms(500)),
+    };
+    let too_short = |key: &str| {
+        let help = "at least 10ms; shorter pieces measure the starting and stopping";
+        source.error_at(key, "too short", Some(help.into()))
+    };
+    if measure < Span::from_ms(10) {
+        return Err(too_short("rounds.measure"));
+    }
+    if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
+        return Err(too_short("rounds.slice"));
+    }
+    let at_least = spec.at_least.unwrap_or(5).max(1);
+    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
+    let known = judge::METRICS;
+    let primary = known.iter().find(|row| row.suite == written).ok_or_else(|| {
+        let near = nearest(written, known.iter().map(|row| row.suite));
+        let help = near.map(|name| format!("did you mean \"{name}\"?"));
+        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
+    })?;
+    Ok(Rounds {
+        measure,
+        slice: slice.filter(|slice| *slice < measure),
+        warm_up: spec.warm_up.unwrap_or(Span::from_ms(500)),
+        at_least,
+        at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
+        until: spec.until,
+        same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
+        primary: primary.suite,
+        budget: spec.budget,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use workload::{DialectRow, Kind, Operation, Room};
+
+    static ROOM: Room = Room {
+        name: "toy",
+        doc: "",
+        operations: &[Operation { name: "get", kind: Kind::Read, doc: "" }],
+        dialects: &[DialectRow { name: "plain", doc: "", make: |_| unimplemented_dialect() }],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1024,
+    };
+
+    fn unimplemented_dialect() -> Box<dyn workload::Dialect> {
+        unreachable!("a plan makes no connection")
+    }
+
+    const SUITE: &str = r#"
+title = "t"
+[[target]]
+name = "a"
+serve = "toy"
+options = { threads = 2, fast = true }
+[workload]
+room = "toy"
+operation = "get"
+keys = { count = 10 }
+value = { bytes = 16 }
+[[clients]]
+connections = 4
+[sweep]
+"clients.pipeline" = [1, 2]
+[require]
+wrong = "= 0"
+[rounds]
+measure = "1s"
+"#;
+
+    fn read(text: &str, settings: &[Setting]) -> Result<Plan> {
+        let check = |_: &str, arguments: &[String]| match arguments {
+            [first, ..] if first == "--fast" => Ok(()),
+            _ => Err("unexpected argument".to_owned()),
+        };
+        let house = House { rooms: &[&ROOM], check_arguments: &check };
+        Plan::parse(Path::new("t.toml"), text.to_owned(), settings, house)
+    }
+
+    /// The message and suggestion of what is wrong with a suite, and the text it points at.
+    fn wrong(text: &str) -> (String, String) {
+        use miette::Diagnostic;
+        let error = read(text, &[]).expect_err("the suite is wrong");
+        let help = error.help().map(|help| format!(" ({help})")).unwrap_or_default();
+        let mut labels = error.labels().into_iter().flatten();
+        let place = labels.next().map(|label| label.offset()..label.offset() + label.len());
+        (format!("{error}{help}"), place.map_or(String::new(), |place| text[place].to_owned()))
+    }
+
+    #[test]
+    fn a_suite_becomes_points_in_words_with_its_keys() {
+        let plan = read(SUITE, &[]).unwrap();
+        let labels: Vec<_> = plan.points.iter().map(|point| &point.label[..]).collect();
+        let expected =
+            ["toy/get  4 conns · depth 1 · closed", "toy/get  4 conns · depth 2 · closed"];
+        assert_eq!(labels, expected);
+        assert_eq!(plan.points[1].keys["clients.pipeline"], 2);
+        assert_eq!(plan.points[1].keys["workload.operation"], "get");
+        let flags = TargetKind::Room("toy", vec!["--fast".into(), "--threads=2".into()]);
+        assert_eq!(plan.targets()[0].kind, flags);
+    }
+
+    #[test]
+    fn a_setting_wins_over_suite_and_sweep() {
+        let settings = [("clients.pipeline".to_owned(), 9.into())];
+        let plan = read(SUITE, &settings).unwrap();
+        assert_eq!(plan.points.len(), 1);
+        assert_eq!(plan.points[0].clients[0].pipeline, 9);
+        let unknown = [("clients.pipelin".to_owned(), 9.into())];
+        let error = read(SUITE, &unknown).unwrap_err();
+        assert!(error.to_string().contains("unknown field `pipelin`"), "{error}");
+    }
+
+    #[test]
+    fn mistakes_are_named_where_they_stand_with_what_would_be_right() {
+        let case = |from: &str, to: &str| wrong(&SUITE.replace(from, to));
+        let (said, place) = case("connections = 4", "conections = 4");
+        assert!(said.ends_with("(did you mean `connections`?)"), "{said}");
+        assert_eq!(place, "conections");
+        let (said, place) = case("\"1s\"", "1");
+        assert!(said.contains("is not a time such as"), "{said}");
+        assert_eq!(place, "1");
+        let (said, place) = case("operation = \"get\"", "operation = \"put\"");
+        assert!(said.contains("toy has no operation \"put\"; it has get"), "{said}");
+        assert_eq!(place, "\"put\"");
+        let (said, _) = case("fast = true", "quick = true");
+        assert!(said.contains("target.a.options: unexpected argument"), "{said}");
+        let (said, place) = case("[1, 2]", "[1, 0]");
+        assert!(said.contains("0 is not from 1 to 4096"), "{said}");
+        assert_eq!(place, "[1, 0]");
+        let (said, _) = case("wrong = ", "wrnog = ");
+        assert!(said.contains("did you mean \"wrong\"?"), "{said}");
+        let (said, _) = case("measure = \"1s\"", "measure = \"1s\"\nbudget = \"2s\"");
+        assert!(said.contains("rounds need at least"), "{said}");
+        let (said, _) = case("serve = \"toy\"", "address = \"192.0.2.1:80\"\nspeaks = \"plain\"");
+        assert!(said.contains("only a target with `serve` has options"), "{said}");
+    }
+
+    #[test]
+    fn only_loopback_addresses_are_loaded() {
+        let text = SUITE.replace("options = { threads = 2, fast = true }\n", "");
+        let remote = "address = \"192.0.2.1:80\"\nspeaks = \"plain\"";
+        let (said, place) = wrong(&text.replace("serve = \"toy\"", remote));
+        assert!(said.contains("only loopback"), "{said}");
+        assert_eq!(place, "\"192.0.2.1:80\"");
+    }
+}

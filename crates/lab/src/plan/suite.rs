@@ -1,0 +1,136 @@
+//! A suite as it is written: the TOML's shape, nothing decided yet.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use workload::WorkloadSpec;
+use workload::units::{Share, Span};
+
+use super::Arrivals;
+
+/// A suite file.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct SuiteSpec {
+    pub(crate) title: String,
+    #[serde(default)]
+    pub(crate) claims: Lines,
+    #[serde(default)]
+    pub(crate) compromises: Lines,
+    pub(crate) target: Vec<TargetSpec>,
+    pub(crate) workload: WorkloadSpec,
+    pub(crate) clients: Vec<ClientsSpec>,
+    #[serde(default)]
+    pub(crate) sweep: toml::Table,
+    #[serde(default)]
+    pub(crate) require: BTreeMap<String, String>,
+    #[serde(default)]
+    pub(crate) rounds: RoundsSpec,
+}
+
+/// One line of text or several.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(untagged)]
+pub(crate) enum Lines {
+    /// No line.
+    #[default]
+    None,
+    /// One.
+    One(String),
+    /// Several.
+    Several(Vec<String>),
+}
+
+impl Lines {
+    pub(crate) fn to_vec(&self) -> Vec<String> {
+        match self {
+            Self::None => Vec::new(),
+            Self::One(line) => vec![line.clone()],
+            Self::Several(lines) => lines.clone(),
+        }
+    }
+}
+
+/// `[[target]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct TargetSpec {
+    pub(crate) name: String,
+    /// A room of this program.
+    pub(crate) serve: Option<String>,
+    /// The room's long flags.
+    #[serde(default)]
+    pub(crate) options: toml::Table,
+    /// A program started by the lab.
+    pub(crate) command: Option<Vec<String>>,
+    /// Something that runs already.
+    pub(crate) address: Option<String>,
+    /// A dialect of the workload's room.
+    pub(crate) speaks: Option<String>,
+    #[serde(default)]
+    pub(crate) cpus: Vec<usize>,
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// Left out, and said so, when its program is not installed.
+    #[serde(default)]
+    pub(crate) optional: bool,
+    /// How long it may take until it accepts connections; 10 s unless said otherwise.
+    pub(crate) ready_within: Option<Span>,
+}
+
+/// `[[clients]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct ClientsSpec {
+    pub(crate) name: Option<String>,
+    #[serde(default = "one")]
+    pub(crate) connections: usize,
+    #[serde(default = "one")]
+    pub(crate) pipeline: usize,
+    #[serde(default)]
+    pub(crate) arrivals: Arrivals,
+    #[serde(default = "one")]
+    pub(crate) threads: usize,
+    #[serde(default)]
+    pub(crate) cpus: Vec<usize>,
+    /// How long an answer may take before it is missing; 1 s unless said otherwise.
+    pub(crate) timeout: Option<Span>,
+}
+
+fn one() -> usize {
+    1
+}
+
+/// `[rounds]`
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RoundsSpec {
+    pub(crate) measure: Option<Span>,
+    pub(crate) slice: Option<SliceSpec>,
+    pub(crate) warm_up: Option<Span>,
+    pub(crate) at_least: Option<u32>,
+    pub(crate) at_most: Option<u32>,
+    pub(crate) until: Option<Share>,
+    pub(crate) same_within: Option<Share>,
+    pub(crate) primary: Option<String>,
+    pub(crate) budget: Option<Span>,
+}
+
+/// `slice = "500ms"` or `slice = "none"`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SliceSpec {
+    /// Targets are measured one after another, each in one piece.
+    None,
+    /// Targets are measured alternately in pieces of this length.
+    Length(Span),
+}
+
+impl<'de> Deserialize<'de> for SliceSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        match text.as_str() {
+            "none" => Ok(Self::None),
+            other => other.parse().map(Self::Length).map_err(serde::de::Error::custom),
+        }
+    }
+}

@@ -1,0 +1,234 @@
+//! Writing a run to the ledger: one batch per round, so that a run killed in the middle leaves
+//! every finished round readable.
+
+use std::collections::BTreeMap;
+
+use hdrhistogram::Histogram;
+use ledger::{
+    DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
+    PointId, PointRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, SliceRow,
+    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity,
+};
+
+use super::stopping::CONFIDENCE;
+use super::trial::Trial;
+use crate::drive::empty_histogram;
+use crate::observe::sha256;
+use crate::plan::{Plan, Point, Target, TargetKind};
+
+/// A run's place in the ledger.
+pub(super) struct Keeper<'a> {
+    ledger: &'a mut Ledger,
+    run: RunId,
+    targets: Vec<TargetId>,
+    points: Vec<PointId>,
+}
+
+impl<'a> Keeper<'a> {
+    pub(super) fn begin(
+        ledger: &'a mut Ledger,
+        plan: &Plan,
+        fingerprint: serde_json::Value,
+        command: String,
+        seed: u64,
+    ) -> Result<Self, LedgerError> {
+        ledger.begin_batch()?;
+        let suite_id = ledger.add_suite(&SuiteRow {
+            hash: sha256(plan.text.as_bytes()),
+            path: plan.path.display().to_string(),
+            title: plan.title.clone(),
+            claims: plan.claims.clone(),
+            compromises: plan.compromises.clone(),
+            text: plan.text.clone(),
+        })?;
+        let hash = sha256(fingerprint.to_string().as_bytes());
+        let json = match fingerprint {
+            serde_json::Value::Object(json) => json,
+            _ => serde_json::Map::new(),
+        };
+        let fingerprint_id = ledger.add_fingerprint(&FingerprintRow { hash, json })?;
+        let run = ledger.add_run(&RunRow {
+            suite_id,
+            fingerprint_id,
+            command,
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            seed,
+            started_at: jiff::Timestamp::now().to_string(),
+            ended_at: None,
+            state: RunState::Running,
+            note: None,
+            primary_metric: plan.rounds.primary.to_owned(),
+            same_within: plan.rounds.same_within.fraction,
+            confidence: CONFIDENCE,
+        })?;
+        let mut keeper = Self { ledger, run, targets: Vec::new(), points: Vec::new() };
+        for (ordinal, target) in (0..).zip(plan.targets()) {
+            let row = TargetRow {
+                run_id: run,
+                ordinal,
+                name: target.name.clone(),
+                description: describe(target),
+                skipped: target.skipped.clone(),
+            };
+            keeper.targets.push(keeper.ledger.add_target(&row)?);
+        }
+        for (ordinal, point) in (0..).zip(&plan.points) {
+            let keys = point.keys.clone().into_iter().collect();
+            let row = PointRow { run_id: run, ordinal, label: point.label.clone(), keys };
+            keeper.points.push(keeper.ledger.add_point(&row)?);
+        }
+        keeper.ledger.commit_batch()?;
+        Ok(keeper)
+    }
+
+    pub(super) fn run(&self) -> RunId {
+        self.run
+    }
+
+    pub(super) fn begin_round(
+        &mut self,
+        point: usize,
+        ordinal: u32,
+        seed: u64,
+        started_ns: u64,
+    ) -> Result<RoundId, LedgerError> {
+        let point_id = self.points[point];
+        let row = RoundRow { run_id: self.run, point_id, ordinal, seed, started_ns };
+        self.ledger.add_round(&row)
+    }
+
+    pub(super) fn end_round(
+        &mut self,
+        round: RoundId,
+        point: &Point,
+        trials: &[Trial],
+    ) -> Result<(), LedgerError> {
+        self.ledger.begin_batch()?;
+        for trial in trials {
+            self.trial(round, point, trial)?;
+        }
+        self.ledger.commit_batch()
+    }
+
+    pub(super) fn requirements(
+        &mut self,
+        index: usize,
+        point: &Point,
+        trials: &[Trial],
+    ) -> Result<(), LedgerError> {
+        for requirement in &point.requirements {
+            let (value, outcome) = super::require::outcome(requirement, trials);
+            self.ledger.add_requirement(&RequirementRow {
+                run_id: self.run,
+                point_id: self.points[index],
+                expression: requirement.text.clone(),
+                value,
+                outcome,
+            })?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn end(&mut self, state: RunState, note: Option<&str>) -> Result<(), LedgerError> {
+        self.ledger.finish_run(self.run, state, &jiff::Timestamp::now().to_string(), note)
+    }
+
+    fn trial(&mut self, round: RoundId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+        let id = self.ledger.add_trial(&row(round, self.targets[trial.target], point, trial))?;
+        for (ordinal, slice) in (0..).zip(&trial.slices) {
+            self.ledger.add_slice(&SliceRow {
+                trial_id: id,
+                ordinal,
+                start_ns: slice.start,
+                duration_ns: slice.duration_ns,
+                operations: slice.operations,
+                server_cpu_ns: slice.server.map(|cpu| cpu.total_ns),
+                generator_cpu_ns: Some(slice.generator.total_ns),
+                validity: Validity::Valid,
+                reason: None,
+            })?;
+        }
+        self.histograms(id, point, trial)?;
+        for found in &trial.found {
+            self.ledger.add_finding(&FindingRow {
+                trial_id: id,
+                at_ns: found.at,
+                operation: found.finding.operation.to_owned(),
+                key: String::from_utf8_lossy(&found.finding.key).into_owned(),
+                expected: found.finding.expected.clone(),
+                received: found.finding.received.clone(),
+                note: found.finding.note.clone(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// The whole trial, each group's operations, and each of their seconds.
+    fn histograms(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+        let mut add = |clients: &str, operation: &str, second, histogram: &Histogram<u64>| {
+            let kind = HistogramKind::Latency;
+            let row = HistogramRow::of(id, clients, operation, kind, second, histogram)?;
+            self.ledger.add_histogram(&row)
+        };
+        add("", "", None, &trial.latency())?;
+        let mut by_operation: BTreeMap<(usize, usize), Histogram<u64>> = BTreeMap::new();
+        let mut by_second: BTreeMap<(usize, usize, u64), Histogram<u64>> = BTreeMap::new();
+        for interval in &trial.intervals {
+            let (group, operation, second) = (interval.group, interval.operation, interval.second);
+            // Every histogram here has the same bounds, so adding can't fail.
+            let whole = by_operation.entry((group, operation)).or_insert_with(empty_histogram);
+            let _ = whole.add(&interval.latency);
+            let part = by_second.entry((group, operation, second)).or_insert_with(empty_histogram);
+            let _ = part.add(&interval.latency);
+        }
+        let names = |group: usize, operation: usize| {
+            (&point.clients[group].name[..], point.workload.room.operations[operation].name)
+        };
+        for ((group, operation), histogram) in &by_operation {
+            let (clients, operation) = names(*group, *operation);
+            add(clients, operation, None, histogram)?;
+        }
+        for ((group, operation, second), histogram) in &by_second {
+            let (clients, operation) = names(*group, *operation);
+            add(clients, operation, u32::try_from(*second).ok(), histogram)?;
+        }
+        Ok(())
+    }
+}
+
+fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {
+    let server = trial.server.filter(|_| trial.server_rss_bytes.is_some());
+    let server_split = server.and_then(crate::observe::Cpu::split_ns);
+    let generator_split = trial.generator.split_ns();
+    TrialRow {
+        validity: trial.validity,
+        reason: trial.reason.clone(),
+        measured_ns: trial.measured_ns,
+        operations: trial.counts.operations,
+        wrong: trial.counts.wrong,
+        missing: trial.counts.missing,
+        misses: trial.counts.misses,
+        hits: trial.hits(point.workload.room),
+        generator_busy: trial.busy(),
+        server_cpu_ns: server.map(|cpu| cpu.total_ns),
+        server_user_ns: server_split.map(|(user, _)| user),
+        server_system_ns: server_split.map(|(_, system)| system),
+        server_rss_bytes: trial.server_rss_bytes,
+        generator_cpu_ns: Some(trial.generator.total_ns),
+        generator_user_ns: generator_split.map(|(user, _)| user),
+        generator_system_ns: generator_split.map(|(_, system)| system),
+        generator_rss_bytes: None,
+        prepare_ns: trial.prepare_ns,
+        warmup_ns: trial.warmup_ns,
+        ..TrialRow::unfinished(round, target, DataState::Warm, trial.started)
+    }
+}
+
+/// What a target is, in one line.
+fn describe(target: &Target) -> String {
+    match &target.kind {
+        TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
+        TargetKind::Command(command) => command.join(" "),
+        TargetKind::Address(address) => address.to_string(),
+    }
+}

@@ -1,0 +1,201 @@
+//! A run: every point of a plan, round after round, written to the ledger as it goes.
+
+mod keep;
+mod require;
+mod round;
+mod stopping;
+mod trial;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use ledger::{Ledger, LedgerError, RunId, RunState};
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+use crate::deploy::Deployer;
+use crate::plan::Plan;
+use keep::Keeper;
+pub use trial::Trial;
+
+/// What a run needs beside its plan.
+pub struct Setting<'a> {
+    /// What to run.
+    pub plan: &'a Plan,
+    /// This program, which serves rooms and guards targets.
+    pub exe: &'a Path,
+    /// Where results go.
+    pub ledger: &'a mut Ledger,
+    /// Logs go to a folder of the run's id under this one.
+    pub logs: &'a Path,
+    /// The command line, for the ledger.
+    pub command: String,
+    /// Chooses orders and operations.
+    pub seed: u64,
+    /// Set from outside when the run is to stop.
+    pub stop: Arc<AtomicBool>,
+    /// Told what happens.
+    pub progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+/// Where a run is.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress<'a> {
+    /// The point in words.
+    pub point: &'a str,
+    /// The round at this point, from 1.
+    pub round: u32,
+    /// Which target is worked on, and how.
+    pub activity: &'a str,
+    /// How much of the least work is done, from 0 to 1.
+    pub done: f64,
+    /// The time that is left at this pace.
+    pub left: Option<Duration>,
+}
+
+/// Why a run ended early.
+#[derive(Debug, thiserror::Error)]
+pub enum RunError {
+    /// The ledger can't be written.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// Something the lab itself needs failed.
+    #[error("{what}: {source}")]
+    System {
+        /// What failed.
+        what: String,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// All rounds are measured.
+    Finished,
+    /// It was told to stop; what was measured is kept.
+    Interrupted,
+}
+
+/// Runs the plan. Whatever happens, what was measured is in the ledger and nothing is left
+/// running.
+///
+/// # Errors
+/// When the ledger can't be written or the lab's own means fail; a target's failures are results.
+pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
+    let Setting { plan, exe, ledger, logs, command, seed, stop, progress } = setting;
+    let fingerprint = crate::observe::fingerprint(exe);
+    let mut keeper = Keeper::begin(ledger, plan, fingerprint, command, seed)?;
+    let folder: PathBuf = logs.join(keeper.run().to_string());
+    let mut conductor = Conductor {
+        plan,
+        deployer: Deployer::new(exe, &folder).map_err(|source| RunError::System {
+            what: format!("preparing {}", folder.display()),
+            source,
+        })?,
+        random: SmallRng::seed_from_u64(seed),
+        stop,
+        clock_zero: wire::clock::now(),
+        started: Instant::now(),
+        trials: plan.points.iter().map(|_| Vec::new()).collect(),
+        finished_rounds: 0,
+        progress,
+    };
+    let outcome = conductor.all_rounds(&mut keeper);
+    match outcome {
+        Ok(ending) => {
+            for (index, trials) in conductor.trials.iter().enumerate() {
+                keeper.requirements(index, &plan.points[index], trials)?;
+            }
+            let state = match ending {
+                Ending::Finished => RunState::Finished,
+                Ending::Interrupted => RunState::Interrupted,
+            };
+            keeper.end(state, None)?;
+            Ok((keeper.run(), ending))
+        }
+        Err(error) => {
+            keeper.end(RunState::Failed, Some(&error.to_string()))?;
+            Err(error)
+        }
+    }
+}
+
+/// Keeps what a run needs from round to round.
+struct Conductor<'a> {
+    plan: &'a Plan,
+    deployer: Deployer,
+    random: SmallRng,
+    stop: Arc<AtomicBool>,
+    clock_zero: wire::Ns,
+    started: Instant,
+    /// Every trial so far, by point.
+    trials: Vec<Vec<Trial>>,
+    finished_rounds: u64,
+    progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+impl Conductor<'_> {
+    /// Rounds over all points in shuffled order, until every point has enough.
+    fn all_rounds(&mut self, keeper: &mut Keeper<'_>) -> Result<Ending, RunError> {
+        let rounds = &self.plan.rounds;
+        for ordinal in 1..=rounds.at_most {
+            let mut order: Vec<usize> = (0..self.plan.points.len()).collect();
+            order.shuffle(&mut self.random);
+            order.retain(|point| !self.is_enough(*point, ordinal));
+            if order.is_empty() {
+                return Ok(Ending::Finished);
+            }
+            for point in order {
+                if self.stopped() {
+                    return Ok(Ending::Interrupted);
+                }
+                if ordinal > rounds.at_least && self.over_budget() {
+                    return Ok(Ending::Finished);
+                }
+                let seed = self.random.next_u64();
+                let round = keeper.begin_round(point, ordinal, seed, self.now())?;
+                let trials = self.round(point, ordinal, seed)?;
+                self.finished_rounds += 1;
+                keeper.end_round(round, &self.plan.points[point], &trials)?;
+                self.trials[point].extend(trials);
+            }
+        }
+        Ok(if self.stopped() { Ending::Interrupted } else { Ending::Finished })
+    }
+
+    fn is_enough(&self, point: usize, ordinal: u32) -> bool {
+        let rounds = &self.plan.rounds;
+        ordinal > rounds.at_least
+            && rounds.until.is_none_or(|until| {
+                stopping::is_tight(&self.trials[point], rounds.primary, until.fraction)
+            })
+    }
+
+    fn over_budget(&self) -> bool {
+        let budget = self.plan.rounds.budget.map(workload::units::Span::duration);
+        budget.is_some_and(|budget| self.started.elapsed() > budget)
+    }
+
+    fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The run's clock.
+    fn now(&self) -> wire::Ns {
+        wire::clock::now() - self.clock_zero
+    }
+
+    fn tell(&mut self, point: usize, round: u32, activity: &str) {
+        let least = u64::from(self.plan.rounds.at_least) * self.plan.points.len() as u64;
+        let done = self.finished_rounds as f64 / least as f64;
+        let left =
+            (done > 0.0 && done < 1.0).then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
+        let point = &self.plan.points[point].label;
+        (self.progress)(&Progress { point, round, activity, done: done.min(1.0), left });
+    }
+}

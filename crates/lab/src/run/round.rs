@@ -1,0 +1,199 @@
+//! One round: all targets of a point started fresh and prepared, then measured alternately in
+//! shuffled slices, then stopped.
+
+use rand::rngs::SmallRng;
+use rand::seq::SliceRandom;
+use rand::{Rng, SeedableRng};
+
+use super::trial::Trial;
+use super::{Conductor, RunError};
+use crate::deploy::{DeployError, Deployed};
+use crate::drive::{DriveError, Load, Session};
+use crate::observe::{Cpu, GroupMeter};
+use crate::plan::{Point, Target};
+
+/// One target through a round. The session comes before the process, so that its connections are
+/// closed before the target is stopped.
+struct Bench {
+    session: Option<Session>,
+    deployed: Option<Deployed>,
+    meter: Option<GroupMeter>,
+    trial: Trial,
+}
+
+impl Conductor<'_> {
+    /// Measures every target of a point once; the trials come in the order of the suite.
+    pub(super) fn round(
+        &mut self,
+        point: usize,
+        ordinal: u32,
+        seed: u64,
+    ) -> Result<Vec<Trial>, RunError> {
+        let mut random = SmallRng::seed_from_u64(seed);
+        let workload_round = random.next_u64();
+        let here = &self.plan.points[point];
+        let present = |(_, target): &(usize, &Target)| target.skipped.is_none();
+        let mut order: Vec<(usize, &Target)> =
+            here.targets.iter().enumerate().filter(present).collect();
+        order.shuffle(&mut random);
+        let mut benches = Vec::new();
+        for (index, target) in order {
+            self.tell(point, ordinal, &format!("starting {}", target.name));
+            let mut bench = self.start(index, target, ordinal);
+            if bench.deployed.is_some() && !self.stopped() {
+                self.tell(point, ordinal, &format!("preparing {}", target.name));
+                self.make_ready(&mut bench, here, target, workload_round);
+            }
+            benches.push(bench);
+        }
+        self.measure(&mut benches, point, ordinal, &mut random);
+        let stopped = self.stopped();
+        let mut trials = Vec::new();
+        for mut bench in benches {
+            if stopped {
+                bench.trial.invalidate("interrupted");
+            }
+            drop(bench.session.take());
+            if let Some(deployed) = bench.deployed.take() {
+                self.deployer.stop(deployed);
+            }
+            trials.push(bench.trial);
+        }
+        trials.sort_by_key(|trial| trial.target);
+        Ok(trials)
+    }
+
+    fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> Bench {
+        let mut trial = Trial::begin(index, ordinal, self.now());
+        let stop = self.stop.clone();
+        let stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
+        let deployed = match self.deployer.deploy(target, &stopped) {
+            Ok(deployed) => Some(deployed),
+            Err(DeployError::Interrupted) => None,
+            Err(error) => {
+                trial.invalidate(format!("at its start: {error}"));
+                None
+            }
+        };
+        let group = deployed.as_ref().and_then(Deployed::group);
+        Bench { session: None, meter: group.map(GroupMeter::new), deployed, trial }
+    }
+
+    /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
+    fn make_ready(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
+        let Some(deployed) = &bench.deployed else { return };
+        let load = Load {
+            address: &deployed.address,
+            dialect: target.dialect,
+            workload: &here.workload,
+            clients: &here.clients,
+            round,
+            clock_zero: self.clock_zero,
+            stop: self.stop.clone(),
+        };
+        let outcome = Session::open(&load).and_then(|mut session| {
+            let before = self.now();
+            let piece = session.prepare()?;
+            bench.trial.prepare_ns = Some(self.now() - before);
+            bench.trial.counts.wrong = piece.counts.wrong;
+            if piece.counts.missing > 0 {
+                let missing = piece.counts.missing;
+                bench.trial.invalidate(format!("{missing} writes unanswered while preparing"));
+            }
+            bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
+            bench.trial.found.extend(piece.found);
+            let before = self.now();
+            if self.plan.rounds.warm_up.ns > 0 && bench.trial.is_valid() {
+                let piece = session.run(self.plan.rounds.warm_up.ns)?;
+                bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
+                bench.trial.found.extend(piece.found);
+                bench.trial.warmup_ns = Some(self.now() - before);
+            }
+            Ok(session)
+        });
+        match outcome {
+            Ok(session) => bench.session = Some(session),
+            Err(error) => bench.fail(&error),
+        }
+    }
+
+    fn measure(
+        &mut self,
+        benches: &mut [Bench],
+        point: usize,
+        ordinal: u32,
+        random: &mut SmallRng,
+    ) {
+        let rounds = &self.plan.rounds;
+        let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
+        let slices = rounds.measure.ns.div_ceil(slice_ns);
+        for slice in 0..slices {
+            let length_ns = slice_ns.min(rounds.measure.ns - slice * slice_ns);
+            let mut order: Vec<usize> = (0..benches.len()).collect();
+            order.shuffle(random);
+            for index in order {
+                if self.stopped() {
+                    return;
+                }
+                let bench = &mut benches[index];
+                if bench.session.is_some() {
+                    let name = &self.plan.points[point].targets[bench.trial.target].name;
+                    let activity = format!("measuring {name}, slice {} of {slices}", slice + 1);
+                    self.tell(point, ordinal, &activity);
+                    let start = self.now();
+                    bench.slice(start, length_ns);
+                }
+            }
+        }
+    }
+}
+
+impl Bench {
+    /// Measures one slice, with the target's CPU time read right before and right after.
+    fn slice(&mut self, start: wire::Ns, length_ns: u64) {
+        let Some(session) = &mut self.session else { return };
+        let before = read(&mut self.meter);
+        let outcome = session.run(length_ns);
+        let after = read(&mut self.meter);
+        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
+        if let Some((_, resident_bytes)) = after {
+            let most = self.trial.server_rss_bytes.unwrap_or(0).max(resident_bytes);
+            self.trial.server_rss_bytes = Some(most);
+        }
+        match outcome {
+            Ok(piece) => {
+                let broken = piece.trouble.is_some();
+                if broken && let Some(how) = self.death() {
+                    self.trial.invalidate(how);
+                }
+                self.trial.add(start, piece, server);
+                if broken {
+                    self.session = None;
+                }
+            }
+            Err(error) => self.fail(&error),
+        }
+    }
+
+    /// How the target died, if it did. It may take a moment from its connections' end to its own.
+    fn death(&mut self) -> Option<String> {
+        let deployed = self.deployed.as_mut()?;
+        for _ in 0..100 {
+            if let Some(how) = deployed.ended() {
+                return Some(format!("{} died: {how}", deployed.name));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        None
+    }
+
+    fn fail(&mut self, error: &DriveError) {
+        let death = self.death();
+        self.trial.invalidate(death.unwrap_or_else(|| error.to_string()));
+        self.session = None;
+    }
+}
+
+fn read(meter: &mut Option<GroupMeter>) -> Option<(Cpu, u64)> {
+    meter.as_mut().and_then(GroupMeter::read)
+}

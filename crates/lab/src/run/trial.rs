@@ -1,0 +1,182 @@
+//! One target's slices in one round, as measured: sums that every figure is computed from.
+
+use hdrhistogram::Histogram;
+use ledger::Validity;
+use wire::Ns;
+use workload::Kind;
+
+use crate::drive::{Counts, Found, Interval, Piece};
+use crate::observe::Cpu;
+
+/// One slice.
+#[derive(Clone, Debug)]
+pub(crate) struct Slice {
+    pub(crate) start: Ns,
+    pub(crate) duration_ns: u64,
+    pub(crate) operations: u64,
+    pub(crate) server: Option<Cpu>,
+    pub(crate) generator: Cpu,
+}
+
+/// One target's slices in one round. Times of `Ns` are on the run's clock.
+#[derive(Clone, Debug)]
+pub struct Trial {
+    /// The target, as an index into the point's.
+    pub target: usize,
+    /// The round at its point, from 1.
+    pub round: u32,
+    /// Whether it may be compared, and why not.
+    pub(crate) validity: Validity,
+    pub(crate) reason: Option<String>,
+    pub(crate) started: Ns,
+    pub(crate) measured_ns: u64,
+    pub(crate) counts: Counts,
+    /// CPU time of the target while measured; `None` is unseen.
+    pub(crate) server: Option<Cpu>,
+    pub(crate) server_rss_bytes: Option<u64>,
+    pub(crate) generator: Cpu,
+    /// The busy time of the busiest generator thread.
+    busy_ns: f64,
+    pub(crate) prepare_ns: Option<u64>,
+    pub(crate) warmup_ns: Option<u64>,
+    pub(crate) slices: Vec<Slice>,
+    pub(crate) intervals: Vec<Interval>,
+    pub(crate) found: Vec<Found>,
+}
+
+/// At most this many wrong answers are kept with their bytes in one trial.
+const MOST_FOUND: usize = 64;
+
+impl Trial {
+    pub(crate) fn begin(target: usize, round: u32, started: Ns) -> Self {
+        Self {
+            target,
+            round,
+            validity: Validity::Valid,
+            reason: None,
+            started,
+            measured_ns: 0,
+            counts: Counts::default(),
+            server: Some(Cpu::default()),
+            server_rss_bytes: None,
+            generator: Cpu::default(),
+            busy_ns: 0.0,
+            prepare_ns: None,
+            warmup_ns: None,
+            slices: Vec::new(),
+            intervals: Vec::new(),
+            found: Vec::new(),
+        }
+    }
+
+    /// Marks it as not comparable; the first reason stays.
+    pub(crate) fn invalidate(&mut self, reason: impl Into<String>) {
+        self.validity = Validity::Invalid;
+        self.reason.get_or_insert_with(|| reason.into());
+    }
+
+    /// Whether it may be compared.
+    pub fn is_valid(&self) -> bool {
+        self.validity == Validity::Valid
+    }
+
+    /// Adds a measured slice. `server` is its target's CPU time; `None` is unseen.
+    pub(crate) fn add(&mut self, start: Ns, piece: Piece, server: Option<Cpu>) {
+        self.measured_ns += piece.duration_ns;
+        self.counts.add(piece.counts);
+        self.generator = self.generator.plus(piece.generator);
+        self.busy_ns += piece.busy * piece.duration_ns as f64;
+        self.server = self.server.zip(server).map(|(sum, slice)| sum.plus(slice));
+        self.slices.push(Slice {
+            start,
+            duration_ns: piece.duration_ns,
+            operations: piece.counts.operations,
+            server,
+            generator: piece.generator,
+        });
+        self.judge_answers(&piece.found, piece.trouble.as_deref());
+        let room = MOST_FOUND.saturating_sub(self.found.len());
+        self.found.extend(piece.found.into_iter().take(room));
+        self.intervals.extend(piece.intervals);
+    }
+
+    /// Wrong answers make a trial invalid: how fast a wrong answer came says nothing.
+    pub(crate) fn judge_answers(&mut self, found: &[Found], trouble: Option<&str>) {
+        if let Some(trouble) = trouble {
+            self.invalidate(trouble);
+        }
+        if let Some(first) = found.first() {
+            self.invalidate(format!("wrong answers: {}", first.finding.note));
+        } else if self.counts.wrong > 0 {
+            self.invalidate("wrong answers");
+        }
+    }
+
+    /// The part of the measured time that the busiest generator thread was not waiting.
+    pub(crate) fn busy(&self) -> Option<f64> {
+        (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
+    }
+
+    /// How many reads found their key.
+    pub(crate) fn hits(&self, room: &workload::Room) -> Option<u64> {
+        let reads = |interval: &&Interval| {
+            matches!(room.operations[interval.operation].kind, Kind::Read | Kind::ReadMany)
+        };
+        let any = self.intervals.iter().any(|interval| reads(&interval));
+        any.then_some(self.counts.hits)
+    }
+
+    /// All latencies of all groups and operations.
+    pub(crate) fn latency(&self) -> Histogram<u64> {
+        let mut all = crate::drive::empty_histogram();
+        for interval in &self.intervals {
+            // Every histogram here has the same bounds, so adding can't fail.
+            let _ = all.add(&interval.latency);
+        }
+        all
+    }
+
+    /// The value of a metric by its name in suites; `None` is unseen.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        let operations = self.counts.operations as f64;
+        let per_operation =
+            |ns: Option<u64>| ns.filter(|_| operations > 0.0).map(|ns| ns as f64 / operations);
+        let quantile = |q: f64| {
+            let latency = self.latency();
+            (!latency.is_empty()).then(|| latency.value_at_quantile(q) as f64)
+        };
+        let server = self.server;
+        let split = |cpu: Option<Cpu>| cpu.and_then(Cpu::split_ns);
+        match name {
+            "rate_per_s" if self.measured_ns > 0 => {
+                Some(operations * 1e9 / self.measured_ns as f64)
+            }
+            "latency.p50" => quantile(0.5),
+            "latency.p90" => quantile(0.9),
+            "latency.p99" => quantile(0.99),
+            "latency.p999" => quantile(0.999),
+            "latency.max" => quantile(1.0),
+            "latency.mean" => Some(self.latency().mean()).filter(|mean| *mean > 0.0),
+            "missing" => Some(self.counts.missing as f64),
+            "wrong" => Some(self.counts.wrong as f64),
+            "misses" => Some(self.counts.misses as f64),
+            "hit_ratio" => {
+                let asked = self.counts.hits + self.counts.misses;
+                (asked > 0).then(|| self.counts.hits as f64 / asked as f64)
+            }
+            "server.cpu_ns_per_op" => per_operation(server.map(|cpu| cpu.total_ns)),
+            "server.user_ns_per_op" => per_operation(split(server).map(|(user, _)| user)),
+            "server.system_ns_per_op" => per_operation(split(server).map(|(_, system)| system)),
+            "server.rss_bytes" => self.server_rss_bytes.map(|bytes| bytes as f64),
+            "generator.cpu_ns_per_op" => per_operation(Some(self.generator.total_ns)),
+            "generator.user_ns_per_op" => {
+                per_operation(split(Some(self.generator)).map(|(user, _)| user))
+            }
+            "generator.system_ns_per_op" => {
+                per_operation(split(Some(self.generator)).map(|(_, system)| system))
+            }
+            "generator.busy" => self.busy(),
+            _ => None,
+        }
+    }
+}

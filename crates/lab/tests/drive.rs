@@ -1,0 +1,280 @@
+//! The drive engine against toy services: each has one awkward habit that real ones have.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::drive::{Load, Piece, Session};
+use lab::plan::{Arrivals, Clients};
+use wire::{
+    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Peer,
+    Server, Wake, clock,
+};
+use workload::units::Span;
+use workload::{
+    Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Workload,
+    WorkloadSpec,
+};
+
+/// The toy protocol: a line with a number is answered with the same line. Before the first one the
+/// server says "hello", if it greets.
+struct Toy {
+    waits_for_greeting: bool,
+    closes: bool,
+    next: u64,
+    /// Requests under way, oldest first; an expired one has no tag any more.
+    asked: std::collections::VecDeque<(u64, Option<Tag>)>,
+}
+
+impl Toy {
+    fn boxed(waits_for_greeting: bool, closes: bool) -> Box<dyn Dialect> {
+        Box::new(Self { waits_for_greeting, closes, next: 0, asked: Default::default() })
+    }
+}
+
+impl Dialect for Toy {
+    fn opened(&mut self, _: Ns, events: &mut Events, _: &mut Output) -> Result<(), Fault> {
+        events.ready = !self.waits_for_greeting;
+        Ok(())
+    }
+
+    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
+        self.asked.push_back((self.next, Some(tag)));
+        out.put(format!("{}\n", self.next).as_bytes());
+        self.next += 1;
+    }
+
+    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output) {
+        self.request(now, tag, &Op { operation: 0, keys: &[key] }, out);
+    }
+
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        _: &mut Output,
+    ) -> Result<(), Fault> {
+        while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
+            let line = input.bytes()[..end].to_vec();
+            input.consume(end + 1);
+            if line == b"hello" {
+                self.waits_for_greeting = false;
+                events.ready = true;
+                continue;
+            }
+            let (asked, tag) = self.asked.pop_front().ok_or(Fault::new("an answer to nothing"))?;
+            let expected = asked.to_string().into_bytes();
+            let Some(tag) = tag else { continue };
+            let wrong = u32::from(expected != line);
+            if wrong > 0 {
+                events.found(|| Finding {
+                    operation: "say",
+                    key: Vec::new(),
+                    expected,
+                    received: line,
+                    note: "not the number that was said".into(),
+                });
+            }
+            events.done.push(Done { tag, keys: 1, misses: 0, wrong });
+            events.close |= self.closes;
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, tag: Tag) {
+        let place = self.asked.iter_mut().find(|(_, asked)| *asked == Some(tag));
+        if let Some(place) = place {
+            place.1 = None;
+        }
+    }
+}
+
+static PLAIN: DialectRow =
+    DialectRow { name: "plain", doc: "", make: |_| Toy::boxed(false, false) };
+static GREETED: DialectRow =
+    DialectRow { name: "greeted", doc: "", make: |_| Toy::boxed(true, false) };
+static CLOSING: DialectRow =
+    DialectRow { name: "closing", doc: "", make: |_| Toy::boxed(false, true) };
+
+static ROOM: Room = Room {
+    name: "toy",
+    doc: "",
+    operations: &[Operation { name: "say", kind: Kind::Read, doc: "" }],
+    dialects: &[],
+    longest_key_bytes: 250,
+    longest_value_bytes: 1024,
+};
+
+/// What the toy server does differently.
+#[derive(Clone, Copy, Default)]
+struct Habit {
+    greets: bool,
+    closes: bool,
+    /// The answer to the first request comes so late.
+    first_after: Option<Duration>,
+    /// This answer is wrong.
+    wrong_at: Option<u64>,
+    /// It closes without an answer at this one.
+    leaves_at: Option<u64>,
+}
+
+struct ToyServer {
+    habit: Habit,
+    answered: u64,
+    late: Option<(Ns, Vec<u8>)>,
+}
+
+impl Connection for ToyServer {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+        if self.habit.greets {
+            out.put(b"hello\n");
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+        while self.late.is_none()
+            && let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n')
+        {
+            let mut line = input.bytes()[..=end].to_vec();
+            input.consume(end + 1);
+            let number = self.answered;
+            self.answered += 1;
+            if self.habit.leaves_at == Some(number) {
+                return Ok(Flow::Close);
+            }
+            if self.habit.wrong_at == Some(number) {
+                line[0] = b'x';
+            }
+            match self.habit.first_after {
+                Some(delay) if number == 0 => {
+                    self.late = Some((now + delay.as_nanos() as u64, line));
+                }
+                _ => out.put(&line),
+            }
+            if self.habit.closes {
+                return Ok(Flow::Close);
+            }
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        if why == Wake::Timer
+            && let Some((_, line)) = self.late.take()
+        {
+            out.put(&line);
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        self.late.as_ref().map(|(at, _)| *at)
+    }
+}
+
+fn serve(habit: Habit) -> Server {
+    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
+    let make = move |_| ToyServer { habit, answered: 0, late: None };
+    Server::start(Config::default(), vec![listener], make).expect("a server")
+}
+
+fn workload() -> Workload {
+    let text = "room='toy'\noperation='say'\nkeys={count=100}\nvalue={bytes=8}";
+    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
+}
+
+/// Runs one piece of `length` with `pipeline` requests under way on each of three connections.
+fn run(
+    habit: Habit,
+    dialect: &'static DialectRow,
+    pipeline: usize,
+    timeout: Span,
+    length: Duration,
+) -> Piece {
+    let server = serve(habit);
+    let clients = Clients {
+        name: "clients".into(),
+        connections: 3,
+        pipeline,
+        arrivals: Arrivals::Closed,
+        threads: 2,
+        cpus: Vec::new(),
+        timeout,
+    };
+    let load = Load {
+        address: &server.addresses()[0],
+        dialect,
+        workload: &workload(),
+        clients: &[clients],
+        round: 1,
+        clock_zero: clock::now(),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let mut session = Session::open(&load).expect("connected");
+    let piece = session.run(length.as_nanos() as u64).expect("a piece");
+    drop(session);
+    server.stop(Duration::from_secs(1));
+    piece
+}
+
+const LONG: Span = Span::from_ms(20_000);
+const SHORT: Duration = Duration::from_millis(200);
+
+#[test]
+fn every_request_is_answered_checked_and_timed() {
+    for pipeline in [1, 7] {
+        let piece = run(Habit::default(), &PLAIN, pipeline, LONG, SHORT);
+        assert_eq!(piece.trouble, None);
+        assert!(piece.counts.operations > 0);
+        assert_eq!((piece.counts.wrong, piece.counts.missing), (0, 0));
+        let timed: u64 = piece.intervals.iter().map(|interval| interval.latency.len()).sum();
+        assert_eq!(timed, piece.counts.operations);
+        assert_eq!(piece.counts.hits, piece.counts.operations);
+    }
+}
+
+#[test]
+fn nothing_is_sent_before_a_greeting_and_everything_after_it() {
+    let piece = run(Habit { greets: true, ..Habit::default() }, &GREETED, 4, LONG, SHORT);
+    assert_eq!((piece.trouble, piece.counts.wrong), (None, 0));
+    assert!(piece.counts.operations > 0);
+}
+
+#[test]
+fn a_service_that_closes_after_each_reply_is_connected_to_again() {
+    let piece = run(Habit { closes: true, ..Habit::default() }, &CLOSING, 1, LONG, SHORT);
+    assert_eq!((piece.trouble, piece.counts.missing), (None, 0));
+    assert!(piece.counts.operations > 3, "{} operations", piece.counts.operations);
+}
+
+#[test]
+fn a_late_answer_is_missing_and_not_taken_for_the_next_ones() {
+    let late = Some(Duration::from_millis(100));
+    let habit = Habit { first_after: late, ..Habit::default() };
+    let piece = run(habit, &PLAIN, 1, Span::from_ms(10), Duration::from_millis(300));
+    assert_eq!(piece.trouble, None);
+    assert_eq!(piece.counts.wrong, 0, "{:?}", piece.found);
+    assert!(piece.counts.missing >= 3, "the first of each connection is given up");
+    assert!(piece.counts.operations > 0, "the connections go on");
+    let longest = piece.intervals.iter().map(|interval| interval.latency.max()).max();
+    assert!(longest.unwrap() >= 9_990_000, "a missing answer counts with the time waited for it");
+}
+
+#[test]
+fn a_wrong_answer_is_found_with_its_bytes() {
+    let piece = run(Habit { wrong_at: Some(5), ..Habit::default() }, &PLAIN, 3, LONG, SHORT);
+    assert_eq!(piece.counts.wrong, 3, "one on each connection");
+    let found = &piece.found[0].finding;
+    assert_eq!((&found.expected[..], &found.received[..]), (&b"5"[..], &b"x"[..]));
+}
+
+#[test]
+fn a_connection_that_breaks_is_said_and_its_requests_are_missing() {
+    let piece = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 2, LONG, SHORT);
+    assert!(piece.trouble.unwrap().contains("the target closed the connection"));
+    assert!(piece.counts.missing >= 3);
+}

@@ -1,0 +1,85 @@
+//! What can go wrong with a ledger, in words that say what to do.
+
+use std::path::PathBuf;
+
+use crate::rows::RunId;
+
+/// Every way in which reading or writing a ledger fails.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum LedgerError {
+    /// The directory of a new ledger can't be made.
+    #[error("can't make the directory {} for the ledger", path.display())]
+    Directory {
+        /// The directory.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
+    /// The file can't be opened as a database.
+    #[error("can't open the ledger {}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: rusqlite::Error,
+    },
+    /// There is no ledger to read.
+    #[error(
+        "there is no ledger at {}: measure something first, or name one with --ledger",
+        path.display()
+    )]
+    Missing {
+        /// Where it was looked for.
+        path: PathBuf,
+    },
+    /// The file is a database of something else.
+    #[error("{} is a database, but not a ledger: name another file with --ledger", path.display())]
+    NotALedger {
+        /// The file.
+        path: PathBuf,
+    },
+    /// A newer loadline wrote the file.
+    #[error(
+        "the ledger {} has schema {found}, this loadline knows up to {known}: \
+         use the newer loadline that wrote it, or another file with --ledger",
+        path.display()
+    )]
+    NewerSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema version found in it.
+        found: i64,
+        /// The newest version that this build knows.
+        known: i64,
+    },
+    /// The file is older than this build and was opened for reading only.
+    #[error(
+        "the ledger {} has the older schema {found} (now {known}): \
+         it is brought up to date by the first command that writes to it",
+        path.display()
+    )]
+    OlderSchema {
+        /// The file.
+        path: PathBuf,
+        /// The schema version found in it.
+        found: i64,
+        /// The version that this build reads.
+        known: i64,
+    },
+    /// No run has this id.
+    #[error("there is no run {0} in this ledger")]
+    NoSuchRun(RunId),
+    /// A batch was begun inside another.
+    #[error("a batch is open already")]
+    BatchOpen,
+    /// A histogram can't be encoded or decoded.
+    #[error("a latency histogram is damaged: {0}")]
+    Histogram(String),
+    /// The identity of this process can't be read from /proc.
+    #[error("can't read this process's identity from /proc")]
+    Process(#[source] std::io::Error),
+    /// SQLite refused.
+    #[error("the ledger refused")]
+    Sql(#[from] rusqlite::Error),
+}

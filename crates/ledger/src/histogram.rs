@@ -1,0 +1,110 @@
+//! Latency histograms as blobs and percentiles.
+//!
+//! A histogram is stored whole (HdrHistogram's V2 encoding, compressed by DEFLATE), because
+//! percentiles can't be averaged or merged and histograms can: a point's p99 is the p99 of the
+//! merged histograms of its valid trials. The percentiles beside the blob are for queries by
+//! hand. Other languages' HdrHistogram libraries read the blob as it is.
+
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
+
+use crate::error::LedgerError;
+use crate::rows::{HistogramRow, TrialId};
+use crate::words::HistogramKind;
+
+/// The largest blob that is decoded. One of a trial is 1 to 10 kB; this only guards against a
+/// damaged file.
+pub const BLOB_LIMIT_BYTES: usize = 16 << 20;
+
+/// A histogram of nanoseconds as a blob: HdrHistogram V2 + DEFLATE.
+///
+/// Fails only when the histogram is too large for the encoding.
+pub fn encode(histogram: &Histogram<u64>) -> Result<Vec<u8>, LedgerError> {
+    let mut blob = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(histogram, &mut blob)
+        .map_err(|error| LedgerError::Histogram(error.to_string()))?;
+    Ok(blob)
+}
+
+/// The histogram in a blob, which grows by itself when others are added to it.
+///
+/// Fails when the blob isn't a histogram or exceeds [`BLOB_LIMIT_BYTES`].
+pub fn decode(mut blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
+    if blob.len() > BLOB_LIMIT_BYTES {
+        return Err(LedgerError::Histogram(format!("{} bytes are too many", blob.len())));
+    }
+    let mut histogram: Histogram<u64> = Deserializer::new()
+        .deserialize(&mut blob)
+        .map_err(|error| LedgerError::Histogram(error.to_string()))?;
+    histogram.auto(true);
+    Ok(histogram)
+}
+
+impl HistogramRow {
+    /// The row of one histogram: its blob and its percentiles.
+    ///
+    /// `clients` and `operation` are empty for "all"; `second` is `None` for the whole trial.
+    pub fn of(
+        trial_id: TrialId,
+        clients: &str,
+        operation: &str,
+        kind: HistogramKind,
+        second: Option<u32>,
+        histogram: &Histogram<u64>,
+    ) -> Result<HistogramRow, LedgerError> {
+        // Of no values there is no least one: what wasn't seen is NULL, not zero.
+        let seen = !histogram.is_empty();
+        let quantile = |q: f64| seen.then(|| histogram.value_at_quantile(q));
+        Ok(HistogramRow {
+            trial_id,
+            clients: clients.to_owned(),
+            operation: operation.to_owned(),
+            kind,
+            second,
+            count: histogram.len(),
+            min_ns: seen.then(|| histogram.min()),
+            mean_ns: seen.then(|| histogram.mean()),
+            p50_ns: quantile(0.5),
+            p90_ns: quantile(0.9),
+            p99_ns: quantile(0.99),
+            p999_ns: quantile(0.999),
+            max_ns: seen.then(|| histogram.max()),
+            data: encode(histogram)?,
+        })
+    }
+
+    /// The histogram itself.
+    ///
+    /// Fails when the blob is damaged.
+    pub fn histogram(&self) -> Result<Histogram<u64>, LedgerError> {
+        decode(&self.data)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_encoded_comes_back_and_can_be_merged() {
+        let mut fast = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+        (1..=1000).for_each(|n| fast.record(n * 1000).unwrap());
+        let mut slow = Histogram::<u64>::new(3).unwrap();
+        slow.record_n(90_000_000_000, 1000).unwrap();
+        let mut merged = decode(&encode(&fast).unwrap()).unwrap();
+        assert_eq!(merged, fast);
+        merged.add(decode(&encode(&slow).unwrap()).unwrap()).unwrap();
+        assert_eq!(merged.len(), 2000);
+        assert!(merged.value_at_quantile(0.99) >= 89_900_000_000);
+    }
+
+    #[test]
+    fn damage_is_an_error_and_emptiness_is_null() {
+        assert!(decode(b"not a histogram").is_err());
+        let empty = Histogram::<u64>::new(3).unwrap();
+        let kind = HistogramKind::Lag;
+        let row = HistogramRow::of(TrialId::from(1), "", "", kind, None, &empty).unwrap();
+        assert_eq!((row.count, row.p99_ns, row.min_ns), (0, None, None));
+    }
+}

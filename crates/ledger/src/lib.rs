@@ -1,0 +1,42 @@
+//! The ledger: the SQLite file that keeps every run.
+//!
+//! The schema is public and people query it by hand (docs/ledger.md explains every column), so
+//! the row types here *are* the schema: plain data, one struct per table, one field per column,
+//! units in the names. No other crate speaks SQL, and this one depends on nothing of ours.
+//!
+//! A measured run writes while reports and the live view read: the file is in WAL mode, so that
+//! a reader never waits for the writer nor the writer for a reader. What is committed outlives a
+//! killed process; [`Ledger::begin_batch`] and [`Ledger::commit_batch`] bound how much isn't yet.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `rows` | the tables as structs, and their typed ids |
+//! | `words` | the words that columns may hold: states, validities, kinds |
+//! | `schema` | migrations, and what is refused |
+//! | `open`, `write`, `read` | the three things done with a ledger |
+//! | `histogram` | latency histograms as blobs and percentiles |
+//! | `process` | whether the process that left a run `running` is still there |
+
+mod error;
+mod histogram;
+mod open;
+mod process;
+mod read;
+mod rows;
+mod schema;
+mod words;
+mod write;
+
+pub use error::LedgerError;
+pub use hdrhistogram::Histogram;
+pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
+pub use open::Ledger;
+pub use process::ProcessMark;
+pub use read::{RunLine, RunView, TrialSlices};
+pub use rows::{
+    FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
+    RoundId, RoundRow, RunId, RunRow, SliceRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId,
+    TrialRow, UNFINISHED,
+};
+pub use schema::SCHEMA_VERSION;
+pub use words::{DataState, HistogramKind, RequirementOutcome, RunState, Validity};

@@ -1,0 +1,134 @@
+//! Opening a ledger.
+
+use std::path::Path;
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags};
+
+use crate::error::LedgerError;
+use crate::schema;
+
+/// How long a statement waits for another process's write to end. A measuring run holds the
+/// write lock for up to a second at a time.
+const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Statements kept prepared, so that one batch a second costs no parsing.
+const STATEMENTS_KEPT: usize = 64;
+
+/// An open ledger.
+#[derive(Debug)]
+pub struct Ledger {
+    pub(crate) connection: Connection,
+}
+
+impl Ledger {
+    /// Opens a ledger for reading and writing; makes it, and its directory, when absent, and
+    /// brings an older schema up to date.
+    ///
+    /// Fails when the file is something else, when a newer loadline wrote it, or when it can't
+    /// be written.
+    pub fn open(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            std::fs::create_dir_all(directory)
+                .map_err(|source| LedgerError::Directory { path: directory.to_owned(), source })?;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let mut connection = connect(path, flags)?;
+        schema::migrate(&mut connection, path)?;
+        Ok(Ledger { connection })
+    }
+
+    /// Opens a ledger for reading only. Neither waits for the other when a run is writing to it.
+    ///
+    /// Fails when there is none, and when it would have to be migrated first. A ledger that
+    /// isn't being written still needs a directory in which SQLite may put its `-shm` file.
+    pub fn open_read_only(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Err(LedgerError::Missing { path: path.to_owned() });
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = connect(path, flags)?;
+        schema::check(&connection, path)?;
+        Ok(Ledger { connection })
+    }
+
+    /// A ledger in memory, gone when dropped. For tests of what reads ledgers.
+    pub fn in_memory() -> Result<Ledger, LedgerError> {
+        let mut connection = Connection::open_in_memory()?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        schema::migrate(&mut connection, Path::new(":memory:"))?;
+        Ok(Ledger { connection })
+    }
+}
+
+fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
+    let open = || -> rusqlite::Result<Connection> {
+        let connection = Connection::open_with_flags(path, flags)?;
+        connection.busy_timeout(BUSY_TIMEOUT)?;
+        connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+        if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
+            connection.pragma_update(None, "journal_mode", "wal")?;
+        }
+        // In WAL mode NORMAL loses nothing to a killed process; only a power cut may take the
+        // last commits, and never the file. FULL would sync the disk once a second in the
+        // middle of measuring.
+        connection.pragma_update(None, "synchronous", "normal")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        Ok(connection)
+    };
+    open().map_err(|source| LedgerError::Open { path: path.to_owned(), source })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::schema::SCHEMA_VERSION;
+
+    #[test]
+    fn a_newer_schema_is_refused_with_what_to_do() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a/b/ledger.sqlite");
+        let ledger = Ledger::open(&path).unwrap();
+        ledger.connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
+        drop(ledger);
+        for opened in [Ledger::open(&path), Ledger::open_read_only(&path)] {
+            let error = opened.unwrap_err();
+            assert!(matches!(error, LedgerError::NewerSchema { .. }));
+            assert!(error.to_string().contains("use the newer loadline"), "{error}");
+        }
+    }
+
+    #[test]
+    fn another_programs_database_is_left_alone() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("other.sqlite");
+        Connection::open(&path).unwrap().execute_batch("CREATE TABLE mine (x)").unwrap();
+        assert!(matches!(Ledger::open(&path), Err(LedgerError::NotALedger { .. })));
+        let text = directory.path().join("notes.txt");
+        std::fs::write(&text, "not a database at all, but long enough to look at").unwrap();
+        assert!(matches!(Ledger::open(&text), Err(LedgerError::Open { .. })));
+    }
+
+    #[test]
+    fn reading_asks_for_a_file_that_is_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("none.sqlite");
+        assert!(matches!(Ledger::open_read_only(&path), Err(LedgerError::Missing { .. })));
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn many_processes_may_make_the_same_ledger_at_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.sqlite");
+        let open = || Ledger::open(&path).map(drop);
+        std::thread::scope(|scope| {
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().for_each(|thread| thread.join().unwrap().unwrap());
+        });
+    }
+}

@@ -1,0 +1,413 @@
+//! Reading a ledger: which runs there are, and everything of one run in plain data.
+
+use rusqlite::types::Type;
+use rusqlite::{OptionalExtension, Params, Row, params};
+use serde_json::{Map, Value};
+
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::process::ProcessMark;
+use crate::rows::{
+    FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow, RoundId, RoundRow,
+    RunId, RunRow, SliceRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
+};
+use crate::words::RunState;
+
+/// One run in a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLine {
+    /// Its id.
+    pub id: RunId,
+    /// The title of its suite.
+    pub title: String,
+    /// The path of its suite.
+    pub path: String,
+    /// The command line.
+    pub command: String,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How far it came, as [`RunRow::state`] says it.
+    pub state: RunState,
+    /// Its note.
+    pub note: Option<String>,
+    /// Its trials.
+    pub trials: u64,
+    /// Those of them that are valid.
+    pub valid_trials: u64,
+}
+
+/// Everything of one run that reports need, in plain data.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunView {
+    /// Its id.
+    pub id: RunId,
+    /// The run.
+    pub run: RunRow,
+    /// Its suite.
+    pub suite: SuiteRow,
+    /// Its host and build.
+    pub fingerprint: FingerprintRow,
+    /// Its targets, in the suite's order.
+    pub targets: Vec<(TargetId, TargetRow)>,
+    /// Its points, in the sweep's order.
+    pub points: Vec<(PointId, PointRow)>,
+    /// Its rounds, by point and number.
+    pub rounds: Vec<(RoundId, RoundRow)>,
+    /// Its trials, by point, round and target.
+    pub trials: Vec<(TrialId, TrialRow)>,
+    /// How its trials were sliced.
+    pub slices: Vec<TrialSlices>,
+    /// Its whole-trial histograms; those by second are left in the ledger.
+    pub histograms: Vec<HistogramRow>,
+    /// Its wrong answers, in the order in which they came.
+    pub findings: Vec<FindingRow>,
+    /// Its requirements, by point.
+    pub requirements: Vec<RequirementRow>,
+}
+
+/// How one trial was sliced.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TrialSlices {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// How many slices it has.
+    pub count: u64,
+    /// The longest of them; all but the last are about that long.
+    pub longest_ns: u64,
+}
+
+impl Ledger {
+    /// All runs, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunLine>, LedgerError> {
+        self.rows(
+            "SELECT run.*, suite.title, suite.path,
+                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
+                  WHERE round.run_id = run.id) AS trials,
+                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
+                  WHERE round.run_id = run.id AND trial.validity = 'valid') AS valid_trials
+             FROM run JOIN suite ON suite.id = run.suite_id
+             ORDER BY run.id",
+            [],
+            |row| {
+                Ok(RunLine {
+                    id: row.get("id")?,
+                    title: row.get("title")?,
+                    path: row.get("path")?,
+                    command: row.get("command")?,
+                    started_at: row.get("started_at")?,
+                    ended_at: row.get("ended_at")?,
+                    state: effective_state(row)?,
+                    note: row.get("note")?,
+                    trials: row.get("trials")?,
+                    valid_trials: row.get("valid_trials")?,
+                })
+            },
+        )
+    }
+
+    /// The run with the highest id, whatever its state; `None` in an empty ledger.
+    pub fn last_run(&self) -> Result<Option<RunId>, LedgerError> {
+        Ok(self.connection.query_row("SELECT max(id) FROM run", [], |row| row.get(0))?)
+    }
+
+    /// Everything of one run, as it was at one moment even while it is being written.
+    ///
+    /// Fails when there is no such run.
+    pub fn run_view(&self, id: RunId) -> Result<RunView, LedgerError> {
+        // One read transaction is one snapshot; inside a batch there is one already.
+        let snapshot = match self.in_batch() {
+            true => None,
+            false => Some(self.connection.unchecked_transaction()?),
+        };
+        let run = self
+            .connection
+            .query_row("SELECT * FROM run WHERE id = ?1", [id], run_row)
+            .optional()?
+            .ok_or(LedgerError::NoSuchRun(id))?;
+        let suite = self.connection.query_row(
+            "SELECT * FROM suite WHERE id = ?1",
+            [run.suite_id],
+            suite_row,
+        )?;
+        let fingerprint = self.connection.query_row(
+            "SELECT * FROM fingerprint WHERE id = ?1",
+            [run.fingerprint_id],
+            |row| Ok(FingerprintRow { hash: row.get("hash")?, json: object(row, "json")? }),
+        )?;
+        let view = RunView {
+            id,
+            run,
+            suite,
+            fingerprint,
+            targets: self.rows(TARGETS, [id], target_row)?,
+            points: self.rows(POINTS, [id], point_row)?,
+            rounds: self.rows(ROUNDS, [id], round_row)?,
+            trials: self.rows(TRIALS, [id], trial_row)?,
+            slices: self.rows(SLICES, [id], |row| {
+                Ok(TrialSlices {
+                    trial_id: row.get(0)?,
+                    count: row.get(1)?,
+                    longest_ns: row.get(2)?,
+                })
+            })?,
+            histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
+            findings: self.rows(FINDINGS, [id], finding_row)?,
+            requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
+        };
+        drop(snapshot);
+        Ok(view)
+    }
+
+    /// The slices of one trial, in order.
+    pub fn slices(&self, trial: TrialId) -> Result<Vec<SliceRow>, LedgerError> {
+        let sql = "SELECT * FROM slice WHERE trial_id = ?1 ORDER BY ordinal";
+        self.rows(sql, params![trial], slice_row)
+    }
+
+    /// The histograms by second of one trial, in order; `second` is set in all of them.
+    pub fn seconds(&self, trial: TrialId) -> Result<Vec<HistogramRow>, LedgerError> {
+        self.rows(
+            "SELECT * FROM histogram WHERE trial_id = ?1 AND second IS NOT NULL
+             ORDER BY second, clients, operation, kind",
+            params![trial],
+            histogram_row,
+        )
+    }
+
+    fn rows<T>(
+        &self,
+        sql: &str,
+        params: impl Params,
+        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+    ) -> Result<Vec<T>, LedgerError> {
+        let mut statement = self.connection.prepare_cached(sql)?;
+        let rows = statement.query_map(params, read)?;
+        Ok(rows.collect::<rusqlite::Result<Vec<T>>>()?)
+    }
+}
+
+const TARGETS: &str = "SELECT * FROM target WHERE run_id = ?1 ORDER BY ordinal";
+const POINTS: &str = "SELECT * FROM point WHERE run_id = ?1 ORDER BY ordinal";
+const ROUNDS: &str = "SELECT round.* FROM round JOIN point ON point.id = round.point_id
+    WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal";
+const TRIALS: &str = "SELECT trial.* FROM trial
+    JOIN round ON round.id = trial.round_id
+    JOIN point ON point.id = round.point_id
+    JOIN target ON target.id = trial.target_id
+    WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal, target.ordinal";
+const SLICES: &str = "SELECT trial_id, count(*), max(duration_ns) FROM slice
+    JOIN trial ON trial.id = slice.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 GROUP BY trial_id ORDER BY trial_id";
+const HISTOGRAMS: &str = "SELECT histogram.* FROM histogram
+    JOIN trial ON trial.id = histogram.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 AND histogram.second IS NULL
+    ORDER BY trial_id, clients, operation, kind";
+const FINDINGS: &str = "SELECT finding.* FROM finding
+    JOIN trial ON trial.id = finding.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 ORDER BY finding.id";
+const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
+    JOIN point ON point.id = requirement.point_id
+    WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
+
+/// What a run's state means now: a run left `running` by a process that is gone was interrupted.
+fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
+    let state = row.get("state")?;
+    let process = ProcessMark {
+        pid: row.get("pid")?,
+        pid_namespace: row.get("pid_namespace")?,
+        boot_id: row.get("boot_id")?,
+        started_ticks: row.get("process_started_ticks")?,
+    };
+    Ok(match state {
+        RunState::Running if process.is_gone() => RunState::Interrupted,
+        _ => state,
+    })
+}
+
+fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+    Ok(RunRow {
+        suite_id: row.get("suite_id")?,
+        fingerprint_id: row.get("fingerprint_id")?,
+        command: row.get("command")?,
+        version: row.get("version")?,
+        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
+        started_at: row.get("started_at")?,
+        ended_at: row.get("ended_at")?,
+        state: effective_state(row)?,
+        note: row.get("note")?,
+        primary_metric: row.get("primary_metric")?,
+        same_within: row.get("same_within")?,
+        confidence: row.get("confidence")?,
+    })
+}
+
+fn suite_row(row: &Row<'_>) -> rusqlite::Result<SuiteRow> {
+    Ok(SuiteRow {
+        hash: row.get("hash")?,
+        path: row.get("path")?,
+        title: row.get("title")?,
+        claims: json(row, "claims")?,
+        compromises: json(row, "compromises")?,
+        text: row.get("text")?,
+    })
+}
+
+fn target_row(row: &Row<'_>) -> rusqlite::Result<(TargetId, TargetRow)> {
+    let target = TargetRow {
+        run_id: row.get("run_id")?,
+        ordinal: row.get("ordinal")?,
+        name: row.get("name")?,
+        description: row.get("description")?,
+        skipped: row.get("skipped")?,
+    };
+    Ok((row.get("id")?, target))
+}
+
+fn point_row(row: &Row<'_>) -> rusqlite::Result<(PointId, PointRow)> {
+    let point = PointRow {
+        run_id: row.get("run_id")?,
+        ordinal: row.get("ordinal")?,
+        label: row.get("label")?,
+        keys: object(row, "keys")?,
+    };
+    Ok((row.get("id")?, point))
+}
+
+fn round_row(row: &Row<'_>) -> rusqlite::Result<(RoundId, RoundRow)> {
+    let round = RoundRow {
+        run_id: row.get("run_id")?,
+        point_id: row.get("point_id")?,
+        ordinal: row.get("ordinal")?,
+        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
+        started_ns: row.get("started_ns")?,
+    };
+    Ok((row.get("id")?, round))
+}
+
+fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
+    let trial = TrialRow {
+        round_id: row.get("round_id")?,
+        target_id: row.get("target_id")?,
+        validity: row.get("validity")?,
+        reason: row.get("reason")?,
+        state: row.get("state")?,
+        started_ns: row.get("started_ns")?,
+        measured_ns: row.get("measured_ns")?,
+        operations: row.get("operations")?,
+        wrong: row.get("wrong")?,
+        missing: row.get("missing")?,
+        misses: row.get("misses")?,
+        hits: row.get("hits")?,
+        generator_busy: row.get("generator_busy")?,
+        server_cpu_ns: row.get("server_cpu_ns")?,
+        server_user_ns: row.get("server_user_ns")?,
+        server_system_ns: row.get("server_system_ns")?,
+        server_rss_bytes: row.get("server_rss_bytes")?,
+        generator_cpu_ns: row.get("generator_cpu_ns")?,
+        generator_user_ns: row.get("generator_user_ns")?,
+        generator_system_ns: row.get("generator_system_ns")?,
+        generator_rss_bytes: row.get("generator_rss_bytes")?,
+        prepare_ns: row.get("prepare_ns")?,
+        warmup_ns: row.get("warmup_ns")?,
+    };
+    Ok((row.get("id")?, trial))
+}
+
+fn slice_row(row: &Row<'_>) -> rusqlite::Result<SliceRow> {
+    Ok(SliceRow {
+        trial_id: row.get("trial_id")?,
+        ordinal: row.get("ordinal")?,
+        start_ns: row.get("start_ns")?,
+        duration_ns: row.get("duration_ns")?,
+        operations: row.get("operations")?,
+        server_cpu_ns: row.get("server_cpu_ns")?,
+        generator_cpu_ns: row.get("generator_cpu_ns")?,
+        validity: row.get("validity")?,
+        reason: row.get("reason")?,
+    })
+}
+
+fn histogram_row(row: &Row<'_>) -> rusqlite::Result<HistogramRow> {
+    Ok(HistogramRow {
+        trial_id: row.get("trial_id")?,
+        clients: row.get("clients")?,
+        operation: row.get("operation")?,
+        kind: row.get("kind")?,
+        second: row.get("second")?,
+        count: row.get("count")?,
+        min_ns: row.get("min_ns")?,
+        mean_ns: row.get("mean_ns")?,
+        p50_ns: row.get("p50_ns")?,
+        p90_ns: row.get("p90_ns")?,
+        p99_ns: row.get("p99_ns")?,
+        p999_ns: row.get("p999_ns")?,
+        max_ns: row.get("max_ns")?,
+        data: row.get("data")?,
+    })
+}
+
+fn finding_row(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
+    Ok(FindingRow {
+        trial_id: row.get("trial_id")?,
+        at_ns: row.get("at_ns")?,
+        operation: row.get("operation")?,
+        key: row.get("key")?,
+        expected: row.get("expected")?,
+        received: row.get("received")?,
+        note: row.get("note")?,
+    })
+}
+
+fn requirement_row(row: &Row<'_>) -> rusqlite::Result<RequirementRow> {
+    Ok(RequirementRow {
+        run_id: row.get("run_id")?,
+        point_id: row.get("point_id")?,
+        expression: row.get("expression")?,
+        value: row.get("value")?,
+        outcome: row.get("outcome")?,
+    })
+}
+
+/// A JSON column that holds an object.
+fn object(row: &Row<'_>, column: &str) -> rusqlite::Result<Map<String, Value>> {
+    json(row, column)
+}
+
+/// A JSON column as the type it should hold; another is an error that names the column's place.
+fn json<T: TryFromJson>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
+    let text: String = row.get(column)?;
+    let place = row.as_ref().column_index(column)?;
+    let damaged = |error| rusqlite::Error::FromSqlConversionFailure(place, Type::Text, error);
+    let value: Value = serde_json::from_str(&text).map_err(|error| damaged(Box::new(error)))?;
+    T::try_from_json(value).ok_or_else(|| damaged("not the expected kind of JSON".into()))
+}
+
+/// What JSON columns hold. Two types don't warrant deriving through serde.
+trait TryFromJson: Sized {
+    fn try_from_json(value: Value) -> Option<Self>;
+}
+
+impl TryFromJson for Map<String, Value> {
+    fn try_from_json(value: Value) -> Option<Self> {
+        match value {
+            Value::Object(map) => Some(map),
+            _ => None,
+        }
+    }
+}
+
+impl TryFromJson for Vec<String> {
+    fn try_from_json(value: Value) -> Option<Self> {
+        let Value::Array(items) = value else { return None };
+        let text = |item| match item {
+            Value::String(text) => Some(text),
+            _ => None,
+        };
+        items.into_iter().map(text).collect()
+    }
+}

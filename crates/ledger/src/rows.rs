@@ -1,0 +1,363 @@
+//! The tables as structs: one field per column, units in the names.
+//!
+//! Times named `…_ns` that tell *when* count from the start of the run on its monotonic clock;
+//! the wall-clock time of the start is in [`RunRow::started_at`]. `None` means *unseen*: the host
+//! or the target didn't let the lab see it.
+
+use std::fmt;
+
+use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use serde_json::{Map, Value};
+
+use crate::words::{DataState, HistogramKind, RequirementOutcome, RunState, Validity};
+
+/// Defines the typed id of a table's rows.
+macro_rules! id {
+    ($(#[$doc:meta])* $name:ident) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub struct $name(i64);
+
+        impl $name {
+            /// The number itself, as stored.
+            pub fn get(self) -> i64 {
+                self.0
+            }
+        }
+
+        impl From<i64> for $name {
+            fn from(id: i64) -> Self {
+                Self(id)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                self.0.fmt(f)
+            }
+        }
+
+        impl ToSql for $name {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                self.0.to_sql()
+            }
+        }
+
+        impl FromSql for $name {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                i64::column_result(value).map(Self)
+            }
+        }
+    };
+}
+
+id! {
+    /// A row of `suite`.
+    SuiteId
+}
+id! {
+    /// A row of `fingerprint`.
+    FingerprintId
+}
+id! {
+    /// A row of `run`; it only counts up.
+    RunId
+}
+id! {
+    /// A row of `target`.
+    TargetId
+}
+id! {
+    /// A row of `point`.
+    PointId
+}
+id! {
+    /// A row of `round`.
+    RoundId
+}
+id! {
+    /// A row of `trial`.
+    TrialId
+}
+
+/// The reason of a trial that was begun and not yet (or never) measured to its end.
+pub const UNFINISHED: &str = "unfinished";
+
+/// A suite file as it was when it ran. Equal files are one row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SuiteRow {
+    /// SHA-256 of the text, in hex.
+    pub hash: String,
+    /// Where it was read from, for people.
+    pub path: String,
+    /// Its title.
+    pub title: String,
+    /// What it claims to show, printed in every report.
+    pub claims: Vec<String>,
+    /// What it admits, printed in every report.
+    pub compromises: Vec<String>,
+    /// The whole TOML text.
+    pub text: String,
+}
+
+/// What the host and the build were. Equal ones are one row.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FingerprintRow {
+    /// SHA-256 of the JSON, in hex.
+    pub hash: String,
+    /// The facts by name.
+    pub json: Map<String, Value>,
+}
+
+/// One run of a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RunRow {
+    /// The suite that ran.
+    pub suite_id: SuiteId,
+    /// The host and build it ran on.
+    pub fingerprint_id: FingerprintId,
+    /// The command line, as typed.
+    pub command: String,
+    /// The version of loadline.
+    pub version: String,
+    /// The seed that everything random follows from. SQLite's integers are signed, so a query by
+    /// hand shows seeds from 2^63 on as negative.
+    pub seed: u64,
+    /// When it started: RFC 3339, wall clock.
+    pub started_at: String,
+    /// When it ended; `None` while it runs and for ever if it was killed.
+    pub ended_at: Option<String>,
+    /// How far it came. A run that was read says `Interrupted` when it was left `running` by a
+    /// process that is gone.
+    pub state: RunState,
+    /// A remark of the user, or why it failed.
+    pub note: Option<String>,
+    /// The metric that carries verdicts, by its name in suites: `rate_per_s`.
+    pub primary_metric: String,
+    /// Differences up to this fraction are called the same: 0.02 is ±2 %.
+    pub same_within: f64,
+    /// Confidence of intervals and verdicts: 0.95.
+    pub confidence: f64,
+}
+
+/// What a run measured, or would have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TargetRow {
+    /// The run.
+    pub run_id: RunId,
+    /// Its place in the suite, from 0; the first is what comparisons are about.
+    pub ordinal: u32,
+    /// Its name in the suite.
+    pub name: String,
+    /// What it is, in one line: the command and version, or the address.
+    pub description: String,
+    /// Why it wasn't measured; `None` when it was.
+    pub skipped: Option<String>,
+}
+
+/// One combination of the sweep.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PointRow {
+    /// The run.
+    pub run_id: RunId,
+    /// Its place in the sweep, from 0.
+    pub ordinal: u32,
+    /// What it is, for people: `cache/get  16 conns · depth 16 · closed`.
+    pub label: String,
+    /// What it is, for programs: the swept dotted keys and `workload.operation`.
+    pub keys: Map<String, Value>,
+}
+
+/// All targets of one point, started fresh and measured alternately.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RoundRow {
+    /// The run.
+    pub run_id: RunId,
+    /// The point.
+    pub point_id: PointId,
+    /// Its number at this point, from 1.
+    pub ordinal: u32,
+    /// The seed of its workload and of the order of its slices; see [`RunRow::seed`].
+    pub seed: u64,
+    /// When it started, in ns since the run started.
+    pub started_ns: u64,
+}
+
+/// One target's slices in one round.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialRow {
+    /// The round.
+    pub round_id: RoundId,
+    /// The target.
+    pub target_id: TargetId,
+    /// Whether it may be compared.
+    pub validity: Validity,
+    /// Why it isn't valid; `None` when it is.
+    pub reason: Option<String>,
+    /// Whether the data were warm.
+    pub state: DataState,
+    /// When its target was started, in ns since the run started.
+    pub started_ns: u64,
+    /// How long it was measured, all slices together.
+    pub measured_ns: u64,
+    /// Operations completed in the measured phase, right or wrong.
+    pub operations: u64,
+    /// Operations whose answer was wrong.
+    pub wrong: u64,
+    /// Operations not answered before their time-out.
+    pub missing: u64,
+    /// Keys asked for and not found, where the workload allows it.
+    pub misses: u64,
+    /// Keys asked for and found; `None` when the workload has no such thing.
+    pub hits: Option<u64>,
+    /// The busiest generator thread's share of time not spent in empty polls, 0 to 1.
+    pub generator_busy: Option<f64>,
+    /// CPU time of the target's process group in the measured phase.
+    pub server_cpu_ns: Option<u64>,
+    /// Its part in user space.
+    pub server_user_ns: Option<u64>,
+    /// Its part in the kernel.
+    pub server_system_ns: Option<u64>,
+    /// The most resident memory of the target's process group.
+    pub server_rss_bytes: Option<u64>,
+    /// CPU time of the generator in the measured phase.
+    pub generator_cpu_ns: Option<u64>,
+    /// Its part in user space.
+    pub generator_user_ns: Option<u64>,
+    /// Its part in the kernel.
+    pub generator_system_ns: Option<u64>,
+    /// The most resident memory of the generator.
+    pub generator_rss_bytes: Option<u64>,
+    /// How long preparing the data took; `None` when nothing was prepared.
+    pub prepare_ns: Option<u64>,
+    /// How long warming up took; `None` when there was no warm-up.
+    pub warmup_ns: Option<u64>,
+}
+
+impl TrialRow {
+    /// A trial that has begun: invalid because unfinished, so that it is never compared if the
+    /// process dies before [`crate::Ledger::set_trial`] writes what was measured.
+    pub fn unfinished(
+        round_id: RoundId,
+        target_id: TargetId,
+        state: DataState,
+        started_ns: u64,
+    ) -> TrialRow {
+        TrialRow {
+            round_id,
+            target_id,
+            validity: Validity::Invalid,
+            reason: Some(UNFINISHED.to_owned()),
+            state,
+            started_ns,
+            measured_ns: 0,
+            operations: 0,
+            wrong: 0,
+            missing: 0,
+            misses: 0,
+            hits: None,
+            generator_busy: None,
+            server_cpu_ns: None,
+            server_user_ns: None,
+            server_system_ns: None,
+            server_rss_bytes: None,
+            generator_cpu_ns: None,
+            generator_user_ns: None,
+            generator_system_ns: None,
+            generator_rss_bytes: None,
+            prepare_ns: None,
+            warmup_ns: None,
+        }
+    }
+}
+
+/// One stretch of a trial between two changes of target.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SliceRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Its number in the trial, from 0.
+    pub ordinal: u32,
+    /// When it started, in ns since the run started.
+    pub start_ns: u64,
+    /// How long it was.
+    pub duration_ns: u64,
+    /// Operations completed in it.
+    pub operations: u64,
+    /// CPU time of the target in it.
+    pub server_cpu_ns: Option<u64>,
+    /// CPU time of the generator in it.
+    pub generator_cpu_ns: Option<u64>,
+    /// Whether it counts.
+    pub validity: Validity,
+    /// Why it isn't valid; `None` when it is.
+    pub reason: Option<String>,
+}
+
+/// One latency histogram, with its percentiles. Built by [`HistogramRow::of`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct HistogramRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// The clients' name in the suite; empty = all of them.
+    pub clients: String,
+    /// The operation; empty = all of them.
+    pub operation: String,
+    /// What it counts.
+    pub kind: HistogramKind,
+    /// Which second of the measured phase, from 0; `None` = the whole trial.
+    pub second: Option<u32>,
+    /// How many values it holds.
+    pub count: u64,
+    /// Least value; `None`, as all that follow, when it holds none.
+    pub min_ns: Option<u64>,
+    /// Arithmetic mean.
+    pub mean_ns: Option<f64>,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+    /// Greatest value.
+    pub max_ns: Option<u64>,
+    /// The histogram: HdrHistogram V2 + DEFLATE, in nanoseconds.
+    pub data: Vec<u8>,
+}
+
+/// One answer that was wrong, as evidence. Not every wrong answer becomes one: the lab stores a
+/// few per trial, and the trial counts all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct FindingRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// When the answer came, in ns since the run started.
+    pub at_ns: u64,
+    /// The operation that asked.
+    pub operation: String,
+    /// The key that was asked for.
+    pub key: String,
+    /// What a right answer would have been, perhaps cut.
+    pub expected: Vec<u8>,
+    /// What came, perhaps cut.
+    pub received: Vec<u8>,
+    /// What is wrong with it, in words.
+    pub note: String,
+}
+
+/// What became of one requirement at one point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RequirementRow {
+    /// The run.
+    pub run_id: RunId,
+    /// The point.
+    pub point_id: PointId,
+    /// The requirement, as in the suite: `latency.p99 < 1ms`.
+    pub expression: String,
+    /// The metric's value at this point, in the metric's unit; `None` when it wasn't seen.
+    pub value: Option<f64>,
+    /// What became of it.
+    pub outcome: RequirementOutcome,
+}

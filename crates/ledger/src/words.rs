@@ -1,0 +1,101 @@
+//! The words that columns may hold, as enums. The schema checks the same words.
+
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+/// Defines an enum whose variants are stored as one lower-case word each.
+macro_rules! words {
+    (
+        $(#[$doc:meta])*
+        $name:ident { $($(#[$variant_doc:meta])* $variant:ident = $word:literal),+ }
+    ) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+        pub enum $name {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl $name {
+            /// The word stored in the ledger and used in JSON.
+            pub fn word(self) -> &'static str {
+                match self {
+                    $($name::$variant => $word),+
+                }
+            }
+        }
+
+        impl ToSql for $name {
+            fn to_sql(&self) -> rusqlite::Result<ToSqlOutput<'_>> {
+                Ok(self.word().into())
+            }
+        }
+
+        impl FromSql for $name {
+            fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
+                match value.as_str()? {
+                    $($word => Ok($name::$variant),)+
+                    _ => Err(FromSqlError::InvalidType),
+                }
+            }
+        }
+    };
+}
+
+words! {
+    /// How far a run came.
+    RunState {
+        /// It is being measured.
+        Running = "running",
+        /// It came to its end.
+        Finished = "finished",
+        /// It was stopped, or its process is gone.
+        Interrupted = "interrupted",
+        /// It ended with an error.
+        Failed = "failed"
+    }
+}
+
+words! {
+    /// Whether a trial or slice may be compared.
+    Validity {
+        /// Nothing speaks against it.
+        Valid = "valid",
+        /// Something else used the host's cores, or the host stalled.
+        Disturbed = "disturbed",
+        /// The load wasn't what it should have been, or the trial wasn't finished.
+        Invalid = "invalid"
+    }
+}
+
+words! {
+    /// Whether the target's data were in cache when it was measured.
+    DataState {
+        /// Caches were dropped, or the target had just been started on kept data.
+        Cold = "cold",
+        /// The target was warmed up before it was measured.
+        Warm = "warm"
+    }
+}
+
+words! {
+    /// What a histogram counts.
+    HistogramKind {
+        /// Completion − scheduled time.
+        Latency = "latency",
+        /// Completion − actual send.
+        Service = "service",
+        /// Send − max(scheduled time, moment a slot was free).
+        Lag = "lag"
+    }
+}
+
+words! {
+    /// What became of a requirement at one point.
+    RequirementOutcome {
+        /// It held.
+        Held = "held",
+        /// It was broken.
+        Broken = "broken",
+        /// It can't be told from the valid trials.
+        CantTell = "cant_tell"
+    }
+}

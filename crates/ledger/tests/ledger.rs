@@ -1,0 +1,204 @@
+//! What a ledger promises to those who write one and those who read it meanwhile.
+
+use hdrhistogram::Histogram;
+use ledger::{
+    DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
+    PointId, PointRow, RequirementOutcome, RequirementRow, RoundRow, RunId, RunRow, RunState,
+    SliceRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, Validity,
+};
+use serde_json::json;
+
+struct Begun {
+    run: RunId,
+    target: TargetId,
+    point: PointId,
+    trial: TrialId,
+}
+
+/// A run with one target, one point, one round and one unfinished trial.
+fn begin_run(ledger: &mut Ledger) -> Begun {
+    let suite = SuiteRow {
+        hash: "5u17e".into(),
+        path: "suites/cache.toml".into(),
+        title: "Cache".into(),
+        claims: vec!["what a web tier does".into()],
+        compromises: vec![],
+        text: "title = 'Cache'".into(),
+    };
+    let json = json!({"kernel": "6.1"}).as_object().unwrap().clone();
+    let run = RunRow {
+        suite_id: ledger.add_suite(&suite).unwrap(),
+        fingerprint_id: ledger.add_fingerprint(&FingerprintRow { hash: "f".into(), json }).unwrap(),
+        command: "loadline run suites/cache.toml".into(),
+        version: "0.1.0".into(),
+        seed: u64::MAX,
+        started_at: "2026-01-02T03:04:05Z".into(),
+        ended_at: None,
+        state: RunState::Running,
+        note: None,
+        primary_metric: "rate_per_s".into(),
+        same_within: 0.02,
+        confidence: 0.95,
+    };
+    let run = ledger.add_run(&run).unwrap();
+    let name = "loadline".to_owned();
+    let target = TargetRow { run_id: run, ordinal: 0, name, description: "".into(), skipped: None };
+    let target = ledger.add_target(&target).unwrap();
+    let keys = json!({"workload.operation": "get"}).as_object().unwrap().clone();
+    let point = PointRow { run_id: run, ordinal: 0, label: "cache/get".into(), keys };
+    let point = ledger.add_point(&point).unwrap();
+    let round = RoundRow { run_id: run, point_id: point, ordinal: 1, seed: 7, started_ns: 5 };
+    let round = ledger.add_round(&round).unwrap();
+    let trial = TrialRow::unfinished(round, target, DataState::Warm, 6);
+    let trial = ledger.add_trial(&trial).unwrap();
+    Begun { run, target, point, trial }
+}
+
+fn slice_of(trial_id: TrialId) -> SliceRow {
+    SliceRow {
+        trial_id,
+        ordinal: 0,
+        start_ns: 6,
+        duration_ns: 500_000_000,
+        operations: 250,
+        server_cpu_ns: None,
+        generator_cpu_ns: Some(3),
+        validity: Validity::Disturbed,
+        reason: Some("foreign CPU 5 %".into()),
+    }
+}
+
+fn finding_of(trial_id: TrialId) -> FindingRow {
+    FindingRow {
+        trial_id,
+        at_ns: 9,
+        operation: "get".into(),
+        key: "key:1".into(),
+        expected: vec![0, 1],
+        received: vec![0, 255],
+        note: "another version".into(),
+    }
+}
+
+#[test]
+fn everything_of_a_run_comes_back_as_it_was_written() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { run, target, point, trial } = begin_run(&mut ledger);
+    let mut view = ledger.run_view(run).unwrap();
+    assert_eq!(view.run.seed, u64::MAX);
+    assert_eq!(view.suite.claims, ["what a web tier does"]);
+    assert_eq!(view.points[0].1.keys["workload.operation"], "get");
+    assert_eq!(view.trials[0].1.reason.as_deref(), Some(UNFINISHED));
+
+    let measured = TrialRow {
+        validity: Validity::Valid,
+        reason: None,
+        measured_ns: 2_000_000_000,
+        operations: 1000,
+        hits: Some(900),
+        misses: 100,
+        server_cpu_ns: Some(1_000_000),
+        generator_busy: Some(0.5),
+        ..view.trials[0].1.clone()
+    };
+    ledger.set_trial(trial, &measured).unwrap();
+    let slice = slice_of(trial);
+    ledger.add_slice(&slice).unwrap();
+    let mut histogram = Histogram::<u64>::new(3).unwrap();
+    histogram.record_n(1000, 1000).unwrap();
+    let row = |second| {
+        HistogramRow::of(trial, "", "", HistogramKind::Latency, second, &histogram).unwrap()
+    };
+    ledger.add_histogram(&row(None)).unwrap();
+    ledger.add_histogram(&row(Some(0))).unwrap();
+    assert!(ledger.add_histogram(&row(None)).is_err(), "a whole trial has one of a kind");
+    let finding = finding_of(trial);
+    ledger.add_finding(&finding).unwrap();
+    let mut requirement = RequirementRow {
+        run_id: run,
+        point_id: point,
+        expression: "wrong = 0".into(),
+        value: None,
+        outcome: RequirementOutcome::CantTell,
+    };
+    ledger.add_requirement(&requirement).unwrap();
+    (requirement.value, requirement.outcome) = (Some(1.0), RequirementOutcome::Broken);
+    ledger.add_requirement(&requirement).unwrap();
+    ledger.skip_target(target, "not installed").unwrap();
+
+    view = ledger.run_view(run).unwrap();
+    assert_eq!(view.trials, [(trial, measured)]);
+    assert_eq!(ledger.slices(trial).unwrap(), [slice]);
+    assert_eq!((view.slices[0].count, view.slices[0].longest_ns), (1, 500_000_000));
+    assert_eq!(view.histograms, [row(None)]);
+    assert_eq!(ledger.seconds(trial).unwrap(), [row(Some(0))]);
+    assert_eq!(view.findings, [finding]);
+    assert_eq!(view.requirements, [requirement]);
+    assert_eq!(view.targets[0].1.skipped.as_deref(), Some("not installed"));
+    assert_eq!((ledger.runs().unwrap()[0].trials, ledger.last_run().unwrap()), (1, Some(run)));
+}
+
+#[test]
+fn a_reader_opens_and_reads_while_a_batch_is_open() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut writer = Ledger::open(&path).unwrap();
+    let Begun { run, .. } = begin_run(&mut writer);
+    writer.begin_batch().unwrap();
+    assert!(matches!(writer.begin_batch(), Err(LedgerError::BatchOpen)));
+    let (_, mut trial) = writer.run_view(run).unwrap().trials.remove(0);
+    trial.operations = 5;
+    let (id, _) = writer.run_view(run).unwrap().trials[0];
+    writer.set_trial(id, &trial).unwrap();
+
+    let reader = Ledger::open_read_only(&path).unwrap();
+    let operations = || reader.run_view(run).unwrap().trials[0].1.operations;
+    assert_eq!(operations(), 0, "a batch isn't seen before it is committed");
+    writer.commit_batch().unwrap();
+    assert_eq!(operations(), 5);
+    assert_eq!(reader.run_view(run).unwrap().run.state, RunState::Running);
+
+    writer.begin_batch().unwrap();
+    writer.finish_run(run, RunState::Finished, "2026-01-02T03:05:05Z", None).unwrap();
+    assert!(!writer.in_batch(), "a finished run is committed");
+    assert_eq!(reader.run_view(run).unwrap().run.state, RunState::Finished);
+}
+
+#[test]
+fn a_batch_that_was_never_committed_was_never_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut writer = Ledger::open(&path).unwrap();
+    writer.begin_batch().unwrap();
+    begin_run(&mut writer);
+    drop(writer);
+    assert_eq!(Ledger::open_read_only(&path).unwrap().last_run().unwrap(), None);
+}
+
+#[test]
+fn a_run_left_running_by_a_process_that_is_gone_reads_as_interrupted() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut ledger = Ledger::open(&path).unwrap();
+    let Begun { run, .. } = begin_run(&mut ledger);
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    // What a reboot does: same pid perhaps, another boot.
+    by_hand.execute("UPDATE run SET boot_id = 'before'", []).unwrap();
+    assert_eq!(ledger.run_view(run).unwrap().run.state, RunState::Interrupted);
+    assert_eq!(ledger.runs().unwrap()[0].state, RunState::Interrupted);
+    let finished = RunState::Finished;
+    ledger.finish_run(run, finished, "2026-01-02T03:05:05Z", Some("done")).unwrap();
+    assert_eq!(ledger.runs().unwrap()[0].state, finished);
+    let nothing = ledger.finish_run(RunId::from(99), finished, "", None);
+    assert!(matches!(nothing, Err(LedgerError::NoSuchRun(_))));
+}
+
+#[test]
+fn equal_suites_and_fingerprints_are_one_row() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let first = begin_run(&mut ledger);
+    let second = begin_run(&mut ledger);
+    assert!(second.run > first.run);
+    let suite = |run| ledger.run_view(run).unwrap().run.suite_id;
+    assert_eq!(suite(first.run), suite(second.run));
+}

@@ -1,0 +1,54 @@
+//! Failures and their exit codes: 1 an error, 2 a mistake in the command line or the suite.
+//!
+//! What a finished run found has codes of its own; see [`of_outcome`].
+
+use std::io::ErrorKind;
+use std::process::ExitCode;
+
+use lab::plan::SuiteError;
+
+/// Why a command could not do what it was asked.
+#[derive(Debug)]
+pub(crate) enum Failure {
+    /// The suite is wrong: exit code 2.
+    Suite(Box<SuiteError>),
+    /// The command line is wrong in a way that only its meaning shows: exit code 2.
+    Usage(String),
+    /// Anything else: exit code 1.
+    Other(anyhow::Error),
+}
+
+impl<E: Into<anyhow::Error>> From<E> for Failure {
+    fn from(error: E) -> Self {
+        Self::Other(error.into())
+    }
+}
+
+impl Failure {
+    /// Says on standard error what went wrong, and gives the exit code.
+    pub(crate) fn report(self) -> ExitCode {
+        match self {
+            Self::Suite(error) => {
+                eprintln!("{:?}", miette::Report::new(*error));
+                ExitCode::from(2)
+            }
+            Self::Usage(message) => {
+                eprintln!("error: {message}");
+                ExitCode::from(2)
+            }
+            Self::Other(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+            Self::Other(error) => {
+                eprintln!("error: {error:#}");
+                ExitCode::from(1)
+            }
+        }
+    }
+}
+
+/// Whoever read the output has seen enough, which is no error.
+fn is_broken_pipe(error: &anyhow::Error) -> bool {
+    error
+        .chain()
+        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
+        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+}

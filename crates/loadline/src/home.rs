@@ -1,0 +1,75 @@
+//! Where things are kept: `.loadline/` with the ledger and the logs, and the host's run lock.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{Read, Seek, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, bail};
+
+/// The folder's name.
+const FOLDER: &str = ".loadline";
+
+/// Where this run's things go.
+#[derive(Debug)]
+pub(crate) struct Home {
+    /// The ledger's file.
+    pub(crate) ledger: PathBuf,
+    /// A folder per run is made in this one.
+    pub(crate) logs: PathBuf,
+}
+
+impl Home {
+    /// The ledger that was asked for, or the nearest `.loadline` upward, or one here.
+    pub(crate) fn find(ledger: Option<&Path>) -> anyhow::Result<Self> {
+        if let Some(ledger) = ledger {
+            let beside = ledger.parent().unwrap_or(Path::new("."));
+            return Ok(Self { ledger: ledger.to_owned(), logs: beside.join("runs") });
+        }
+        let here = std::env::current_dir().context("the current folder can't be read")?;
+        let folder = here.ancestors().map(|folder| folder.join(FOLDER)).find(|f| f.is_dir());
+        let folder = folder.unwrap_or_else(|| here.join(FOLDER));
+        Ok(Self { ledger: folder.join("ledger.sqlite"), logs: folder.join("runs") })
+    }
+}
+
+/// Held while measuring: two measured runs on one host would measure each other.
+#[derive(Debug)]
+pub(crate) struct RunLock {
+    _file: File,
+}
+
+impl RunLock {
+    /// Takes the host's lock, waiting for it only if asked to.
+    pub(crate) fn take(wait: bool) -> anyhow::Result<Self> {
+        let path = std::env::temp_dir().join("loadline.lock");
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(&path).with_context(|| path.display().to_string())?;
+        match file.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) if wait => {
+                eprintln!("waiting for {}", holder(&mut file));
+                file.lock()?;
+            }
+            Err(TryLockError::WouldBlock) => bail!(
+                "this host is measuring already: {}\n  wait for it with --wait",
+                holder(&mut file)
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("{}", path.display()));
+            }
+        }
+        file.set_len(0)?;
+        file.rewind()?;
+        let command: Vec<String> = std::env::args().collect();
+        write!(file, "process {}: {}", std::process::id(), command.join(" "))?;
+        Ok(Self { _file: file })
+    }
+}
+
+fn holder(file: &mut File) -> String {
+    let mut said = String::new();
+    // Whoever holds it may be writing this very moment: an empty answer is no error.
+    let _ = file.rewind().and_then(|()| file.read_to_string(&mut said));
+    if said.is_empty() { "another run".to_owned() } else { said }
+}

@@ -1,0 +1,27 @@
+//! The one table of rooms. The lab knows a room only through its row here.
+
+use clap::Parser;
+use workload::Room;
+
+/// Every room of this program.
+pub(crate) static ROOMS: &[&Room] = &[&::cache::load::ROOM];
+
+/// What the lab has to know of this program.
+pub(crate) fn house() -> lab::plan::House<'static> {
+    lab::plan::House { rooms: ROOMS, check_arguments: &check_arguments }
+}
+
+/// Whether `serve ROOM ARGUMENTS` would be understood; nothing is started.
+fn check_arguments(room: &str, arguments: &[String]) -> Result<(), String> {
+    let fixed = ["loadline", "serve", room].map(str::to_owned);
+    match crate::Cli::try_parse_from(fixed.into_iter().chain(arguments.iter().cloned())) {
+        Ok(_) => Ok(()),
+        Err(error) => {
+            let said = error.render().to_string();
+            // The first lines say what is wrong; the rest repeats the usage of the command line.
+            let lines = said.lines().take_while(|line| !line.starts_with("Usage"));
+            let said: Vec<_> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+            Err(said.join("; ").trim_start_matches("error: ").replace("--", ""))
+        }
+    }
+}

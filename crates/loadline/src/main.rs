@@ -1,0 +1,68 @@
+//! The command: parses what was typed, runs it, and turns the outcome into an exit code.
+
+mod cache;
+mod exit;
+mod home;
+mod house;
+mod ledgers;
+mod plan;
+mod report;
+mod run;
+mod serve;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Finds how much load a service that keeps state carries, what gives way first, and whether a
+/// change helped.
+#[derive(Debug, Parser)]
+#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline run suites/tour.toml            measure, check every answer, and say what was found
+  loadline plan suites/tour.toml           say what would run, and for how long
+  loadline report last --json              the last run again, for a program
+  loadline serve cache --memory 256MiB     a memcached-compatible cache
+  loadline cache get KEY                   ask it
+
+Exit codes:
+  0 held, same or better   1 error   2 usage or suite error   3 a requirement is broken
+  4 can't tell or invalid   130 interrupted";
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// Run a suite: start its targets, load them, check every answer, keep and report what was seen
+    Run(run::RunArgs),
+    /// Say what a suite would run and for how long, without starting anything
+    Plan(plan::PlanArgs),
+    /// Report a run that is in the ledger
+    Report(report::ReportArgs),
+    /// List the runs in the ledger
+    Ledger(ledgers::LedgerArgs),
+    /// Serve a room
+    Serve(serve::ServeArgs),
+    /// Talk to a cache: get, set, delete, stats
+    Cache(cache::CacheArgs),
+    /// End what a killed run left behind (used by `run` itself)
+    #[command(hide = true)]
+    Guard,
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().command {
+        Command::Run(args) => run::run(&args),
+        Command::Plan(args) => plan::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Ledger(args) => ledgers::run(&args),
+        Command::Serve(args) => serve::run(args),
+        Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
+        Command::Guard => Ok(lab::deploy::guard_main()),
+    };
+    outcome.unwrap_or_else(exit::Failure::report)
+}

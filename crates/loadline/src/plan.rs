@@ -1,0 +1,124 @@
+//! `loadline plan`: what a suite would run, and for how long, without starting anything.
+
+use std::fmt::Write as _;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::plan::{Plan, TargetKind};
+use workload::units::ByteCount;
+
+use crate::exit::Failure;
+
+/// Arguments of `loadline plan`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  loadline plan suites/tour.toml --set rounds.measure=2s")]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) suite: SuiteArgs,
+    /// Print it as JSON on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+/// Which suite, and what is different from what it says.
+#[derive(Debug, clap::Args)]
+pub(crate) struct SuiteArgs {
+    /// The suite's TOML file
+    pub(crate) suite: PathBuf,
+    /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
+    pub(crate) settings: Vec<(String, toml::Value)>,
+}
+
+impl SuiteArgs {
+    /// Reads the suite.
+    pub(crate) fn read(&self) -> Result<Plan, Failure> {
+        Plan::read(&self.suite, &self.settings, crate::house::house()).map_err(Failure::Suite)
+    }
+}
+
+pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
+    let plan = args.suite.read()?;
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&as_json(&plan))?);
+    } else {
+        print!("{}", as_text(&plan));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn as_text(plan: &Plan) -> String {
+    let mut text = format!("{}\n", plan.title);
+    for claim in &plan.claims {
+        let _ = writeln!(text, "  claims: {claim}");
+    }
+    for compromise in &plan.compromises {
+        let _ = writeln!(text, "  compromise: {compromise}");
+    }
+    text.push_str("targets\n");
+    for target in plan.targets() {
+        let what = match &target.kind {
+            TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
+            TargetKind::Command(command) => command.join(" "),
+            TargetKind::Address(address) => address.to_string(),
+        };
+        let skipped = target.skipped.as_deref().map(|why| format!("  LEFT OUT: {why}"));
+        let skipped = skipped.unwrap_or_default();
+        let pinned = (!target.cpus.is_empty()).then(|| format!(" on CPUs {:?}", target.cpus));
+        let cpus = pinned.unwrap_or_default();
+        let _ = writeln!(text, "  {}: {}{cpus}{skipped}", target.name, what.trim());
+    }
+    text.push_str("points\n");
+    for point in &plan.points {
+        let _ = writeln!(text, "  {}", point.label);
+        for requirement in &point.requirements {
+            let _ = writeln!(text, "    requires {}", requirement.text);
+        }
+    }
+    let rounds = &plan.rounds;
+    let slices = rounds.slice.map_or("one piece".to_owned(), |slice| format!("{slice} slices"));
+    let _ = writeln!(
+        text,
+        "rounds\n  at least {}, at most {}; {} of each target in {slices}, after {} of warm-up",
+        rounds.at_least, rounds.at_most, rounds.measure, rounds.warm_up
+    );
+    if let Some(until) = rounds.until {
+        let percent = until.fraction * 100.0;
+        let _ = writeln!(text, "  until {} is known to ±{percent} %", rounds.primary);
+    }
+    let least = judge::LEAST_ROUNDS;
+    if (rounds.at_least as usize) < least {
+        let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
+    }
+    let _ = writeln!(text, "time\n  about {} at least", plan.shortest());
+    let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
+    text
+}
+
+/// The most bytes of keys and values that any point prepares.
+fn data(plan: &Plan) -> ByteCount {
+    let of_point = |point: &lab::plan::Point| {
+        let keys = &point.workload.keys;
+        keys.count() * (keys.bytes() + point.workload.values.len(0)) as u64
+    };
+    ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
+}
+
+fn as_json(plan: &Plan) -> serde_json::Value {
+    let targets = plan.targets().iter().map(|target| {
+        serde_json::json!({ "name": target.name, "skipped": target.skipped, "cpus": target.cpus })
+    });
+    let points = plan
+        .points
+        .iter()
+        .map(|point| serde_json::json!({ "label": point.label, "keys": point.keys }));
+    serde_json::json!({
+        "schema": 1,
+        "title": plan.title,
+        "targets": targets.collect::<Vec<_>>(),
+        "points": points.collect::<Vec<_>>(),
+        "rounds": { "at_least": plan.rounds.at_least, "at_most": plan.rounds.at_most },
+        "shortest_ns": plan.shortest().ns,
+        "data_bytes": data(plan).bytes,
+    })
+}

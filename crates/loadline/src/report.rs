@@ -1,0 +1,60 @@
+//! `loadline report`: a run of the ledger, as text or JSON.
+
+use std::io::{IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use ledger::{Ledger, RunId};
+
+use crate::exit::Failure;
+use crate::home::Home;
+
+/// Arguments of `loadline report`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  loadline report\n  loadline report 12 --json")]
+pub(crate) struct ReportArgs {
+    /// The run's number, or `last`
+    #[arg(default_value = "last")]
+    run: String,
+    /// Print it as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    let home = Home::find(args.ledger.as_deref())?;
+    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let run = match args.run.as_str() {
+        "last" => ledger.last_run()?.context("the ledger has no run yet")?,
+        number => match number.parse::<i64>() {
+            Ok(number) => RunId::from(number),
+            Err(_) => {
+                let message = format!("\"{number}\" is not a run's number, nor `last`");
+                return Err(Failure::Usage(message));
+            }
+        },
+    };
+    Ok(print(&ledger, run, args.json, false)?)
+}
+
+/// Prints a run on standard output and gives the exit code that it stands for.
+pub(crate) fn print(
+    ledger: &Ledger,
+    run: RunId,
+    json: bool,
+    fail_on_worse: bool,
+) -> anyhow::Result<ExitCode> {
+    let summary = report::Summary::of(ledger.run_view(run)?)?;
+    let mut out = std::io::stdout().lock();
+    if json {
+        serde_json::to_writer_pretty(&mut out, &report::json(&summary)?)?;
+        writeln!(out)?;
+    } else {
+        write!(out, "{}", report::text(&summary, out.is_terminal()))?;
+    }
+    Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
+}

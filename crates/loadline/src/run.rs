@@ -1,0 +1,130 @@
+//! `loadline run`: measures a suite, keeps it in the ledger, and reports it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use anyhow::Context;
+use indicatif::{ProgressBar, ProgressStyle};
+use lab::run::{Ending, Progress, Setting};
+use ledger::Ledger;
+use signal_hook::consts::{SIGINT, SIGTERM};
+
+use crate::exit::Failure;
+use crate::home::{Home, RunLock};
+use crate::plan::SuiteArgs;
+
+/// Arguments of `loadline run`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline run suites/tour.toml
+  loadline run suites/tour.toml --set clients.connections=64 --set rounds.measure=2s
+  loadline run suites/tour.toml --json > result.json")]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    suite: SuiteArgs,
+    /// Print the result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward, or a new one here
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Wait when this host is measuring already, instead of giving up
+    #[arg(long)]
+    wait: bool,
+    /// Chooses the order of everything and the operations; drawn anew unless given
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Exit with 3 when the first target is worse than another one
+    #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
+    fail_on: Option<String>,
+}
+
+pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
+    let plan = args.suite.read()?;
+    for target in plan.targets() {
+        if let Some(why) = &target.skipped {
+            eprintln!("{} is left out: {why}", target.name);
+        }
+    }
+    let stop = stop_flag().context("signals can't be caught")?;
+    let lock = RunLock::take(args.wait)?;
+    let home = Home::find(args.ledger.as_deref())?;
+    let mut ledger = Ledger::open(&home.ledger)?;
+    let exe = std::env::current_exe().context("this program can't find itself")?;
+    let mut shown = Shown::new();
+    let (run, ending) = lab::run::run(Setting {
+        plan: &plan,
+        exe: &exe,
+        ledger: &mut ledger,
+        logs: &home.logs,
+        command: std::env::args().collect::<Vec<_>>().join(" "),
+        seed: args.seed.unwrap_or_else(drawn_seed),
+        stop,
+        progress: &mut |progress| shown.show(progress),
+    })?;
+    shown.end();
+    drop(lock);
+    let code = crate::report::print(&ledger, run, args.json, args.fail_on.is_some())?;
+    Ok(match ending {
+        Ending::Finished => code,
+        Ending::Interrupted => {
+            eprintln!("interrupted; what was measured is kept as run {run}");
+            ExitCode::from(130)
+        }
+    })
+}
+
+/// Set by the first Ctrl-C or SIGTERM; a second one ends the program at once.
+fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
+        signal_hook::flag::register(signal, stop.clone())?;
+    }
+    Ok(stop)
+}
+
+/// A seed from the clock: it only has to differ from run to run, and is kept in the ledger.
+fn drawn_seed() -> u64 {
+    jiff::Timestamp::now().as_nanosecond() as u64
+}
+
+/// Progress on standard error: a bar on a terminal, else a line a round.
+struct Shown {
+    bar: ProgressBar,
+    last: String,
+}
+
+impl Shown {
+    fn new() -> Self {
+        let bar = ProgressBar::new(1000);
+        let template = "{bar:20} {percent:>3} %  {msg}";
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        Self { bar, last: String::new() }
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
+        let left = left.unwrap_or_default();
+        if self.bar.is_hidden() {
+            let line = format!("{}  round {}", progress.point, progress.round);
+            if line != self.last {
+                eprintln!("{line}{left}");
+                self.last = line;
+            }
+            return;
+        }
+        self.bar.set_position((progress.done * 1000.0) as u64);
+        let (point, round) = (progress.point, progress.round);
+        self.bar.set_message(format!("{point}  round {round}: {}{left}", progress.activity));
+    }
+
+    fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}

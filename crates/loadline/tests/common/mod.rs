@@ -1,0 +1,94 @@
+//! What the black-box tests share: a folder of their own with a suite in it, and the command.
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+/// Nothing in a test may take longer than this; it only guards against hanging.
+const PATIENCE: Duration = Duration::from_secs(120);
+
+/// A folder with a suite, a ledger and logs, gone at the end of the test.
+pub(crate) struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    /// A folder with `suite` written to `suite.toml`.
+    pub(crate) fn with(suite: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        std::fs::write(folder.path().join("suite.toml"), suite).expect("the suite is written");
+        Self { folder }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(crate) fn ledger(&self) -> PathBuf {
+        self.path().join(".loadline/ledger.sqlite")
+    }
+
+    /// `loadline ARGUMENTS` in this folder. Runs wait for each other.
+    pub(crate) fn command(&self, arguments: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
+        command
+    }
+
+    /// Makes `.loadline` here, so that no folder further up is taken, and runs to the end.
+    pub(crate) fn loadline(&self, arguments: &[&str]) -> Output {
+        std::fs::create_dir_all(self.path().join(".loadline")).expect("a folder");
+        self.command(arguments).output().expect("loadline runs")
+    }
+}
+
+/// The exit code.
+pub(crate) fn code(output: &Output) -> i32 {
+    output.status.code().expect("an exit code")
+}
+
+/// Standard output as text.
+pub(crate) fn stdout(output: &Output) -> String {
+    String::from_utf8(output.stdout.clone()).expect("UTF-8")
+}
+
+/// Standard error as text.
+pub(crate) fn stderr(output: &Output) -> String {
+    String::from_utf8(output.stderr.clone()).expect("UTF-8")
+}
+
+/// Waits until `happened`, looking again and again; fails with `what` when it never does.
+pub(crate) fn await_that(what: &str, mut happened: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !happened() {
+        assert!(Instant::now() < deadline, "never happened: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Waits for a child's end.
+pub(crate) fn await_end(child: &mut Child) -> std::process::ExitStatus {
+    let mut status = None;
+    await_that("the program ends", || {
+        status = child.try_wait().expect("a child");
+        status.is_some()
+    });
+    status.expect("awaited")
+}
+
+/// A signal to one process, by the system's own command.
+pub(crate) fn send_signal(signal: &str, process: u32) {
+    let sent = Command::new("kill").args([signal, &process.to_string()]).status();
+    assert!(sent.expect("kill runs").success());
+}
+
+/// The processes whose command line holds `text`, such as a test's folder.
+pub(crate) fn processes_with(text: &str) -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc").expect("/proc").flatten();
+    let processes = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let holds = |process: &u32| {
+        let read = std::fs::read(format!("/proc/{process}/cmdline")).unwrap_or_default();
+        String::from_utf8_lossy(&read).contains(text)
+    };
+    processes.filter(holds).collect()
+}

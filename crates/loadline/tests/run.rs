@@ -1,0 +1,181 @@
+//! `loadline run`, from outside: what a user sees, keeps and can rely on.
+
+mod common;
+
+use common::{Place, await_end, await_that, code, processes_with, send_signal, stderr, stdout};
+use std::process::Stdio;
+
+/// A quick suite of one cache; `TARGET` adds to the target, `REST` to the end.
+fn suite(target: &str, measure: &str, rest: &str) -> String {
+    format!(
+        r#"
+title = "A quick look"
+[[target]]
+name = "ours"
+{target}
+[workload]
+room = "cache"
+mix = {{ get = 9, set = 1 }}
+keys = {{ count = 500 }}
+value = {{ bytes = 40 }}
+[[clients]]
+connections = 3
+pipeline = 2
+[require]
+wrong = "= 0"
+[rounds]
+measure = "{measure}"
+slice = "30ms"
+warm_up = "10ms"
+at_least = 2
+at_most = 2
+{rest}
+"#
+    )
+}
+
+const SERVE: &str = "serve = \"cache\"";
+
+#[test]
+fn a_run_checks_every_answer_and_says_what_it_found_in_text_and_json() {
+    let place = Place::with(&suite(SERVE, "60ms", ""));
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("3 conns · depth 2 · closed"), "{text}");
+    assert!(text.contains("0 wrong of"), "{text}");
+    let report = place.loadline(&["report", "last", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
+    let trials = json["trials"].as_array().expect("trials");
+    assert_eq!(trials.len(), 2);
+    for trial in trials {
+        assert_eq!((&trial["target"], &trial["validity"]), (&"ours".into(), &"valid".into()));
+        assert_eq!(trial["wrong"], 0);
+        assert!(trial["rate_per_s"].as_f64().expect("a rate") > 0.0);
+        assert!(trial["latency_ns"]["p99"].as_f64().expect("a latency") > 0.0);
+        assert!(trial["server"]["cpu_ns_per_op"].as_f64().expect("seen") > 0.0);
+        assert!(trial["server"]["rss_bytes"].as_f64().expect("seen") > 0.0);
+        assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
+    }
+    assert_eq!(json["requirements"][0]["outcome"], "held");
+}
+
+#[test]
+fn a_value_corrupted_on_purpose_is_found_and_shown_with_its_bytes() {
+    let corrupt = format!("{SERVE}\noptions = {{ test-corrupt-every = 100 }}");
+    let place = Place::with(&suite(&corrupt, "60ms", ""));
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    assert_eq!(code(&output), 3, "a requirement is broken: {}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("expected") && text.contains("received"), "{text}");
+    let report = place.loadline(&["report", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
+    assert_eq!(json["trials"][0]["validity"], "invalid");
+    assert!(json["trials"][0]["wrong"].as_u64().expect("a count") > 0);
+    let finding = &json["findings"][0];
+    assert_ne!(finding["expected_hex"], finding["received_hex"]);
+}
+
+#[test]
+fn a_target_that_dies_makes_its_trial_invalid_with_its_last_words() {
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let script = format!(
+        "{exe} serve cache --listen 127.0.0.1:{{port}} & server=$!; sleep 0.4; \
+         echo these are the last words >&2; kill -9 $server; exit 7"
+    );
+    let target = format!("command = [\"sh\", \"-c\", {script:?}]\nspeaks = \"memcached\"");
+    let place = Place::with(&suite(&target, "2s", ""));
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    assert_eq!(code(&output), 4, "nothing valid was measured: {}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("these are the last words"), "{text}");
+    assert!(text.contains("status 7"), "{text}");
+}
+
+#[test]
+fn ctrl_c_stops_at_once_keeps_what_was_measured_and_leaves_nothing_running() {
+    for (signal, bytes) in [("-INT", 67_108_901), ("-TERM", 67_108_902)] {
+        let (target, marker) = marked(bytes);
+        let place = Place::with(&suite(&target, "20s", ""));
+        let mut child = measuring(&place, &marker);
+        send_signal(signal, child.id());
+        assert_eq!(await_end(&mut child).code(), Some(130));
+        assert_eq!(processes_with(&marker), [0_u32; 0], "left running");
+        let list = place.loadline(&["ledger", "list"]);
+        assert!(stdout(&list).contains("interrupted"), "{}{}", stdout(&list), stderr(&list));
+    }
+}
+
+#[test]
+fn a_run_killed_in_the_middle_leaves_a_readable_ledger_and_nothing_running() {
+    let (target, marker) = marked(67_108_903);
+    let place = Place::with(&suite(&target, "20s", ""));
+    let mut child = measuring(&place, &marker);
+    send_signal("-KILL", child.id());
+    await_end(&mut child);
+    await_that("the guard ends the target", || processes_with(&marker).is_empty());
+    let list = place.loadline(&["ledger", "list"]);
+    assert!(stdout(&list).contains("interrupted"), "{}{}", stdout(&list), stderr(&list));
+    let report = place.loadline(&["report", "last"]);
+    assert_eq!(code(&report), 4, "{}{}", stdout(&report), stderr(&report));
+}
+
+/// A cache with a memory size that no other test has, so that its process can be told apart.
+fn marked(bytes: u32) -> (String, String) {
+    let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");
+    (target, format!("--memory={bytes}"))
+}
+
+/// Starts a long run and waits until its target runs.
+fn measuring(place: &Place, marker: &str) -> std::process::Child {
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let mut command = place.command(&["run", "suite.toml", "--wait"]);
+    let child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("a run");
+    await_that("the target runs", || !processes_with(marker).is_empty());
+    child
+}
+
+#[test]
+fn a_suite_error_names_the_place_and_what_would_be_right() {
+    let place = Place::with(&suite(SERVE, "60ms", "").replace("pipeline = 2", "pipelin = 2"));
+    for command in ["run", "plan"] {
+        let output = place.loadline(&[command, "suite.toml"]);
+        assert_eq!(code(&output), 2);
+        let said = stderr(&output);
+        assert!(said.contains("suite.toml:13:1"), "{said}");
+        assert!(said.contains("did you mean `pipeline`?"), "{said}");
+    }
+}
+
+#[test]
+fn a_rooms_options_are_checked_before_anything_starts() {
+    let wrong = format!("{SERVE}\noptions = {{ memry = \"1GiB\" }}");
+    let place = Place::with(&suite(&wrong, "60ms", ""));
+    let output = place.loadline(&["run", "suite.toml"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("memory"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_missing_program_is_an_error_unless_the_target_is_optional() {
+    let missing = "command = [\"no-such-program-here\"]\nspeaks = \"memcached\"";
+    let place = Place::with(&suite(missing, "60ms", ""));
+    let output = place.loadline(&["plan", "suite.toml"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("optional = true"), "{}", stderr(&output));
+    let place = Place::with(&suite(&format!("{missing}\noptional = true"), "60ms", ""));
+    let output = place.loadline(&["plan", "suite.toml"]);
+    assert_eq!(code(&output), 0);
+    assert!(stdout(&output).contains("LEFT OUT"), "{}", stdout(&output));
+}
+
+#[test]
+fn a_plan_says_what_would_run_and_settings_change_it() {
+    let sweep = "[sweep]\n\"clients.pipeline\" = [1, 2, 4]";
+    let place = Place::with(&suite(SERVE, "60ms", sweep));
+    let output = place.loadline(&["plan", "suite.toml"]);
+    assert_eq!(stdout(&output).matches("3 conns").count(), 3, "{}", stdout(&output));
+    let output = place.loadline(&["plan", "suite.toml", "--set", "clients.pipeline=8"]);
+    assert_eq!(stdout(&output).matches("depth 8").count(), 1, "{}", stdout(&output));
+    assert!(!place.ledger().exists(), "a plan keeps nothing");
+}

@@ -1,0 +1,147 @@
+//! The run in a sentence or two: what is worth remembering of it.
+
+use judge::Verdict;
+use ledger::{RequirementOutcome, RunState};
+
+use crate::compare::Compared;
+use crate::number::{count, rate, ratio, whole_percent};
+use crate::summary::Summary;
+
+/// The run in a few short sentences, one a line: how it ended if it didn't finish, what the
+/// primary metric decided against each other target, requirements, and wrong answers.
+pub fn conclusion(summary: &Summary) -> Vec<String> {
+    let mut lines = Vec::new();
+    match summary.run.state {
+        RunState::Finished => {}
+        RunState::Running => lines.push("The run hasn't ended yet.".to_owned()),
+        RunState::Interrupted => lines.push("The run was interrupted before its end.".to_owned()),
+        RunState::Failed => lines.push("The run failed before its end.".to_owned()),
+    }
+    let others = (1..summary.targets.len()).filter_map(|target| against(summary, target));
+    lines.extend(others);
+    if summary.comparisons.is_empty() {
+        lines.extend(best_rate(summary));
+    }
+    lines.extend(requirements(summary));
+    lines.extend((0..summary.targets.len()).filter_map(|target| wrong_answers(summary, target)));
+    lines
+}
+
+/// What the primary metric decided against one other target.
+fn against(summary: &Summary, target: usize) -> Option<String> {
+    let family: Vec<&Compared> =
+        summary.comparisons.iter().filter(|one| one.primary && one.b == target).collect();
+    let metric = family.first()?.metric;
+    let subject = &summary.targets[0].name;
+    let other = &summary.targets[target].name;
+    let within = whole_percent(summary.run.same_within);
+    let groups = [
+        ("better than", Verdict::code(Verdict::Better)),
+        ("worse than", Verdict::code(Verdict::Worse)),
+        ("the same as", Verdict::code(Verdict::Same)),
+    ];
+    let mut clauses = Vec::new();
+    for (words, code) in groups {
+        let found: Vec<&&Compared> =
+            family.iter().filter(|one| one.verdict.code() == code).collect();
+        if found.is_empty() {
+            continue;
+        }
+        let detail = match code {
+            "same" => format!("within ±{within}"),
+            _ => span(found.iter().filter_map(|one| Some(one.interval?.ratio))),
+        };
+        let places = places(found.len(), family.len());
+        clauses.push(format!("is {words} {other}{places} ({} {detail})", metric.suite));
+    }
+    let undecided: Vec<&Compared> = family
+        .iter()
+        .filter(|one| matches!(one.verdict, Verdict::CantTell { .. }))
+        .copied()
+        .collect();
+    if undecided.len() == family.len() {
+        let reasons = reasons(&undecided);
+        return Some(format!(
+            "It can't be told whether {subject} is better than {other} by {} ({reasons}).",
+            metric.suite
+        ));
+    }
+    if !undecided.is_empty() {
+        let places = places(undecided.len(), family.len());
+        clauses.push(format!("can't be told from it{places} ({})", reasons(&undecided)));
+    }
+    Some(format!("{subject} {}.", clauses.join(", ")))
+}
+
+/// ` at 3 of 4 points`, or nothing when there is only one point.
+fn places(found: usize, all: usize) -> String {
+    match (found, all) {
+        (_, 1) => String::new(),
+        (found, all) if found == all => format!(" at all {all} points"),
+        (found, all) => format!(" at {found} of {all} points"),
+    }
+}
+
+fn reasons(undecided: &[&Compared]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for compared in undecided {
+        if let Verdict::CantTell { why, .. } = compared.verdict
+            && !words.contains(&why.words())
+        {
+            words.push(why.words());
+        }
+    }
+    words.join(", ")
+}
+
+/// `10.4×`, or `1.50× to 10.4×`.
+fn span(ratios: impl Iterator<Item = f64>) -> String {
+    let (low, high) =
+        ratios.fold((f64::INFINITY, 0.0_f64), |(low, high), one| (low.min(one), high.max(one)));
+    let (low, high) = (ratio(low), ratio(high));
+    if low == high { format!("{high}×") } else { format!("{low}× to {high}×") }
+}
+
+/// With nothing to compare, the most that the first target carried.
+fn best_rate(summary: &Summary) -> Option<String> {
+    let rates =
+        summary.points.iter().filter_map(|point| Some((point, point.of_target(0)?.rate?.mean)));
+    let (point, best) = rates.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+    let place = match summary.points.len() {
+        1 => String::new(),
+        _ => format!(" at best, at {}", crate::text::one_line(&point.row.label)),
+    };
+    Some(format!("{} carried {}{place}.", summary.targets[0].name, rate(best)))
+}
+
+fn requirements(summary: &Summary) -> Option<String> {
+    let all = summary.requirements.len();
+    let with = |outcome| summary.requirements.iter().filter(move |one| one.row.outcome == outcome);
+    if all == 0 {
+        return None;
+    }
+    if let Some(first) = with(RequirementOutcome::Broken).next() {
+        let broken = with(RequirementOutcome::Broken).count();
+        let expression = &first.row.expression;
+        let place = crate::text::one_line(&summary.points[first.point].row.label);
+        let first = if broken == 1 { "" } else { "the first is " };
+        return Some(format!(
+            "Broken: {broken} of {all} requirements; {first}{expression} at {place}."
+        ));
+    }
+    let unclear = with(RequirementOutcome::CantTell).count();
+    Some(match (unclear, all) {
+        (0, 1) => "The requirement held.".to_owned(),
+        (0, _) => format!("All {all} requirements held."),
+        _ => format!("It can't be told whether {unclear} of {all} requirements held."),
+    })
+}
+
+fn wrong_answers(summary: &Summary, target: usize) -> Option<String> {
+    let figures = || summary.points.iter().filter_map(|point| point.of_target(target));
+    let wrong: u64 = figures().map(|one| one.wrong_of_all).sum();
+    let operations: u64 = figures().map(|one| one.operations_of_all).sum();
+    let answers = if wrong == 1 { "wrong answer" } else { "wrong answers" };
+    let name = &summary.targets[target].name;
+    (wrong > 0).then(|| format!("{name} gave {} {answers} of {}.", count(wrong), count(operations)))
+}

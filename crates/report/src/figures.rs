@@ -1,0 +1,200 @@
+//! The metrics of one trial, or of all valid trials of one target at one point.
+
+use judge::{Metric, median};
+use ledger::{Histogram, HistogramRow, LedgerError, TrialRow};
+
+/// Every metric of the table [`judge::METRICS`]. `None` is *unseen*.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Operations completed.
+    pub operations: u64,
+    /// Operations per second of measured time.
+    pub rate_per_s: Option<f64>,
+    /// Latency of all operations.
+    pub latency: Latency,
+    /// Wrong answers.
+    pub wrong: u64,
+    /// Operations not answered in time.
+    pub missing: u64,
+    /// Keys asked for and not found.
+    pub misses: u64,
+    /// Found ÷ asked for, 0 to 1.
+    pub hit_ratio: Option<f64>,
+    /// What the target used.
+    pub server: Usage,
+    /// What the load generator used.
+    pub generator: Usage,
+    /// Share of time that the generator didn't spend in empty polls, 0 to 1.
+    pub generator_busy: Option<f64>,
+}
+
+/// A latency distribution, in ns.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Latency {
+    /// How many values it is made of.
+    pub count: u64,
+    /// Median.
+    pub p50_ns: Option<u64>,
+    /// 90th percentile.
+    pub p90_ns: Option<u64>,
+    /// 99th percentile.
+    pub p99_ns: Option<u64>,
+    /// 99.9th percentile.
+    pub p999_ns: Option<u64>,
+    /// Greatest value.
+    pub max_ns: Option<u64>,
+    /// Arithmetic mean.
+    pub mean_ns: Option<f64>,
+}
+
+/// What a process group used.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// CPU time per operation, in ns.
+    pub cpu_ns_per_op: Option<f64>,
+    /// Its part in user space.
+    pub user_ns_per_op: Option<f64>,
+    /// Its part in the kernel.
+    pub system_ns_per_op: Option<f64>,
+    /// The most resident memory.
+    pub rss_bytes: Option<u64>,
+}
+
+impl Figures {
+    /// The figures of one trial, with its histogram of all clients and operations.
+    pub fn of_trial(trial: &TrialRow, latency: Option<&HistogramRow>) -> Figures {
+        Figures {
+            latency: latency.map(Latency::of_row).unwrap_or_default(),
+            ..Figures::of_trials(&[trial])
+        }
+    }
+
+    /// The figures of several trials taken as one, all but the latency.
+    ///
+    /// Costs per operation are sums over sums, of the trials in which they were seen; memory is
+    /// the greatest; busy is the median, because one odd trial shouldn't decide whether a run is
+    /// generator-bound.
+    fn of_trials(trials: &[&TrialRow]) -> Figures {
+        let sum = |of: fn(&TrialRow) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
+        let per_op = |of: fn(&TrialRow) -> Option<u64>| {
+            let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.operations)));
+            let (used, operations) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            quotient(used, operations)
+        };
+        let most = |of: fn(&TrialRow) -> Option<u64>| trials.iter().filter_map(|t| of(t)).max();
+        let busy: Vec<f64> = trials.iter().filter_map(|trial| trial.generator_busy).collect();
+        let looked_up = trials.iter().filter_map(|trial| Some((trial.hits?, trial.misses)));
+        let (hits, misses) = looked_up.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let operations = sum(|trial| trial.operations);
+        Figures {
+            operations,
+            rate_per_s: quotient(operations, sum(|t| t.measured_ns)).map(|per_ns| per_ns * 1e9),
+            latency: Latency::default(),
+            wrong: sum(|trial| trial.wrong),
+            missing: sum(|trial| trial.missing),
+            misses: sum(|trial| trial.misses),
+            hit_ratio: quotient(hits, hits + misses),
+            server: Usage {
+                cpu_ns_per_op: per_op(|trial| trial.server_cpu_ns),
+                user_ns_per_op: per_op(|trial| trial.server_user_ns),
+                system_ns_per_op: per_op(|trial| trial.server_system_ns),
+                rss_bytes: most(|trial| trial.server_rss_bytes),
+            },
+            generator: Usage {
+                cpu_ns_per_op: per_op(|trial| trial.generator_cpu_ns),
+                user_ns_per_op: per_op(|trial| trial.generator_user_ns),
+                system_ns_per_op: per_op(|trial| trial.generator_system_ns),
+                rss_bytes: most(|trial| trial.generator_rss_bytes),
+            },
+            generator_busy: median(&busy),
+        }
+    }
+
+    /// The figures of several trials taken as one, with the percentiles of their merged
+    /// histograms: percentiles are never averaged.
+    ///
+    /// Fails when a histogram in the ledger is damaged.
+    pub fn merged(
+        trials: &[&TrialRow],
+        histograms: &[&HistogramRow],
+    ) -> Result<Figures, LedgerError> {
+        Ok(Figures { latency: Latency::merged(histograms)?, ..Figures::of_trials(trials) })
+    }
+
+    /// The value of a metric, in the metric's unit; `None` when it is unseen.
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        let whole = |value: Option<u64>| value.map(|value| value as f64);
+        match metric.json {
+            "rate_per_s" => self.rate_per_s,
+            "latency_ns.p50" => whole(self.latency.p50_ns),
+            "latency_ns.p90" => whole(self.latency.p90_ns),
+            "latency_ns.p99" => whole(self.latency.p99_ns),
+            "latency_ns.p999" => whole(self.latency.p999_ns),
+            "latency_ns.max" => whole(self.latency.max_ns),
+            "latency_ns.mean" => self.latency.mean_ns,
+            "wrong" => whole(Some(self.wrong)),
+            "missing" => whole(Some(self.missing)),
+            "misses" => whole(Some(self.misses)),
+            "hit_ratio" => self.hit_ratio,
+            "server.cpu_ns_per_op" => self.server.cpu_ns_per_op,
+            "server.user_ns_per_op" => self.server.user_ns_per_op,
+            "server.system_ns_per_op" => self.server.system_ns_per_op,
+            "server.rss_bytes" => whole(self.server.rss_bytes),
+            "generator.cpu_ns_per_op" => self.generator.cpu_ns_per_op,
+            "generator.user_ns_per_op" => self.generator.user_ns_per_op,
+            "generator.system_ns_per_op" => self.generator.system_ns_per_op,
+            "generator.rss_bytes" => whole(self.generator.rss_bytes),
+            "generator.busy" => self.generator_busy,
+            _ => None,
+        }
+    }
+}
+
+impl Latency {
+    fn of_row(row: &HistogramRow) -> Latency {
+        Latency {
+            count: row.count,
+            p50_ns: row.p50_ns,
+            p90_ns: row.p90_ns,
+            p99_ns: row.p99_ns,
+            p999_ns: row.p999_ns,
+            max_ns: row.max_ns,
+            mean_ns: row.mean_ns,
+        }
+    }
+
+    fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
+        let mut all: Option<Histogram<u64>> = None;
+        for row in rows {
+            let one = row.histogram()?;
+            match &mut all {
+                None => all = Some(one),
+                Some(sum) => {
+                    sum.add(one).map_err(|error| LedgerError::Histogram(error.to_string()))?;
+                }
+            }
+        }
+        let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(Latency::default()) };
+        Ok(Latency {
+            count: all.len(),
+            p50_ns: Some(all.value_at_quantile(0.5)),
+            p90_ns: Some(all.value_at_quantile(0.9)),
+            p99_ns: Some(all.value_at_quantile(0.99)),
+            p999_ns: Some(all.value_at_quantile(0.999)),
+            max_ns: Some(all.max()),
+            mean_ns: Some(all.mean()),
+        })
+    }
+}
+
+impl Usage {
+    /// The kernel's share of the CPU time, 0 to 1.
+    pub fn kernel_share(&self) -> Option<f64> {
+        let share = self.system_ns_per_op? / self.cpu_ns_per_op?;
+        share.is_finite().then_some(share)
+    }
+}
+
+fn quotient(a: u64, b: u64) -> Option<f64> {
+    (b > 0).then(|| a as f64 / b as f64)
+}

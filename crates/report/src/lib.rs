@@ -1,0 +1,38 @@
+//! Reports: what a run shows, as text for people and JSON for programs.
+//!
+//! Everything here reads the ledger only, so that a report made a year later says what the run
+//! said. Measurement ([`ledger::RunView`]), summary ([`Summary`]) and presentation (`text`,
+//! `json`) are three types: a presenter decides nothing, and the summary formats nothing.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `figures` | the metrics of one trial, or of one target at one point |
+//! | `summary` | a run by points and targets |
+//! | `compare` | the first target against each other one, judged |
+//! | `outcome` | what the exit code needs to know |
+//! | `conclusion` | the run in a sentence or two |
+//! | `number` | numbers as people read them |
+//! | `text` | the terminal |
+//! | `json` | `--json`, documented in docs/json.md |
+
+mod compare;
+mod conclusion;
+mod figures;
+mod json;
+mod number;
+mod outcome;
+mod summary;
+mod text;
+
+pub use compare::{Compared, GENERATOR_BUSY_MAX};
+pub use conclusion::conclusion;
+pub use figures::{Figures, Latency, Usage};
+pub use json::{SCHEMA, json};
+pub use number::{
+    bytes, count, duration, nanoseconds, percent, rate, ratio, thousands, value_of, whole_percent,
+};
+pub use outcome::{Outcome, outcome};
+pub use summary::{
+    FindingSummary, PointSummary, RequirementSummary, Summary, TargetSummary, TrialSummary,
+};
+pub use text::{head, point, text};

@@ -1,0 +1,82 @@
+//! The terminal: a run as text, point by point, with a conclusion at its end.
+
+mod bytes;
+mod paint;
+mod point;
+
+use ledger::RunState;
+
+use crate::conclusion::conclusion;
+use crate::outcome::outcome;
+use crate::summary::Summary;
+use paint::{Paint, Role};
+
+pub use point::point;
+
+/// A whole run: [`head`], every [`point`], and the [`conclusion`]. Ends with a newline.
+///
+/// `colour` adds ANSI colours; without it the text holds no escape sequences, whatever a
+/// service answered.
+pub fn text(summary: &Summary, colour: bool) -> String {
+    let mut out = head(summary, colour);
+    for index in 0..summary.points.len() {
+        out.push('\n');
+        out.push_str(&point(summary, index, colour));
+    }
+    let lines = conclusion(summary);
+    if !lines.is_empty() {
+        out.push('\n');
+    }
+    let role = match outcome(summary).exit_code(false) {
+        3 => Role::Bad,
+        4 => Role::Unsure,
+        _ => Role::Good,
+    };
+    let paint = Paint::new(colour);
+    for line in lines {
+        out.push_str(&paint.text(role, &one_line(&line)));
+        out.push('\n');
+    }
+    out
+}
+
+/// What stands above the points: the run, what its suite claims and admits, and the targets
+/// that were skipped.
+pub fn head(summary: &Summary, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let state = match summary.run.state {
+        RunState::Finished => String::new(),
+        state => format!(" · {}", state.word()),
+    };
+    let title = paint.text(Role::Strong, &one_line(&summary.suite.title));
+    let mut out = format!("{title}  run {}{state}\n", summary.id);
+    let mut line = |name: &str, words: &str| {
+        let name = paint.text(Role::Dim, &format!("{name:<10}"));
+        out.push_str(&format!("  {name}  {}\n", one_line(words)));
+    };
+    summary.suite.claims.iter().for_each(|claim| line("claim", claim));
+    summary.suite.compromises.iter().for_each(|compromise| line("compromise", compromise));
+    if let Some(note) = &summary.run.note {
+        line("note", note);
+    }
+    for target in &summary.targets {
+        if let Some(reason) = &target.skipped {
+            line("skipped", &format!("{}: {reason}", target.name));
+        }
+    }
+    out
+}
+
+/// Text of unknown origin on one line: control characters become visible, as a service must not
+/// be able to write to the reader's terminal.
+pub(crate) fn one_line(text: &str) -> String {
+    let mut line = String::with_capacity(text.len());
+    for character in text.chars() {
+        if character.is_control() {
+            line.extend(character.escape_default());
+        } else {
+            line.push(character);
+        }
+    }
+    line
+}

@@ -1,0 +1,77 @@
+//! Bytes of a wrong answer: printable ones as they are, the others escaped, and a mark under
+//! the first that differs.
+
+/// How many bytes are shown.
+const SHOWN_BYTES: usize = 48;
+
+/// How many of them stand before the first difference, for orientation.
+const BEFORE_BYTES: usize = 16;
+
+/// What was expected and received, as lines without indentation.
+pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
+    let common = expected.iter().zip(received).take_while(|(a, b)| a == b).count();
+    let differ = common < expected.len() || common < received.len();
+    let start = if differ { common.saturating_sub(BEFORE_BYTES) } else { 0 };
+    let ahead = if start > 0 { "…" } else { "" };
+    let row = |name: &str, bytes: &[u8]| {
+        let size = format!("{} B", bytes.len());
+        let shown: String =
+            bytes.iter().skip(start).take(SHOWN_BYTES).map(|b| escape(*b)).collect();
+        let behind = if bytes.len() > start + SHOWN_BYTES { "…" } else { "" };
+        format!("{name} {size:>8}  {ahead}{shown}{behind}")
+    };
+    let mut lines = vec![row("expected", expected), row("received", received)];
+    if differ {
+        let before: String = received[start..common].iter().map(|b| escape(*b)).collect();
+        let column = "received 12345678  ".len() + ahead.chars().count() + before.chars().count();
+        let (wanted, got) = (byte_at(expected, common), byte_at(received, common));
+        lines.push(format!(
+            "{}^ byte {common}: {wanted} expected, {got} received",
+            " ".repeat(column)
+        ));
+    } else {
+        lines.push("the bytes shown are the same".to_owned());
+    }
+    lines
+}
+
+fn byte_at(bytes: &[u8], index: usize) -> String {
+    bytes.get(index).map_or_else(|| "the end".to_owned(), |byte| format!("0x{byte:02x}"))
+}
+
+fn escape(byte: u8) -> String {
+    match byte {
+        b'\\' => "\\\\".to_owned(),
+        b' '..=b'~' => char::from(byte).to_string(),
+        b'\r' => "\\r".to_owned(),
+        b'\n' => "\\n".to_owned(),
+        b'\t' => "\\t".to_owned(),
+        _ => format!("\\x{byte:02x}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::difference;
+
+    #[test]
+    fn the_first_difference_is_pointed_at_behind_escapes() {
+        let lines = difference(b"a\r\n\x00bcd", b"a\r\n\x00bXd");
+        assert_eq!(lines[0], r"expected      7 B  a\r\n\x00bcd");
+        assert_eq!(lines[1], r"received      7 B  a\r\n\x00bXd");
+        assert_eq!(
+            lines[2],
+            r"                             ^ byte 5: 0x63 expected, 0x58 received"
+        );
+    }
+
+    #[test]
+    fn a_late_difference_and_a_short_answer_are_found() {
+        let long = [b'v'; 480];
+        let lines = difference(&long, &long[..200]);
+        assert_eq!(lines[1], format!("received    200 B  …{}", "v".repeat(16)));
+        assert!(lines[0].ends_with('…'));
+        assert!(lines[2].ends_with("^ byte 200: 0x76 expected, the end received"), "{}", lines[2]);
+        assert_eq!(difference(b"", b"").len(), 3);
+    }
+}

@@ -1,0 +1,44 @@
+//! Colours, by what they mean. Without colour every role is plain text.
+
+use anstyle::{AnsiColor, Style};
+
+/// What a stretch of text means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    /// Better, held.
+    Good,
+    /// Worse, broken, wrong.
+    Bad,
+    /// Can't tell, disturbed.
+    Unsure,
+    /// Titles and names.
+    Strong,
+    /// What is there for completeness.
+    Dim,
+}
+
+/// Paints, or doesn't.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Paint {
+    colour: bool,
+}
+
+impl Paint {
+    pub(super) fn new(colour: bool) -> Paint {
+        Paint { colour }
+    }
+
+    pub(super) fn text(self, role: Role, text: &str) -> String {
+        if !self.colour {
+            return text.to_owned();
+        }
+        let style = match role {
+            Role::Good => AnsiColor::Green.on_default(),
+            Role::Bad => AnsiColor::Red.on_default(),
+            Role::Unsure => AnsiColor::Yellow.on_default(),
+            Role::Strong => Style::new().bold(),
+            Role::Dim => Style::new().dimmed(),
+        };
+        format!("{style}{text}{style:#}")
+    }
+}

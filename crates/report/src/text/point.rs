@@ -1,0 +1,305 @@
+//! One point as text: a line per target, the verdicts, and everything that speaks against them.
+
+use judge::{Metric, Verdict, metric_named};
+use ledger::{RequirementOutcome, Validity};
+
+use super::bytes::difference;
+use super::one_line;
+use super::paint::{Paint, Role};
+use crate::compare::Compared;
+use crate::figures::Figures;
+use crate::number::{count, duration, nanoseconds, percent, rate, ratio, value_of, whole_percent};
+use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
+
+/// Wrong answers shown per trial; the rest are counted.
+const FINDINGS_SHOWN: usize = 3;
+
+/// Answers under which a p99 is marked as rough: a hundred should lie beyond it.
+const P99_ANSWERS_LEAST: u64 = 10_000;
+
+/// One point of a run. Ends with a newline; empty when there is no such point.
+pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
+    let Some(point) = summary.points.get(index) else { return String::new() };
+    let view = View { summary, index, point, paint: Paint::new(colour) };
+    let mut lines = vec![view.header()];
+    lines.extend(view.targets());
+    lines.extend(view.verdicts());
+    lines.extend(view.besides());
+    lines.extend(view.requirements());
+    lines.extend(view.spoiled());
+    lines.extend(view.findings());
+    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+struct View<'a> {
+    summary: &'a Summary,
+    index: usize,
+    point: &'a PointSummary,
+    paint: Paint,
+}
+
+impl View<'_> {
+    fn header(&self) -> String {
+        let PointSummary { rounds, valid_rounds, .. } = self.point;
+        let label = one_line(&self.point.row.label);
+        let noun = if *rounds == 1 { "round" } else { "rounds" };
+        let measured =
+            self.point.measured_ns.map_or_else(String::new, |ns| format!(" × {}", span(ns)));
+        let slices =
+            self.point.slice_ns.map_or_else(String::new, |ns| format!(" in {} slices", span(ns)));
+        let valid = format!("valid {valid_rounds}/{rounds}");
+        let valid = match valid_rounds == rounds {
+            true => valid,
+            false => self.paint.text(Role::Unsure, &valid),
+        };
+        format!("{label} · {rounds} {noun}{measured}{slices} · {valid}")
+    }
+
+    /// One line per target, its cells aligned.
+    fn targets(&self) -> Vec<String> {
+        let rows: Vec<Vec<String>> =
+            self.point.targets.iter().map(|target| self.cells(target)).collect();
+        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| {
+            let cells = rows.iter().filter_map(|row| row.get(column));
+            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+        };
+        let widths: Vec<usize> = (0..columns).map(width).collect();
+        let line = |row: &Vec<String>| {
+            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
+                let padded = format!("{cell:<width$}");
+                if column == 0 { self.paint.text(Role::Strong, &padded) } else { padded }
+            });
+            format!("  {}", cells.collect::<Vec<_>>().join("  "))
+        };
+        rows.iter().map(line).collect()
+    }
+
+    fn cells(&self, target: &TargetSummary) -> Vec<String> {
+        let name = one_line(&self.summary.targets[target.target].name);
+        let figures = &target.figures;
+        if target.valid_trials == 0 {
+            return vec![name, format!("no valid trial of {}", target.trials)];
+        }
+        let mut right =
+            format!("{} wrong of {}", count(target.wrong_of_all), count(target.operations_of_all));
+        if target.missing_of_all > 0 {
+            right.push_str(&format!(", {} missing", count(target.missing_of_all)));
+        }
+        if let Some(hits) = figures.hit_ratio {
+            right.push_str(&format!(", {} hits", percent(hits)));
+        }
+        vec![
+            name,
+            rate_cell(target),
+            latency_cell("p50", figures.latency.p50_ns, false),
+            latency_cell("p99", figures.latency.p99_ns, figures.latency.count < P99_ANSWERS_LEAST),
+            right,
+            server_cell(figures),
+            generator_cell(figures),
+        ]
+    }
+
+    /// What the primary metric says, one line per other target.
+    fn verdicts(&self) -> Vec<String> {
+        let primary: Vec<&Compared> =
+            self.summary.comparisons_at(self.index).filter(|one| one.primary).collect();
+        let line = |compared: &&Compared| {
+            let subject = &self.summary.targets[compared.a].name;
+            let other = match primary.len() {
+                1 => String::new(),
+                _ => format!(" {}", self.summary.targets[compared.b].name),
+            };
+            let than = if other.is_empty() { "" } else { " than" };
+            let within = whole_percent(self.summary.run.same_within);
+            let (role, words) = match compared.verdict {
+                Verdict::Better => (Role::Good, format!("{subject} better{than}{other}")),
+                Verdict::Worse => (Role::Bad, format!("{subject} worse{than}{other}")),
+                Verdict::Same if other.is_empty() => (Role::Good, format!("same within ±{within}")),
+                Verdict::Same => (Role::Good, format!("{subject} same as{other} within ±{within}")),
+                Verdict::CantTell { why, .. } => {
+                    let against = if other.is_empty() { "" } else { " against" };
+                    (Role::Unsure, format!("can't tell ({}){against}{other}", why.words()))
+                }
+            };
+            let metric = match compared.metric.suite {
+                "rate_per_s" => String::new(),
+                name => format!("{name} "),
+            };
+            let words = self.paint.text(role, &one_line(&words));
+            format!("  verdict: {words}, {metric}{}{}", interval(compared), advice(compared))
+        };
+        primary.iter().map(line).collect()
+    }
+
+    /// What the other metrics say; nothing is concluded from them.
+    fn besides(&self) -> Vec<String> {
+        let others: Vec<usize> =
+            self.point.targets.iter().map(|one| one.target).filter(|target| *target > 0).collect();
+        let mut lines = Vec::new();
+        for other in &others {
+            let compared = self.summary.comparisons_at(self.index);
+            let compared = compared.filter(|one| !one.primary && one.b == *other);
+            let words: Vec<String> = compared
+                .filter(|one| one.interval.is_some())
+                .map(|one| format!("{} {} {}", one.metric.suite, interval(one), said(one.verdict)))
+                .collect();
+            if words.is_empty() {
+                continue;
+            }
+            let against = match others.len() {
+                1 => String::new(),
+                _ => format!(" {}", one_line(&self.summary.targets[*other].name)),
+            };
+            let line = format!("beside{against}: {}", words.join(" · "));
+            lines.push(format!("  {}", self.paint.text(Role::Dim, &line)));
+        }
+        lines
+    }
+
+    fn requirements(&self) -> Vec<String> {
+        let here = self.summary.requirements.iter().filter(|one| one.point == self.index);
+        let line = |requirement: &crate::summary::RequirementSummary| {
+            let row = &requirement.row;
+            let (role, word) = match row.outcome {
+                RequirementOutcome::Held => (Role::Good, "held"),
+                RequirementOutcome::Broken => (Role::Bad, "broken"),
+                RequirementOutcome::CantTell => (Role::Unsure, "can't tell"),
+            };
+            let value = match (row.value, metric_of(&row.expression)) {
+                (None, _) => "unseen".to_owned(),
+                (Some(value), Some(metric)) => value_of(value, metric.unit),
+                (Some(value), None) => value.to_string(),
+            };
+            let word = self.paint.text(role, word);
+            format!("  require {}: {word}, {value}", one_line(&row.expression))
+        };
+        here.map(line).collect()
+    }
+
+    /// Trials that don't count, and why.
+    fn spoiled(&self) -> Vec<String> {
+        let spoiled = self.summary.trials_at(self.index).filter(|(_, trial)| !trial.is_valid());
+        let line = |(_, trial): (usize, &crate::summary::TrialSummary)| {
+            let role = match trial.row.validity {
+                Validity::Invalid => Role::Bad,
+                _ => Role::Unsure,
+            };
+            let word = self.paint.text(role, trial.row.validity.word());
+            let name = one_line(&self.summary.targets[trial.target].name);
+            let reason = one_line(trial.row.reason.as_deref().unwrap_or("no reason was given"));
+            format!("  {word}: {name}, round {}: {reason}", trial.round)
+        };
+        spoiled.map(line).collect()
+    }
+
+    fn findings(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for (index, trial) in self.summary.trials_at(self.index) {
+            let here: Vec<&FindingSummary> =
+                self.summary.findings.iter().filter(|one| one.trial == index).collect();
+            if here.is_empty() {
+                continue;
+            }
+            let name = one_line(&self.summary.targets[trial.target].name);
+            let title = format!("wrong answers of {name}, round {}:", trial.round);
+            lines.push(format!("  {}", self.paint.text(Role::Bad, &title)));
+            for FindingSummary { row, .. } in here.iter().take(FINDINGS_SHOWN) {
+                let (operation, key) = (one_line(&row.operation), one_line(&row.key));
+                let at = duration(row.at_ns as f64);
+                lines.push(format!("    {operation} {key} at {at}: {}", one_line(&row.note)));
+                let bytes = difference(&row.expected, &row.received);
+                lines.extend(bytes.into_iter().map(|line| format!("      {line}")));
+            }
+            let known = trial.row.wrong.max(here.len() as u64);
+            let rest = known - here.len().min(FINDINGS_SHOWN) as u64;
+            if rest > 0 {
+                lines.push(format!("    and {} more", count(rest)));
+            }
+        }
+        lines
+    }
+}
+
+/// A length of time that a suite asked for: measured to the nanosecond, meant in round figures.
+fn span(ns: u64) -> String {
+    let ms = (ns as f64 / 1e6).round();
+    let tenths = (ms / 100.0).round();
+    match ms {
+        ms if ms < 1.0 => duration(ns as f64),
+        ms if ms < 1000.0 => format!("{ms} ms"),
+        _ => format!("{} s", tenths / 10.0),
+    }
+}
+
+fn rate_cell(target: &TargetSummary) -> String {
+    let Some(interval) = target.rate else {
+        return target.figures.rate_per_s.map_or_else(|| "rate unseen".to_owned(), rate);
+    };
+    if !interval.relative_half_width.is_finite() {
+        return rate(interval.mean);
+    }
+    format!("{} ±{}", rate(interval.mean), percent(interval.relative_half_width))
+}
+
+fn latency_cell(name: &str, ns: Option<u64>, rough: bool) -> String {
+    match ns {
+        None => format!("{name} unseen"),
+        Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),
+        Some(ns) => format!("{name} {}", duration(ns as f64)),
+    }
+}
+
+fn server_cell(figures: &Figures) -> String {
+    let Some(cpu) = figures.server.cpu_ns_per_op else { return "server CPU unseen".to_owned() };
+    let kernel = match figures.server.kernel_share() {
+        Some(share) => format!(" ({} kernel)", percent(share)),
+        None => String::new(),
+    };
+    format!("server {} CPU/op{kernel}", nanoseconds(cpu))
+}
+
+fn generator_cell(figures: &Figures) -> String {
+    let busy = figures.generator_busy.map(|busy| format!("{} busy", percent(busy)));
+    let cpu = figures.generator.cpu_ns_per_op.map(|cpu| format!("{} CPU/op", nanoseconds(cpu)));
+    match (cpu, busy) {
+        (Some(cpu), Some(busy)) => format!("generator {cpu} ({busy})"),
+        (Some(one), None) | (None, Some(one)) => format!("generator {one}"),
+        (None, None) => "generator unseen".to_owned(),
+    }
+}
+
+/// `10.4× [10.0, 10.9]`.
+fn interval(compared: &Compared) -> String {
+    let Some(interval) = compared.interval else { return "ratio unseen".to_owned() };
+    if !interval.high.is_finite() {
+        return format!("{}× in one round", ratio(interval.ratio));
+    }
+    let (low, high) = (ratio(interval.low), ratio(interval.high));
+    format!("{}× [{low}, {high}]", ratio(interval.ratio))
+}
+
+fn advice(compared: &Compared) -> String {
+    match compared.verdict {
+        Verdict::CantTell { more_rounds: Some(1), .. } => " · about 1 more round would".to_owned(),
+        Verdict::CantTell { more_rounds: Some(more), .. } => {
+            format!(" · about {} more rounds would", count(u64::from(more)))
+        }
+        _ => String::new(),
+    }
+}
+
+fn said(verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Better => "better",
+        Verdict::Worse => "worse",
+        Verdict::Same => "same",
+        Verdict::CantTell { .. } => "can't tell",
+    }
+}
+
+/// The metric that a requirement is about: the name that its expression begins with.
+fn metric_of(expression: &str) -> Option<&'static Metric> {
+    let name = expression.split(|c: char| c.is_whitespace() || "<>=!".contains(c)).next()?;
+    metric_named(name)
+}

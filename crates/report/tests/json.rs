@@ -1,0 +1,87 @@
+//! The JSON is what docs/json.md says.
+
+mod fixture;
+
+use std::collections::BTreeSet;
+
+use fixture::Bench;
+use ledger::RequirementOutcome;
+use serde_json::{Value, json};
+
+const DOCS: &str = include_str!("../../../docs/json.md");
+
+fn full_run() -> Value {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("cache/get  16 conns", 16);
+    bench.rounds_of(&[200_000; 5]);
+    bench.round();
+    let trial = bench.trial(0, 200_000, 33_000, |row| row.wrong = 1);
+    bench.finding(trial, "stale", &[0, 255], &[0]);
+    bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
+    report::json(&bench.finish()).unwrap()
+}
+
+#[test]
+fn every_key_is_documented() {
+    let mut keys = BTreeSet::new();
+    gather(&full_run(), &mut keys);
+    assert!(keys.len() > 60);
+    for key in keys {
+        assert!(DOCS.contains(&format!("`{key}`")), "docs/json.md doesn't name `{key}`");
+    }
+}
+
+/// All keys but those of a point and a fingerprint, which the suite and the host choose.
+fn gather(value: &Value, keys: &mut BTreeSet<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| gather(item, keys)),
+        Value::Object(map) => {
+            for (key, inner) in map {
+                keys.insert(key.clone());
+                if key != "point" && key != "fingerprint" {
+                    gather(inner, keys);
+                }
+            }
+        }
+        _ => {}
+    }
+}
+
+#[test]
+fn trials_and_comparisons_have_the_promised_shape() {
+    let json = full_run();
+    assert_eq!(json["schema"], 1);
+    assert_eq!(json["run"]["id"], 1);
+    let point = json!({"clients.connections": 16, "workload.operation": "get"});
+    let trial = &json["trials"][0];
+    assert_eq!((&trial["target"], &trial["point"]), (&json!("loadline"), &point));
+    assert_eq!((&trial["round"], &trial["validity"]), (&json!(1), &json!("valid")));
+    assert_eq!(trial["hit_ratio"], Value::Null);
+    assert_eq!(trial["latency_ns"]["p50"], 33_023);
+    let rate = &json["comparisons"][0];
+    assert_eq!((&rate["a"], &rate["b"]), (&json!("loadline"), &json!("memcached")));
+    assert_eq!((&rate["metric"], &rate["verdict"]), (&json!("rate_per_s"), &json!("better")));
+    assert!((rate["ratio"].as_f64().unwrap() - 2.0).abs() < 1e-9);
+    assert_eq!(
+        (&rate["point"], &rate["rounds"], &rate["primary"]),
+        (&point, &json!(5), &json!(true))
+    );
+    assert_eq!(json["findings"][0]["expected_hex"], "00ff");
+    assert_eq!(json["outcome"], "broken");
+}
+
+#[test]
+fn one_round_has_a_ratio_and_no_interval() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[200_000]);
+    let json = report::json(&bench.finish()).unwrap();
+    let rate = &json["comparisons"][0];
+    assert_eq!((&rate["low"], &rate["high"]), (&Value::Null, &Value::Null));
+    assert_eq!(
+        (&rate["verdict"], &rate["reason"]),
+        (&json!("cant_tell"), &json!("too_few_rounds"))
+    );
+    assert_eq!(rate["more_rounds"], 4);
+    assert_eq!(json["points"][0]["targets"][0]["rate_per_s_half_width"], Value::Null);
+}

@@ -1,0 +1,151 @@
+//! What the summary decides: merging, pairing, families, barring, and the outcome.
+
+mod fixture;
+
+use fixture::Bench;
+use judge::{Doubt, METRICS, Verdict};
+use ledger::{Ledger, RequirementOutcome, Validity};
+use report::{Compared, Outcome, Summary, outcome};
+
+fn compared<'a>(summary: &'a Summary, metric: &str) -> &'a Compared {
+    summary.comparisons.iter().find(|one| one.metric.json == metric).unwrap()
+}
+
+fn cant_tell(why: Doubt) -> impl Fn(Verdict) -> bool {
+    move |verdict| matches!(verdict, Verdict::CantTell { why: reason, .. } if reason == why)
+}
+
+#[test]
+fn percentiles_come_from_merged_histograms_of_valid_trials() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("p", 1);
+    for (rate_per_s, latency_ns, validity) in [
+        (99_000, 1_000, Validity::Valid),
+        (1_000, 9_000_000, Validity::Valid),
+        (500_000, 50_000_000, Validity::Invalid),
+    ] {
+        bench.round();
+        bench.trial(0, rate_per_s, latency_ns, |row| row.validity = validity);
+    }
+    let summary = bench.finish();
+    let target = &summary.points[0].targets[0];
+    // The mean of the two valid p99s would be 4.5 ms; the p99 of all answers is 1 µs.
+    assert_eq!(target.figures.latency.p99_ns, Some(1_000));
+    assert!(target.figures.latency.max_ns.unwrap() >= 8_990_000);
+    assert_eq!((target.trials, target.valid_trials, target.figures.operations), (3, 2, 500_000));
+    assert_eq!(target.operations_of_all, 3_000_000);
+}
+
+#[test]
+fn a_busy_generator_bars_rate_and_latency_but_not_the_servers_cpu() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    for round in 0..5 {
+        bench.round();
+        // One calm round of five doesn't make the generator idle.
+        let busy = if round == 0 { 0.2 } else { 0.97 };
+        bench.trial(0, 200_000, 33_000, |row| row.generator_busy = Some(busy));
+        bench.trial(1, 100_000, 66_000, |row| row.server_cpu_ns = Some(row.operations * 300));
+    }
+    let summary = bench.finish();
+    for metric in ["rate_per_s", "latency_ns.p50", "latency_ns.p99"] {
+        assert!(cant_tell(Doubt::GeneratorBound)(compared(&summary, metric).verdict), "{metric}");
+    }
+    let cpu = compared(&summary, "server.cpu_ns_per_op");
+    assert_eq!(cpu.verdict, Verdict::Better);
+    assert!((cpu.interval.unwrap().ratio - 0.5).abs() < 1e-9);
+}
+
+#[test]
+fn only_rounds_with_both_trials_valid_are_paired() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[200_000; 5]);
+    bench.round();
+    bench.trial(0, 5_000_000, 33_000, |row| row.validity = Validity::Disturbed);
+    bench.trial(1, 100_000, 33_000, |_| ());
+    let summary = bench.summary();
+    let rate = compared(&summary, "rate_per_s");
+    assert_eq!((rate.verdict, rate.interval.unwrap().rounds), (Verdict::Better, 5));
+    assert_eq!((summary.points[0].rounds, summary.points[0].valid_rounds), (6, 5));
+}
+
+#[test]
+fn what_is_unseen_in_one_round_is_unseen_in_the_comparison() {
+    let mut bench = Bench::new(&["loadline", "address"]);
+    bench.point("p", 1);
+    for _ in 0..5 {
+        bench.round();
+        bench.trial(0, 200_000, 33_000, |_| ());
+        bench.trial(1, 100_000, 33_000, |row| row.server_cpu_ns = None);
+    }
+    let summary = bench.finish();
+    let cpu = compared(&summary, "server.cpu_ns_per_op");
+    assert!(cpu.interval.is_none() && cant_tell(Doubt::Unseen)(cpu.verdict));
+    assert_eq!(outcome(&summary), Outcome::default(), "only the primary metric decides");
+}
+
+#[test]
+fn the_primary_metric_may_be_any_and_is_compared_first() {
+    let ledger = Ledger::in_memory().unwrap();
+    let mut bench = Bench::with(ledger, &["loadline", "memcached"], "latency.p999");
+    bench.point("p", 1);
+    bench.rounds_of(&[50_000; 5]);
+    let summary = bench.finish();
+    let first = &summary.comparisons[0];
+    assert_eq!((first.metric.json, first.primary), ("latency_ns.p999", true));
+    assert_eq!(first.verdict, Verdict::Better);
+    assert!(
+        report::text(&summary, false).contains("verdict: loadline better, latency.p999 0.103×")
+    );
+    assert!(!outcome(&summary).worse, "the rate is worse, but it isn't primary");
+}
+
+#[test]
+fn the_exit_code_follows_requirements_then_doubt() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[50_000; 5]);
+    let worse = outcome(&bench.summary());
+    assert_eq!((worse.exit_code(false), worse.exit_code(true)), (0, 3));
+    bench.requirement("wrong = 0", 0.0, RequirementOutcome::CantTell);
+    assert_eq!(outcome(&bench.summary()).exit_code(false), 4);
+    bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
+    assert_eq!(outcome(&bench.summary()).exit_code(false), 3);
+
+    let mut few = Bench::new(&["loadline", "memcached"]);
+    few.point("p", 1);
+    few.rounds_of(&[50_000; 2]);
+    assert_eq!(outcome(&few.summary()).exit_code(true), 4);
+
+    let mut invalid = Bench::new(&["loadline"]);
+    invalid.point("p", 1);
+    invalid.round();
+    invalid.trial(0, 1, 1, |row| row.validity = Validity::Invalid);
+    assert_eq!(outcome(&invalid.summary()).exit_code(false), 4);
+}
+
+/// One table names every metric; the JSON and the view `trials` must both go by it.
+#[test]
+fn every_metric_has_the_same_value_in_json_and_sql() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut bench = Bench::on_disk(&path, &["loadline"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 1_000, 33_000, |row| {
+        (row.wrong, row.missing, row.misses, row.hits) = (1, 2, 3, Some(97));
+    });
+    let summary = bench.finish();
+    let json = report::json(&summary).unwrap();
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    for metric in METRICS {
+        let figure = summary.trials[0].figures.value(metric);
+        let figure = figure.unwrap_or_else(|| panic!("{} has no value", metric.json));
+        let pointer = format!("/trials/0/{}", metric.json.replace('.', "/"));
+        assert_eq!(json.pointer(&pointer).and_then(|v| v.as_f64()), Some(figure), "{pointer}");
+        let sql = format!("SELECT CAST({} AS REAL) FROM trials", metric.sql);
+        let column: f64 = by_hand.query_row(&sql, [], |row| row.get(0)).unwrap();
+        assert!((column - figure).abs() <= 1e-9 * figure.abs(), "{}", metric.sql);
+    }
+}

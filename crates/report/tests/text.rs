@@ -1,0 +1,113 @@
+//! What a run looks like on a terminal.
+
+mod fixture;
+
+use fixture::Bench;
+use ledger::{RequirementOutcome, SliceRow, Validity};
+
+const LABEL: &str = "cache/get  16 conns · depth 16 · closed";
+
+#[test]
+fn a_run_reads_as_the_design_says() {
+    let mut bench = Bench::new(&["loadline", "memcached", "redis"]);
+    bench.ledger.skip_target(bench.targets[2], "redis-server is not installed").unwrap();
+    bench.point(LABEL, 16);
+    bench.rounds_of(&[690_000, 700_000, 695_000, 705_000, 698_000]);
+    bench.requirement("latency.p99 < 1ms", 33_023.0, RequirementOutcome::Held);
+    let summary = bench.finish();
+    let expected = include_str!("golden/two-targets.txt");
+    assert_eq!(report::text(&summary, false), expected);
+    assert!(report::text(&summary, true).contains("\u{1b}[32mloadline better"));
+}
+
+#[test]
+fn slices_spoiled_trials_and_unseen_figures_are_told() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point(LABEL, 16);
+    bench.rounds_of(&[100_000; 4]);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |row| row.missing = 3);
+    for ordinal in 0..2 {
+        let slice = SliceRow {
+            trial_id: trial,
+            ordinal,
+            start_ns: 0,
+            duration_ns: 500_012_345,
+            operations: 1,
+            server_cpu_ns: None,
+            generator_cpu_ns: None,
+            validity: Validity::Valid,
+            reason: None,
+        };
+        bench.ledger.add_slice(&slice).unwrap();
+    }
+    bench.trial(1, 100, 33_000, |row| {
+        row.validity = Validity::Disturbed;
+        row.reason = Some("foreign CPU time 5 %".into());
+    });
+    let text = report::text(&bench.finish(), false);
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has("5 rounds × 5 s in 500 ms slices · valid 4/5");
+    has("disturbed: memcached, round 5: foreign CPU time 5 %");
+    has(", 3 missing");
+    has("verdict: can't tell (invalid trials), 1.000× [1.000, 1.000]");
+    has("It can't be told whether loadline is better than memcached by rate_per_s");
+
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    bench.trial(0, 1_000, 33_000, |row| {
+        (row.server_cpu_ns, row.generator_cpu_ns, row.generator_busy) = (None, None, None);
+    });
+    let text = report::text(&bench.summary(), false);
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has("run 1 · running");
+    has("1 round × 5 s · valid 1/1");
+    has("1.00k/s  p50 33 µs  p99 ~33 µs");
+    has("server CPU unseen  generator unseen");
+    has("The run hasn't ended yet.\nloadline carried 1.00k/s.");
+}
+
+#[test]
+fn wrong_answers_are_shown_with_what_was_expected() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |row| row.wrong = 9);
+    for note in ["another key's value", "\u{1b}[2J a hostile note", "stale", "a fourth"] {
+        bench.finding(trial, note, b"value-1\r\n", b"value-2\r\n");
+    }
+    bench.requirement("wrong = 0", 9.0, RequirementOutcome::Broken);
+    let text = report::text(&bench.finish(), false);
+    let shown = r"
+  require wrong = 0: broken, 9
+  wrong answers of loadline, round 1:
+    get key:7 at 1.23 s: another key's value
+      expected      9 B  value-1\r\n
+      received      9 B  value-2\r\n
+                               ^ byte 6: 0x31 expected, 0x32 received
+";
+    assert!(text.contains(shown), "{text}");
+    assert!(text.contains("    and 6 more\n") && !text.contains("a fourth"), "{text}");
+    assert!(text.contains(r"\u{1b}[2J a hostile note") && !text.contains('\u{1b}'), "{text}");
+    assert!(text.ends_with(
+        "Broken: 1 of 1 requirements; wrong = 0 at cache/get  16 conns · depth 16 · closed.\n\
+         loadline gave 9 wrong answers of 500,000.\n"
+    ));
+}
+
+#[test]
+fn the_conclusion_counts_points_and_names_each_other_target() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    for connections in [1, 16] {
+        bench.point(&format!("cache/get  {connections} conns"), connections);
+        bench.rounds_of(&[200_000 * u64::from(connections); 5]);
+    }
+    bench.point("cache/get  64 conns", 64);
+    bench.rounds_of(&[200_000; 3]);
+    assert_eq!(
+        report::conclusion(&bench.finish()),
+        ["loadline is better than memcached at 2 of 3 points (rate_per_s 2.00× to 32.0×), \
+          can't be told from it at 1 of 3 points (too few rounds)."]
+    );
+}

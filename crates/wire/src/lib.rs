@@ -1,0 +1,41 @@
+//! Bytes and the loops that move them: the seam between a protocol and its sockets.
+//!
+//! A protocol is a state machine over bytes ([`Connection`], [`Datagrams`]). The loop owns the
+//! sockets, the buffers and the clock, so the same protocol code serves a server, a load
+//! generator, a fuzzer and a golden test. This crate is data plane: after warm-up nothing here
+//! allocates or takes a contended lock per operation.
+//!
+//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`].
+//! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
+//! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
+
+#![forbid(unsafe_code)]
+
+pub mod clock;
+pub mod stream;
+
+mod accept;
+mod counters;
+mod datagrams;
+mod input;
+mod listen;
+mod mailbox;
+mod output;
+mod pass;
+mod poll;
+mod seam;
+mod server;
+mod slots;
+mod timers;
+mod worker;
+
+pub use bytes::Bytes;
+pub use counters::Counters;
+pub use input::Input;
+pub use listen::{DatagramListener, ListenOptions, Listener};
+pub use output::Output;
+pub use poll::{Event, Interest, Poller};
+pub use seam::{
+    Address, Batch, Closed, Connection, Datagrams, Fault, Flow, Ns, Peer, Replies, Wake, Waker,
+};
+pub use server::{Config, Server, ThreadIndex, WhenFull};

@@ -1,0 +1,270 @@
+//! Where a server can be reached: TCP, Unix stream and UDP sockets, bound and reported back.
+
+use std::io::{self, ErrorKind};
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fd::OwnedFd;
+use rustix::net::{
+    AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getsockname, listen,
+    socket_with, sockopt,
+};
+
+use crate::Address;
+use crate::stream::family;
+
+const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+/// How a listener is bound.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// How many connections may wait to be accepted; the kernel has a limit of its own
+    /// (`net.core.somaxconn`).
+    pub backlog: i32,
+    /// The permissions of a Unix socket's file, such as `0o700`; by default the umask decides.
+    pub unix_mode: Option<u32>,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self { backlog: 1024, unix_mode: None }
+    }
+}
+
+/// A bound stream socket, TCP or Unix, that listens.
+#[derive(Debug)]
+pub struct Listener {
+    pub(crate) socket: OwnedFd,
+    address: Address,
+    file: Option<SocketFile>,
+}
+
+impl Listener {
+    /// Binds and listens. Port 0 takes any free one: [`Listener::address`] says which.
+    ///
+    /// A Unix socket's file is replaced when nobody answers on it any more, and removed when the
+    /// listener is dropped.
+    ///
+    /// # Errors
+    /// When the address is in use or not allowed; the error names it.
+    pub fn bind(address: &Address, options: &ListenOptions) -> io::Result<Self> {
+        let bound = match address {
+            Address::Internet(internet) => Self::bind_internet(internet, options),
+            Address::Unix(path) => Self::bind_unix(path, options),
+        };
+        bound.map_err(|error| named(&error, "cannot listen on", address))
+    }
+
+    /// Where it listens, with the port it was given.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn bind_internet(address: &SocketAddr, options: &ListenOptions) -> io::Result<Self> {
+        let socket = socket_with(family(address), SocketType::STREAM, FLAGS, None)?;
+        sockopt::set_socket_reuseaddr(&socket, true)?;
+        bind(&socket, address)?;
+        listen(&socket, options.backlog)?;
+        let address = Address::Internet(getsockname(&socket)?.try_into()?);
+        Ok(Self { socket, address, file: None })
+    }
+
+    fn bind_unix(path: &Path, options: &ListenOptions) -> io::Result<Self> {
+        let name = SocketAddrUnix::new(path)?;
+        remove_stale(path, &name)?;
+        let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+        bind(&socket, &name)?;
+        let file = SocketFile::at(path)?;
+        if let Some(mode) = options.unix_mode {
+            // Before `listen`, nobody can connect: there is no moment with other permissions.
+            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+        }
+        listen(&socket, options.backlog)?;
+        Ok(Self { socket, address: Address::Unix(path.to_owned()), file: Some(file) })
+    }
+}
+
+impl Drop for Listener {
+    fn drop(&mut self) {
+        if let Some(file) = &self.file {
+            file.remove();
+        }
+    }
+}
+
+/// The file of a Unix socket, known by its inode so that another's is never removed.
+#[derive(Debug)]
+struct SocketFile {
+    path: PathBuf,
+    inode: (u64, u64),
+}
+
+impl SocketFile {
+    fn at(path: &Path) -> io::Result<Self> {
+        let data = std::fs::symlink_metadata(path)?;
+        Ok(Self { path: path.to_owned(), inode: (data.dev(), data.ino()) })
+    }
+
+    fn remove(&self) {
+        if Self::at(&self.path).is_ok_and(|now| now.inode == self.inode) {
+            // If it can't be removed, the next start takes it over as a stale one.
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+/// Removes the socket file of a server that has gone without doing so.
+fn remove_stale(path: &Path, name: &SocketAddrUnix) -> io::Result<()> {
+    match std::fs::symlink_metadata(path) {
+        Ok(data) if !data.file_type().is_socket() => {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is no socket"));
+        }
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    }
+    let probe = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+    match connect(&probe, name) {
+        Err(rustix::io::Errno::CONNREFUSED) => std::fs::remove_file(path),
+        Err(rustix::io::Errno::NOENT) => Ok(()),
+        // A full backlog is an answer, too, and so is a refusal by its permissions.
+        _ => Err(io::Error::new(ErrorKind::AddrInUse, "another server answers there")),
+    }
+}
+
+/// A bound UDP address: one socket for each thread, between which the kernel shares the senders.
+#[derive(Debug)]
+pub struct DatagramListener {
+    pub(crate) sockets: Vec<OwnedFd>,
+    address: Address,
+}
+
+impl DatagramListener {
+    /// Binds one socket for each of `threads`.
+    ///
+    /// # Errors
+    /// When the address is in use, not allowed, or a Unix socket's; the error names it.
+    pub fn bind(address: &Address, threads: usize) -> io::Result<Self> {
+        let Address::Internet(internet) = address else {
+            let error = io::Error::new(ErrorKind::Unsupported, "not an internet address");
+            return Err(named(&error, "cannot receive datagrams on", address));
+        };
+        Self::bind_internet(*internet, threads)
+            .map_err(|error| named(&error, "cannot receive datagrams on", address))
+    }
+
+    /// Where it receives, with the port it was given.
+    pub fn address(&self) -> &Address {
+        &self.address
+    }
+
+    fn bind_internet(mut address: SocketAddr, threads: usize) -> io::Result<Self> {
+        if threads > 1 && address.port() != 0 {
+            // Sockets that share an address also share it with those of another process of the
+            // same user. One bound alone, and let go again, finds out that it's taken.
+            bind(socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?, &address)?;
+        }
+        let mut sockets = Vec::new();
+        for _ in 0..threads.max(1) {
+            let socket = socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?;
+            if threads > 1 {
+                sockopt::set_socket_reuseport(&socket, true)?;
+            }
+            bind(&socket, &address)?;
+            address = getsockname(&socket)?.try_into()?;
+            sockets.push(socket);
+        }
+        Ok(Self { sockets, address: Address::Internet(address) })
+    }
+}
+
+fn named(error: &io::Error, what: &str, address: &Address) -> io::Error {
+    io::Error::new(error.kind(), format!("{what} {address}: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, DatagramListener, ListenOptions, Listener};
+    use std::io::ErrorKind;
+    use std::os::unix::fs::PermissionsExt;
+    use std::path::PathBuf;
+
+    /// A directory of its own for each test, removed at its end.
+    struct Directory(PathBuf);
+
+    impl Directory {
+        fn new(name: &str) -> Self {
+            let path = std::env::temp_dir().join(format!("wire-{}-{name}", std::process::id()));
+            std::fs::create_dir_all(&path).expect("a directory");
+            Self(path)
+        }
+
+        fn socket(&self) -> Address {
+            Address::Unix(self.0.join("socket"))
+        }
+    }
+
+    impl Drop for Directory {
+        fn drop(&mut self) {
+            let _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    fn loopback() -> Address {
+        "127.0.0.1:0".parse().expect("an address")
+    }
+
+    #[test]
+    fn any_port_is_reported_back_and_then_in_use() {
+        let options = ListenOptions::default();
+        let first = Listener::bind(&loopback(), &options).expect("bind");
+        assert_ne!(first.address(), &loopback());
+        let error = Listener::bind(first.address(), &options).expect_err("in use");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        assert!(error.to_string().contains(&first.address().to_string()), "{error}");
+        let address = first.address().clone();
+        drop(first);
+        Listener::bind(&address, &options).expect("free again");
+    }
+
+    #[test]
+    fn a_stale_unix_socket_is_replaced_and_a_live_one_is_not() {
+        let directory = Directory::new("stale");
+        let Address::Unix(path) = directory.socket() else { unreachable!("a Unix address") };
+        drop(std::os::unix::net::UnixListener::bind(&path).expect("bind"));
+        assert!(path.exists(), "it was left behind");
+        let options = ListenOptions { unix_mode: Some(0o600), ..ListenOptions::default() };
+        let live = Listener::bind(&directory.socket(), &options).expect("replaced");
+        let mode = std::fs::metadata(&path).expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
+        let error = Listener::bind(&directory.socket(), &options).expect_err("live");
+        assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        drop(live);
+        assert!(!path.exists(), "removed with its listener");
+        std::fs::write(&path, "notes").expect("write");
+        let error = Listener::bind(&directory.socket(), &options).expect_err("no socket");
+        assert_eq!(error.kind(), ErrorKind::AlreadyExists);
+    }
+
+    #[test]
+    fn anothers_unix_socket_is_left_alone() {
+        let directory = Directory::new("another");
+        let Address::Unix(path) = directory.socket() else { unreachable!("a Unix address") };
+        let first = Listener::bind(&directory.socket(), &ListenOptions::default()).expect("bind");
+        std::fs::remove_file(&path).expect("remove");
+        let _second = std::os::unix::net::UnixListener::bind(&path).expect("bind");
+        drop(first);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn datagram_sockets_share_one_port_between_threads_but_not_between_servers() {
+        for threads in [1, 3] {
+            let first = DatagramListener::bind(&loopback(), threads).expect("bind");
+            assert_eq!(first.sockets.len(), threads);
+            let error = DatagramListener::bind(first.address(), threads).expect_err("in use");
+            assert_eq!(error.kind(), ErrorKind::AddrInUse);
+        }
+    }
+}

@@ -1,0 +1,132 @@
+//! What one connection does in one turn: calls of its protocol and the writes that follow them.
+//!
+//! Knows the socket and the buffers, and nothing of other connections, timers or polling.
+
+use rustix::fd::BorrowedFd;
+
+use crate::stream::{FlushOutcome, flush};
+use crate::{Closed, Connection, Fault, Flow, Input, Ns, Output, Wake};
+
+/// What the loop has to do for a connection after its turn.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum After {
+    /// Wait for bytes.
+    Idle,
+    /// Nothing was there to read: wait for bytes.
+    Quiet,
+    /// It has more to do than one turn allows: go on in the next.
+    Again,
+    /// Wait until the peer takes what is unsent.
+    Blocked,
+    /// Wait for what is waited for already.
+    Stay,
+    /// All is sent: close for the reason that was noted.
+    Close,
+    /// The socket is of no use any more.
+    Gone(Closed),
+}
+
+/// One connection's turn.
+pub(crate) struct Pass<'a, C> {
+    pub(crate) connection: &'a mut C,
+    pub(crate) socket: BorrowedFd<'a>,
+    pub(crate) input: &'a mut Input,
+    pub(crate) output: &'a mut Output,
+    pub(crate) closing: &'a mut Option<Closed>,
+    pub(crate) owed: &'a mut bool,
+    pub(crate) now_ns: Ns,
+    /// How many bytes may still be sent in this turn.
+    pub(crate) budget_bytes: usize,
+}
+
+impl<C: Connection> Pass<'_, C> {
+    /// Hands the input to the protocol, and first to the place that it names what belongs there.
+    #[inline]
+    pub(crate) fn receive(&mut self) -> Result<Flow, Fault> {
+        loop {
+            let flow = self.connection.receive(self.now_ns, self.input, self.output)?;
+            if flow == Flow::Close || self.input.is_empty() || self.output.is_full() {
+                return Ok(flow);
+            }
+            match self.connection.place() {
+                Some(place) if !place.is_empty() => {
+                    let count = place.len().min(self.input.len());
+                    place[..count].copy_from_slice(&self.input.bytes()[..count]);
+                    self.input.consume(count);
+                    self.connection.placed(count);
+                }
+                _ => return Ok(flow),
+            }
+        }
+    }
+
+    /// Sends what the protocol has answered, and calls it again for as long as all can be sent at
+    /// once and it had to pause for that.
+    #[inline]
+    pub(crate) fn run(&mut self, result: Result<Flow, Fault>) -> After {
+        self.note(result);
+        loop {
+            let drained_due = *self.owed || self.output.is_full();
+            match self.flush() {
+                FlushOutcome::Failed(kind) => return After::Gone(Closed::Socket(kind)),
+                FlushOutcome::Done if self.closing.is_some() => return After::Close,
+                FlushOutcome::Done if !drained_due => return After::Idle,
+                FlushOutcome::Done if self.budget_bytes > 0 => {
+                    *self.owed = false;
+                    let result = self.drained();
+                    self.note(result);
+                }
+                FlushOutcome::Done | FlushOutcome::More => {
+                    *self.owed = true;
+                    return After::Again;
+                }
+                FlushOutcome::Blocked => {
+                    *self.owed = true;
+                    return After::Blocked;
+                }
+            }
+        }
+    }
+
+    /// Resumes the protocol. When earlier output still waits, nothing is sent: the socket would
+    /// not take it, or it isn't this connection's turn.
+    pub(crate) fn resume(&mut self, why: Wake) -> After {
+        let waiting = *self.owed || !self.output.is_empty();
+        let mut result = self.connection.resume(self.now_ns, why, self.output);
+        if waiting {
+            self.note(result);
+            return After::Stay;
+        }
+        if result == Ok(Flow::Continue) && !self.input.is_empty() && !self.output.is_full() {
+            result = self.receive();
+        }
+        self.run(result)
+    }
+
+    fn drained(&mut self) -> Result<Flow, Fault> {
+        let flow = self.connection.resume(self.now_ns, Wake::Drained, self.output)?;
+        if flow == Flow::Close || self.input.is_empty() || self.output.is_full() {
+            return Ok(flow);
+        }
+        self.receive()
+    }
+
+    #[inline]
+    fn flush(&mut self) -> FlushOutcome {
+        let before = self.output.len();
+        let outcome = flush(self.socket, self.output, self.budget_bytes);
+        self.budget_bytes -= before - self.output.len();
+        outcome
+    }
+
+    /// Keeps the first reason to close: what follows it is only its consequence.
+    #[inline]
+    fn note(&mut self, result: Result<Flow, Fault>) {
+        let why = match result {
+            Ok(Flow::Continue) => return,
+            Ok(Flow::Close) => Closed::ByUs,
+            Err(fault) => Closed::Fault(fault),
+        };
+        self.closing.get_or_insert(why);
+    }
+}

@@ -1,0 +1,278 @@
+//! The traits that a protocol implements to be served, and the words that they use.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use crate::{Input, Output};
+
+/// Nanoseconds on the run's monotonic clock. Its zero is arbitrary; only differences mean anything.
+pub type Ns = u64;
+
+/// What a connection wants after a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Flow {
+    /// Go on.
+    Continue,
+    /// Send what is in the output, then close.
+    Close,
+}
+
+/// The peer broke the protocol in a way that its connection does not survive.
+///
+/// An answer that names the mistake may be put into the output first: it is sent before the
+/// connection is closed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct Fault(Cow<'static, str>);
+
+impl Fault {
+    /// A fault that says `what` is wrong, as a sentence without a full stop.
+    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
+        Self(what.into())
+    }
+}
+
+/// Why [`Connection::resume`] is called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wake {
+    /// The time that [`Connection::deadline`] named has come.
+    Timer,
+    /// Another thread or connection called [`Waker::wake`].
+    Posted,
+    /// Output that was full, or that the peer had not taken at once, is now all sent: there is
+    /// room to go on producing.
+    Drained,
+}
+
+/// Why a connection ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Closed {
+    /// The peer closed it.
+    ByPeer,
+    /// The protocol asked for it with [`Flow::Close`].
+    ByUs,
+    /// The protocol found a fault.
+    Fault(Fault),
+    /// The socket failed, or was idle for too long (`TimedOut`).
+    Socket(std::io::ErrorKind),
+    /// The service is stopping.
+    Stopping,
+}
+
+/// Where a peer or a listener is.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Address {
+    /// An IPv4 or IPv6 address with a port.
+    Internet(SocketAddr),
+    /// A Unix socket's path. A client's is usually empty.
+    Unix(PathBuf),
+}
+
+impl fmt::Display for Address {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Internet(address) => address.fmt(f),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+impl std::str::FromStr for Address {
+    type Err = String;
+
+    /// Reads what [`Address`]'s `Display` writes: `127.0.0.1:0`, `[::1]:5075`, `unix:/run/it.sock`.
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        match text.strip_prefix("unix:") {
+            Some("") => Err("unix: needs a path after it, as in unix:/run/it.sock".to_owned()),
+            Some(path) => Ok(Self::Unix(path.into())),
+            None => text.parse().map(Self::Internet).map_err(|_| {
+                format!("{text:?} is neither an IP address with a port nor unix:PATH")
+            }),
+        }
+    }
+}
+
+/// Who is at the other end, and how to wake the connection from elsewhere.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// The other end.
+    pub address: Address,
+    /// Wakes this connection from any thread.
+    pub waker: Waker,
+}
+
+/// Wakes one connection from any thread; [`Connection::resume`] is then called with
+/// [`Wake::Posted`] on the connection's own thread. Waking a connection that has gone is harmless.
+#[derive(Clone)]
+pub struct Waker(pub(crate) std::sync::Arc<dyn Fn() + Send + Sync>);
+
+impl Waker {
+    /// A waker that calls `wake`: the loops make theirs with it, and tests make their own.
+    pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(std::sync::Arc::new(wake))
+    }
+
+    /// Asks for a call of [`Connection::resume`]; several calls before it may become one.
+    pub fn wake(&self) {
+        (self.0)();
+    }
+}
+
+impl fmt::Debug for Waker {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Waker")
+    }
+}
+
+/// Server side of one connection. `now` is its only clock.
+pub trait Connection {
+    /// The connection is made; a server that greets first does so here.
+    ///
+    /// # Errors
+    /// A [`Fault`] closes the connection once the output is sent.
+    fn opened(&mut self, now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+        let _ = (now, peer, out);
+        Ok(Flow::Continue)
+    }
+
+    /// Bytes have come. Consumes every whole message, answering into `out` and pausing when
+    /// [`Output::is_full`]; an unfinished message stays in `input`.
+    ///
+    /// # Errors
+    /// A [`Fault`] closes the connection once the output is sent.
+    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault>;
+
+    /// Something other than bytes has happened. It may come while earlier output still waits: a
+    /// protocol that pushes looks whether `out` is empty or full before it adds to it, and comes
+    /// back to the rest on [`Wake::Drained`]. Where nothing waits to be sent but input does,
+    /// [`Connection::receive`] follows.
+    ///
+    /// # Errors
+    /// A [`Fault`] closes the connection once the output is sent.
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        let _ = (now, why, out);
+        Ok(Flow::Continue)
+    }
+
+    /// When [`Connection::resume`] should be called with [`Wake::Timer`], if at all. Asked after
+    /// every other call; that call has to move a time that has come.
+    fn deadline(&self) -> Option<Ns> {
+        None
+    }
+
+    /// Where the next bytes belong, when the protocol already knows: the loop reads an 80 MB array
+    /// straight into its place instead of through [`Input`]. It asks after each call of
+    /// [`Connection::receive`], and first moves there what of those bytes is in the input already.
+    fn place(&mut self) -> Option<&mut [u8]> {
+        None
+    }
+
+    /// The first `count` bytes of [`Connection::place`] are filled; the next `place` begins after
+    /// them. [`Connection::receive`] follows, perhaps with an empty input.
+    fn placed(&mut self, count: usize) {
+        let _ = count;
+    }
+
+    /// One message has filled the input up to its limit and isn't finished. Puts a last word into
+    /// `out`, if the protocol has one: it is sent, and the connection closed with a fault.
+    fn too_large(&mut self, out: &mut Output) {
+        let _ = out;
+    }
+
+    /// The connection has ended; nothing more can be sent.
+    fn closed(&mut self, why: Closed) {
+        let _ = why;
+    }
+}
+
+/// Server side of a datagram socket: a batch of datagrams in, a batch of replies out.
+pub trait Datagrams {
+    /// Answers a batch; a datagram without an answer is simply skipped.
+    fn datagrams(&mut self, now: Ns, batch: &Batch, replies: &mut Replies);
+}
+
+/// How much memory an empty [`Batch`] keeps at most.
+const KEPT_BATCH_BYTES: usize = 256 * 1024;
+
+/// Datagrams received together.
+#[derive(Debug, Default)]
+pub struct Batch {
+    bytes: Vec<u8>,
+    entries: Vec<(Address, std::ops::Range<usize>)>,
+}
+
+/// Datagrams to send together, each to its own address.
+pub type Replies = Batch;
+
+impl Batch {
+    /// Appends a datagram from or to `address`.
+    pub fn push(&mut self, address: Address, datagram: &[u8]) {
+        self.compose(address, |bytes| bytes.extend_from_slice(datagram));
+    }
+
+    /// Appends a datagram that `write` formats in place. It must only append.
+    pub fn compose(&mut self, address: Address, write: impl FnOnce(&mut Vec<u8>)) {
+        let start = self.bytes.len();
+        write(&mut self.bytes);
+        self.entries.push((address, start..self.bytes.len()));
+    }
+
+    /// The datagram at `index`, counted from 0.
+    pub fn get(&self, index: usize) -> Option<(&Address, &[u8])> {
+        let (address, range) = self.entries.get(index)?;
+        Some((address, &self.bytes[range.clone()]))
+    }
+
+    /// The datagrams, in order.
+    pub fn iter(&self) -> impl Iterator<Item = (&Address, &[u8])> {
+        self.entries.iter().map(|(address, range)| (address, &self.bytes[range.clone()]))
+    }
+
+    /// How many datagrams there are.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    /// Forgets them and keeps the memory, unless it is much more than a usual batch needs.
+    pub fn clear(&mut self) {
+        self.bytes.clear();
+        self.bytes.shrink_to(KEPT_BATCH_BYTES);
+        self.entries.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Address, Batch};
+
+    #[test]
+    fn an_address_is_read_as_it_is_written() {
+        for text in ["127.0.0.1:80", "[::1]:5075", "unix:/run/it.sock"] {
+            assert_eq!(text.parse::<Address>().expect(text).to_string(), text);
+        }
+        for text in ["", "unix:", "localhost", "127.0.0.1", "1.2.3.4:99999"] {
+            text.parse::<Address>().expect_err(text);
+        }
+    }
+
+    #[test]
+    fn a_batch_keeps_datagrams_apart_empty_ones_too() {
+        let mut batch = Batch::default();
+        let at = |port| Address::Internet(([127, 0, 0, 1], port).into());
+        batch.push(at(1), b"one");
+        batch.push(at(2), b"");
+        batch.compose(at(3), |bytes| bytes.extend_from_slice(b"three"));
+        let all: Vec<_> = batch.iter().map(|(_, bytes)| bytes).collect();
+        assert_eq!(all, [&b"one"[..], b"", b"three"]);
+        assert_eq!(batch.get(2), Some((&at(3), &b"three"[..])));
+        batch.clear();
+        assert!(batch.is_empty() && batch.get(0).is_none());
+    }
+}

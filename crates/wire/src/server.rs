@@ -1,0 +1,301 @@
+//! A server: threads that each run a loop, and the handle that starts and stops them.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
+use std::sync::atomic::{AtomicBool, AtomicUsize};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::fd::OwnedFd;
+
+use crate::accept::Acceptor;
+use crate::clock;
+use crate::counters::{Counters, ThreadCounters};
+use crate::datagrams::{DATAGRAM_TOKEN, DatagramSocket, NoDatagrams};
+use crate::listen::{DatagramListener, Listener};
+use crate::mailbox::{Letter, Mailbox};
+use crate::poll::{Interest, Poller};
+use crate::slots::{Lent, Slots};
+use crate::stream::FAIR_BYTES;
+use crate::timers::Timers;
+use crate::worker::{MAILBOX_TOKEN, Queues, Worker};
+use crate::{Address, Bytes, Connection, Datagrams};
+
+/// Which of a server's threads, counted from 0.
+pub type ThreadIndex = usize;
+
+/// What is done with one connection too many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WhenFull {
+    /// It waits in the listener's backlog until another is closed.
+    Wait,
+    /// It is sent this, at most a few kilobytes, and closed.
+    Refuse(Bytes),
+}
+
+/// A server's limits. Each is enforced by the loop; passing one is told to that client only.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Threads, each with a loop of its own; at least 1.
+    pub threads: usize,
+    /// Connections open at once, those that linger to be closed cleanly too.
+    pub most_connections: usize,
+    /// What is done with one more.
+    pub when_full: WhenFull,
+    /// The most bytes of one message that may wait in [`Input`](crate::Input) for its end; a
+    /// larger one is a fault. What a protocol reads into a place of its own doesn't count.
+    pub input_limit_bytes: usize,
+    /// The output at which a protocol is asked to pause ([`Output::is_full`](crate::Output)).
+    pub output_limit_bytes: usize,
+    /// The most bytes received by one read, 4 KiB at least: the size of each thread's lent buffer.
+    pub read_bytes: usize,
+    /// The most bytes sent for one connection before the others get their turn.
+    pub turn_bytes: usize,
+    /// A connection over which no byte has moved for so long is closed.
+    pub idle_timeout: Option<Duration>,
+    /// What the threads are called, followed by their number; the kernel keeps 15 bytes of it.
+    pub thread_name: &'static str,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            most_connections: 1024,
+            when_full: WhenFull::Wait,
+            input_limit_bytes: 1 << 20,
+            output_limit_bytes: 256 << 10,
+            read_bytes: 256 << 10,
+            turn_bytes: 1 << 20,
+            idle_timeout: None,
+            thread_name: "serve",
+        }
+    }
+}
+
+/// What a server's threads share. All of it is touched per connection at most, not per operation.
+pub(crate) struct Shared {
+    pub(crate) config: Config,
+    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) counters: Vec<ThreadCounters>,
+    /// Connections that are open or on their way to their thread.
+    pub(crate) current: AtomicUsize,
+    /// Accepting is suspended until a connection is closed.
+    pub(crate) accept_paused: AtomicBool,
+}
+
+impl Shared {
+    /// Counts one connection off, and has accepting go on if it was waiting for that.
+    pub(crate) fn release_one(&self) {
+        self.current.fetch_sub(1, SeqCst);
+        if self.accept_paused.load(SeqCst) && self.accept_paused.swap(false, SeqCst) {
+            // The first thread accepts. If it has ended, nothing will be accepted any more.
+            let _ = self.mailboxes[0].post(Letter::Accept);
+        }
+    }
+}
+
+/// A running server. Dropping it stops it without waiting for what is in flight.
+pub struct Server {
+    addresses: Vec<Address>,
+    datagram_addresses: Vec<Address>,
+    shared: Arc<Shared>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Server {
+    /// Serves connections. `make` makes the protocol of each, on the thread that it will live on:
+    /// the connection itself need not be `Send`.
+    ///
+    /// The first thread accepts and hands the connections to all threads in turn.
+    ///
+    /// # Errors
+    /// When the system has no thread, descriptor or memory for it.
+    pub fn start<C, M>(config: Config, listeners: Vec<Listener>, make: M) -> io::Result<Self>
+    where
+        C: Connection + 'static,
+        M: Fn(ThreadIndex) -> C + Send + Sync + 'static,
+    {
+        Self::start_with_datagrams(config, listeners, make, Vec::new(), |_| NoDatagrams)
+    }
+
+    /// Serves connections and datagrams; either may have no listeners. `make_datagrams` is called
+    /// once for each thread and each of `datagrams`, on that thread.
+    ///
+    /// # Errors
+    /// When the system has no thread, descriptor or memory for it, or when a datagram listener
+    /// wasn't bound for as many threads as the server has.
+    pub fn start_with_datagrams<C, M, D, N>(
+        config: Config,
+        listeners: Vec<Listener>,
+        make: M,
+        datagrams: Vec<DatagramListener>,
+        make_datagrams: N,
+    ) -> io::Result<Self>
+    where
+        C: Connection + 'static,
+        M: Fn(ThreadIndex) -> C + Send + Sync + 'static,
+        D: Datagrams + 'static,
+        N: Fn(ThreadIndex) -> D + Send + Sync + 'static,
+    {
+        let count = config.threads.max(1);
+        if datagrams.iter().any(|listener| listener.sockets.len() != count) {
+            let what = "a datagram listener was bound for another number of threads";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        }
+        let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?;
+        let shared = Arc::new(Shared {
+            config,
+            mailboxes,
+            counters: (0..count).map(|_| ThreadCounters::default()).collect(),
+            current: AtomicUsize::new(0),
+            accept_paused: AtomicBool::new(false),
+        });
+        let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
+        let datagram_addresses = datagrams.iter().map(|one| one.address().clone()).collect();
+        let mut server = Self { addresses, datagram_addresses, shared, threads: Vec::new() };
+        let mut seeds = server.seeds(listeners, datagrams)?;
+        let (make, make_datagrams) = (Arc::new(make), Arc::new(make_datagrams));
+        for seed in seeds.drain(..) {
+            let (make, make_datagrams) = (Arc::clone(&make), Arc::clone(&make_datagrams));
+            let name = format!("{}-{}", seed.shared.config.thread_name, seed.index);
+            // Should one not start, dropping `server` stops those that have.
+            let thread = std::thread::Builder::new()
+                .name(name)
+                .spawn(move || seed.grow(make, &*make_datagrams).run())?;
+            server.threads.push(thread);
+        }
+        Ok(server)
+    }
+
+    /// Where connections are accepted, in the order of the listeners, with the ports given.
+    pub fn addresses(&self) -> &[Address] {
+        &self.addresses
+    }
+
+    /// Where datagrams are received.
+    pub fn datagram_addresses(&self) -> &[Address] {
+        &self.datagram_addresses
+    }
+
+    /// What the server has counted so far. Cheap, and takes no lock.
+    pub fn counters(&self) -> Counters {
+        let mut counters = Counters::sum(self.shared.counters.iter());
+        counters.current_connections = self.shared.current.load(SeqCst) as u64;
+        counters.accepting = !self.shared.accept_paused.load(SeqCst) && !self.threads.is_empty();
+        counters
+    }
+
+    /// A reader of the same counters that can be given away, and outlives the server.
+    pub fn counters_reader(&self) -> impl Fn() -> Counters + Send + Sync + Clone + use<> {
+        let shared = Arc::clone(&self.shared);
+        move || {
+            let mut counters = Counters::sum(shared.counters.iter());
+            counters.current_connections = shared.current.load(SeqCst) as u64;
+            counters.accepting = !shared.accept_paused.load(SeqCst);
+            counters
+        }
+    }
+
+    /// Stops accepting, closes connections with nothing in flight at once, and lets the others
+    /// finish until `drain` has passed. Returns the last counters once all threads have ended.
+    ///
+    /// # Panics
+    /// When one of the server's threads has panicked, with that panic.
+    pub fn stop(mut self, drain: Duration) -> Counters {
+        for outcome in self.stop_threads(drain) {
+            if let Err(panic) = outcome {
+                std::panic::resume_unwind(panic);
+            }
+        }
+        self.counters()
+    }
+
+    fn stop_threads(&mut self, drain: Duration) -> Vec<std::thread::Result<()>> {
+        let at_ns = clock::now().saturating_add(clock::duration_ns(drain));
+        for mailbox in &self.shared.mailboxes {
+            // A thread that has ended needn't be told to.
+            let _ = mailbox.post(Letter::Stop(at_ns));
+        }
+        self.threads.drain(..).map(JoinHandle::join).collect()
+    }
+
+    /// Everything that can fail is done here, before there are threads.
+    fn seeds(
+        &self,
+        listeners: Vec<Listener>,
+        datagrams: Vec<DatagramListener>,
+    ) -> io::Result<Vec<Seed>> {
+        let mut sockets: Vec<_> =
+            datagrams.into_iter().map(|listener| listener.sockets.into_iter()).collect();
+        let mut listeners = Some(listeners);
+        let mut seeds = Vec::new();
+        for (index, mailbox) in self.shared.mailboxes.iter().enumerate() {
+            let poller = Poller::new()?;
+            poller.add(mailbox, MAILBOX_TOKEN, Interest::Read)?;
+            let acceptor = listeners.take().map(|all| Acceptor::new(all, &poller)).transpose()?;
+            let datagrams: Vec<_> = sockets.iter_mut().filter_map(Iterator::next).collect();
+            for (number, socket) in datagrams.iter().enumerate() {
+                poller.add(socket, DATAGRAM_TOKEN + number as u64, Interest::Read)?;
+            }
+            let shared = Arc::clone(&self.shared);
+            seeds.push(Seed { index, shared, poller, acceptor, datagrams });
+        }
+        Ok(seeds)
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // A panic of a thread has been reported when it happened.
+        let _ = self.stop_threads(Duration::ZERO);
+    }
+}
+
+impl std::fmt::Debug for Server {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Server").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+/// What a thread is started with; the rest is made on the thread itself.
+struct Seed {
+    index: ThreadIndex,
+    shared: Arc<Shared>,
+    poller: Poller,
+    acceptor: Option<Acceptor>,
+    datagrams: Vec<OwnedFd>,
+}
+
+impl Seed {
+    fn grow<C: Connection, D: Datagrams>(
+        self,
+        make: Arc<dyn Fn(ThreadIndex) -> C + Send + Sync>,
+        make_datagrams: &dyn Fn(ThreadIndex) -> D,
+    ) -> Worker<C, D> {
+        let config = &self.shared.config;
+        // One read never brings more than may wait.
+        let read_bytes = config.read_bytes.max(FAIR_BYTES).min(config.input_limit_bytes).max(1);
+        let sockets = self.datagrams.into_iter();
+        Worker {
+            index: self.index,
+            make,
+            poller: self.poller,
+            slots: Slots::new(),
+            timers: Timers::default(),
+            lent: Lent::new(read_bytes, config.output_limit_bytes),
+            acceptor: self.acceptor,
+            datagrams: sockets
+                .map(|socket| DatagramSocket::new(socket, make_datagrams(self.index)))
+                .collect(),
+            idle_ns: config.idle_timeout.map(clock::duration_ns),
+            queues: Queues::default(),
+            now_ns: clock::now(),
+            moved_bytes: 0,
+            stop_at_ns: None,
+            next_thread: 0,
+            shared: self.shared,
+        }
+    }
+}

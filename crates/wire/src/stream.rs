@@ -1,0 +1,249 @@
+//! The socket side of [`Input`] and [`Output`]: what a loop does with a stream that is ready.
+//!
+//! The server loop and the load generator share it. Every socket here is non-blocking.
+
+use std::io::{self, ErrorKind, IoSlice};
+
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::io::Errno;
+use rustix::net::{
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
+    SocketType, connect as connect_socket, ipproto, recv, send, sendmsg, socket_with, sockopt,
+};
+
+use crate::output::MOST_PIECES;
+use crate::{Address, Fault, Input, Output};
+
+/// A buffer that has to grow grows by this much at least, so that a large message takes few reads.
+const GROW_BYTES: usize = 64 * 1024;
+
+/// A buffer of at least this size isn't grown unless something unfinished waits in it.
+pub(crate) const FAIR_BYTES: usize = 4 * 1024;
+
+/// What a read has brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ReadOutcome {
+    /// This many bytes, at least one.
+    Bytes(usize),
+    /// Nothing yet.
+    Blocked,
+    /// The peer will send nothing more.
+    Closed,
+    /// The socket failed.
+    Failed(ErrorKind),
+    /// Nothing was read, as the buffer holds as much as it may of one unfinished message.
+    Full(Fault),
+}
+
+/// What has become of the output.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlushOutcome {
+    /// All is sent.
+    Done,
+    /// As much is sent as was asked for, and the peer would take more.
+    More,
+    /// The peer takes no more for now.
+    Blocked,
+    /// The socket failed.
+    Failed(ErrorKind),
+}
+
+/// Reads once into `input`, which never holds more than `limit` bytes.
+#[inline]
+pub fn read_into(socket: impl AsFd, input: &mut Input, limit: usize) -> ReadOutcome {
+    // An empty buffer of a fair size is used as it is.
+    let is_fair = input.is_empty() && input.capacity() >= FAIR_BYTES;
+    let at_least = if is_fair { 1 } else { GROW_BYTES };
+    match input.space(at_least, limit) {
+        Ok(space) => {
+            let outcome = read(socket.as_fd(), space);
+            if let ReadOutcome::Bytes(count) = outcome {
+                input.filled(count);
+            }
+            outcome
+        }
+        Err(fault) => ReadOutcome::Full(fault),
+    }
+}
+
+/// Reads once into `space`, which isn't empty.
+#[inline]
+pub fn read(socket: BorrowedFd<'_>, space: &mut [u8]) -> ReadOutcome {
+    loop {
+        return match recv(socket, &mut *space, RecvFlags::empty()) {
+            Ok((0, _)) => ReadOutcome::Closed,
+            Ok((count, _)) => ReadOutcome::Bytes(count),
+            Err(Errno::AGAIN) => ReadOutcome::Blocked,
+            Err(Errno::INTR) => continue,
+            Err(error) => ReadOutcome::Failed(kind(error)),
+        };
+    }
+}
+
+/// Sends at most `most` bytes of `output`: what is only copied bytes with one plain write, and
+/// what has shared slices with as few vectored ones as the kernel's limit on pieces allows.
+#[inline]
+pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcome {
+    let socket = socket.as_fd();
+    let mut left = most;
+    while !output.is_empty() {
+        if left == 0 {
+            return FlushOutcome::More;
+        }
+        let (asked, sent) = match output.plain() {
+            Some(bytes) => {
+                let bytes = &bytes[..bytes.len().min(left)];
+                (bytes.len(), send(socket, bytes, SendFlags::NOSIGNAL))
+            }
+            None => send_pieces(socket, output, left),
+        };
+        match sent {
+            Ok(count) => {
+                output.advance(count);
+                left -= count;
+                // A short write means a full socket: no need to be told so by another.
+                if count < asked {
+                    return FlushOutcome::Blocked;
+                }
+            }
+            Err(Errno::AGAIN) => return FlushOutcome::Blocked,
+            Err(Errno::INTR) => {}
+            Err(error) => return FlushOutcome::Failed(kind(error)),
+        }
+    }
+    FlushOutcome::Done
+}
+
+/// One vectored write: how many bytes were asked for and what the kernel said.
+fn send_pieces(
+    socket: BorrowedFd<'_>,
+    output: &Output,
+    most: usize,
+) -> (usize, rustix::io::Result<usize>) {
+    let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+    let count = output.pieces(most, &mut pieces);
+    let asked = pieces[..count].iter().map(|piece| piece.len()).sum();
+    let mut control = SendAncillaryBuffer::default();
+    (asked, sendmsg(socket, &pieces[..count], &mut control, SendFlags::NOSIGNAL))
+}
+
+/// A socket on its way to `address`: non-blocking, and with Nagle's algorithm off. Once it is
+/// writable, [`connected`] says what has become of it.
+///
+/// # Errors
+/// When the attempt fails at once; a Unix listener's full backlog is `WouldBlock`.
+pub fn connect(address: &Address) -> io::Result<OwnedFd> {
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let (socket, outcome) = match address {
+        Address::Internet(internet) => {
+            let family = family(internet);
+            let socket = socket_with(family, SocketType::STREAM, flags, Some(ipproto::TCP))?;
+            sockopt::set_tcp_nodelay(&socket, true)?;
+            let outcome = connect_socket(&socket, internet);
+            (socket, outcome)
+        }
+        Address::Unix(path) => {
+            let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+            let outcome = connect_socket(&socket, &SocketAddrUnix::new(path)?);
+            (socket, outcome)
+        }
+    };
+    match outcome {
+        Ok(()) | Err(Errno::INPROGRESS) => Ok(socket),
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// A non-blocking datagram socket that talks to `address` only.
+///
+/// # Errors
+/// When the system refuses, or the address is a Unix socket's.
+pub fn connect_datagrams(address: &Address) -> io::Result<OwnedFd> {
+    let Address::Internet(internet) = address else {
+        return Err(io::Error::new(ErrorKind::Unsupported, "datagrams need an internet address"));
+    };
+    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+    let socket = socket_with(family(internet), SocketType::DGRAM, flags, None)?;
+    connect_socket(&socket, internet)?;
+    Ok(socket)
+}
+
+/// What has become of a [`connect`] whose socket is writable now.
+///
+/// # Errors
+/// Why it failed.
+pub fn connected(socket: impl AsFd) -> io::Result<()> {
+    Ok(sockopt::socket_error(socket)??)
+}
+
+pub(crate) fn family(address: &std::net::SocketAddr) -> AddressFamily {
+    if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 }
+}
+
+pub(crate) fn kind(error: Errno) -> ErrorKind {
+    io::Error::from(error).kind()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FlushOutcome, ReadOutcome, flush, read_into};
+    use crate::{Bytes, Input, Output};
+    use std::io::Read;
+    use std::os::unix::net::UnixStream;
+
+    fn pair() -> (UnixStream, UnixStream) {
+        let (near, far) = UnixStream::pair().expect("a pair");
+        near.set_nonblocking(true).expect("non-blocking");
+        (near, far)
+    }
+
+    #[test]
+    fn bytes_go_through_up_to_the_limits_and_the_end_is_told_apart() {
+        let (near, mut far) = pair();
+        let mut output = Output::new(100);
+        output.put(b"hello ");
+        output.share(Bytes::from(vec![b'x'; 5000]));
+        assert_eq!(flush(&near, &mut output, 10), FlushOutcome::More);
+        assert_eq!(flush(&near, &mut output, 1 << 20), FlushOutcome::Done);
+        let mut got = [0; 5006];
+        far.read_exact(&mut got).expect("all bytes");
+        assert!(got.starts_with(b"hello xxxx"));
+
+        let mut input = Input::new();
+        assert_eq!(read_into(&near, &mut input, 8), ReadOutcome::Blocked);
+        flush(
+            &far,
+            &mut {
+                let mut all = Output::new(1);
+                all.put(&[7; 20]);
+                all
+            },
+            99,
+        );
+        assert_eq!(read_into(&near, &mut input, 8), ReadOutcome::Bytes(8));
+        assert!(matches!(read_into(&near, &mut input, 8), ReadOutcome::Full(_)));
+        input.consume(8);
+        assert_eq!(read_into(&near, &mut input, 99), ReadOutcome::Bytes(12));
+        drop(far);
+        assert_eq!(read_into(&near, &mut input, 99), ReadOutcome::Closed);
+        output.put(b"late");
+        assert!(matches!(flush(&near, &mut output, 99), FlushOutcome::Failed(_)));
+    }
+
+    #[test]
+    fn a_peer_who_does_not_read_blocks_and_loses_nothing() {
+        let (near, mut far) = pair();
+        let mut output = Output::new(1);
+        let bytes: Vec<u8> = (0..4_000_000_u32).map(|at| (at % 251) as u8).collect();
+        output.share(Bytes::from(bytes.clone()));
+        assert_eq!(flush(&near, &mut output, usize::MAX), FlushOutcome::Blocked);
+        let mut got = Vec::new();
+        let mut chunk = vec![0; 100_000];
+        while got.len() < bytes.len() {
+            let count = far.read(&mut chunk).expect("read");
+            got.extend_from_slice(&chunk[..count]);
+            flush(&near, &mut output, usize::MAX);
+        }
+        assert!(got == bytes && output.is_empty());
+    }
+}

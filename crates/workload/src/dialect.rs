@@ -1,0 +1,132 @@
+//! Client side under load: a workload's operations said in one protocol.
+
+use wire::{Fault, Input, Ns, Output};
+
+/// One request, as the engine hands it to a dialect.
+#[derive(Clone, Copy, Debug)]
+pub struct Op<'a> {
+    /// Which of the room's operations, as an index into [`Room::operations`](crate::Room).
+    pub operation: usize,
+    /// The keys it is about: one, or several for an operation of many keys.
+    pub keys: &'a [u64],
+}
+
+/// Names an outstanding request of one connection. The engine chooses it and may use it again once
+/// the request is done or expired.
+pub type Tag = u32;
+
+/// An answered request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Done {
+    /// Which request.
+    pub tag: Tag,
+    /// How many of its keys or updates were answered, right or wrong: the unit of throughput.
+    pub keys: u32,
+    /// How many of them were answered with "not there".
+    pub misses: u32,
+    /// How many of them were answered wrongly.
+    pub wrong: u32,
+}
+
+/// A wrong answer with its bytes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// The operation that asked, by its name in suites.
+    pub operation: &'static str,
+    /// The key as it is written in the protocol; empty when the answer is to none.
+    pub key: Vec<u8>,
+    /// What a right answer looks like.
+    pub expected: Vec<u8>,
+    /// What came.
+    pub received: Vec<u8>,
+    /// In what way it is wrong.
+    pub note: String,
+}
+
+/// What a dialect has understood in a call, for the engine to act on.
+#[derive(Debug, Default)]
+pub struct Events {
+    /// The connection may be used from now on.
+    pub ready: bool,
+    /// Answered requests, in the order of their answers.
+    pub done: Vec<Done>,
+    /// The first wrong answers' bytes; [`Done::wrong`] counts all of them.
+    pub findings: Vec<Finding>,
+    /// The server closes after this answer: the connection has to be made again.
+    pub close: bool,
+}
+
+/// At most this many wrong answers keep their bytes between two calls of [`Events::clear`].
+const MOST_FINDINGS: usize = 16;
+
+/// A finding keeps at most this many bytes of each side.
+const MOST_FINDING_BYTES: usize = 4096;
+
+impl Events {
+    /// Keeps a wrong answer's bytes, cut to 4 KiB a side, unless there are enough already. `make`
+    /// is only called when they are kept.
+    pub fn found(&mut self, make: impl FnOnce() -> Finding) {
+        if self.findings.len() < MOST_FINDINGS {
+            let mut finding = make();
+            finding.expected.truncate(MOST_FINDING_BYTES);
+            finding.received.truncate(MOST_FINDING_BYTES);
+            self.findings.push(finding);
+        }
+    }
+
+    /// Forgets everything and keeps the memory.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.ready = false;
+        self.close = false;
+        self.done.clear();
+        self.findings.clear();
+    }
+}
+
+/// Says a workload's operations in one protocol, for one connection, and turns the answers into
+/// [`Events`]. The engine decides when; it owns socket, buffers and clock.
+pub trait Dialect: Send {
+    /// The connection is made. Sets [`Events::ready`] at once unless the protocol greets first.
+    ///
+    /// # Errors
+    /// A [`Fault`] closes the connection.
+    fn opened(&mut self, now: Ns, events: &mut Events, out: &mut Output) -> Result<(), Fault> {
+        let _ = (now, out);
+        events.ready = true;
+        Ok(())
+    }
+
+    /// Says one operation.
+    fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output);
+
+    /// Says the write that prepares `key`: its first version.
+    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output);
+
+    /// Bytes have come: consumes every whole answer, checks it, and says which requests are done.
+    ///
+    /// # Errors
+    /// A [`Fault`] when the stream can't be understood any more; the connection is closed and its
+    /// outstanding requests are missing.
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        out: &mut Output,
+    ) -> Result<(), Fault>;
+
+    /// When [`Dialect::timer`] should be called, if at all.
+    fn deadline(&self) -> Option<Ns> {
+        None
+    }
+
+    /// The time that [`Dialect::deadline`] named has come.
+    fn timer(&mut self, now: Ns, out: &mut Output) {
+        let _ = (now, out);
+    }
+
+    /// The engine has given up on `tag` and may use the name again: a late answer must be
+    /// swallowed, not taken for the next request's.
+    fn expire(&mut self, tag: Tag);
+}

@@ -1,0 +1,23 @@
+//! What a load is: operations, mixes, keys, reproducible values and what a right answer is.
+//!
+//! The same seeded stream of operations goes to every target; a [`Dialect`] says them in one
+//! protocol and turns the answers into [`Events`]. Nothing here opens a socket or reads a clock.
+//! The data-plane parts ([`Stream`], [`Truth`], [`Keys`], [`Values`], [`Events`]) allocate nothing
+//! per operation after warm-up.
+
+mod dialect;
+mod keys;
+mod room;
+mod spec;
+mod stream;
+mod truth;
+pub mod units;
+mod values;
+
+pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
+pub use keys::{Distribution, Keys, Sampler};
+pub use room::{DialectRow, Kind, Operation, Room};
+pub use spec::{KeysSpec, Misses, SpecError, ValueSpec, Workload, WorkloadSpec};
+pub use stream::Stream;
+pub use truth::{Floor, Mismatch, Truth, Write};
+pub use values::Values;

@@ -1,0 +1,75 @@
+//! How a room presents itself to the lab: one row each, registered in one table by the command.
+
+use std::sync::Arc;
+
+use crate::{Dialect, Truth};
+
+/// What an operation does to the state behind its keys.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// Reads one key.
+    Read,
+    /// Reads several keys with one request.
+    ReadMany,
+    /// Writes a new version of one key.
+    Write,
+    /// Removes one key: a miss is a right answer afterwards.
+    Remove,
+}
+
+/// One operation of a room's workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Operation {
+    /// Its name in suites, e.g. `get`.
+    pub name: &'static str,
+    /// What it does.
+    pub kind: Kind,
+    /// One sentence for `--help` and error messages.
+    pub doc: &'static str,
+}
+
+/// One way to say a room's operations.
+#[derive(Clone, Copy)]
+pub struct DialectRow {
+    /// Its name in `speaks = "…"`.
+    pub name: &'static str,
+    /// One sentence for `--help` and error messages.
+    pub doc: &'static str,
+    /// Makes the client side of one connection.
+    pub make: fn(&Arc<Truth>) -> Box<dyn Dialect>,
+}
+
+impl std::fmt::Debug for DialectRow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name)
+    }
+}
+
+/// A room as the lab sees it.
+#[derive(Clone, Copy, Debug)]
+pub struct Room {
+    /// Its name in `room = "…"` and `serve = "…"`.
+    pub name: &'static str,
+    /// One sentence for `--help` and error messages.
+    pub doc: &'static str,
+    /// Its operations; [`Op::operation`](crate::Op) is an index into them.
+    pub operations: &'static [Operation],
+    /// Its dialects; the first is the one its own server speaks.
+    pub dialects: &'static [DialectRow],
+    /// The longest key it takes, in bytes.
+    pub longest_key_bytes: usize,
+    /// The longest value it takes, in bytes.
+    pub longest_value_bytes: usize,
+}
+
+impl Room {
+    /// The dialect called `name`.
+    pub fn dialect(&self, name: &str) -> Option<&'static DialectRow> {
+        self.dialects.iter().find(|row| row.name == name)
+    }
+
+    /// The index of the operation called `name`.
+    pub fn operation(&self, name: &str) -> Option<usize> {
+        self.operations.iter().position(|operation| operation.name == name)
+    }
+}

@@ -1,0 +1,282 @@
+//! A suite's `[workload]`: what was written ([`WorkloadSpec`]) and what it means ([`Workload`]).
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use serde::Deserialize;
+
+use crate::units::ByteCount;
+use crate::{Distribution, Keys, Kind, Room, Sampler, Truth, Values};
+
+/// `[workload]` as written.
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct WorkloadSpec {
+    /// The room whose operations these are.
+    pub room: String,
+    /// One operation: short for a mix of one.
+    pub operation: Option<String>,
+    /// Operations with their weights.
+    pub mix: Option<BTreeMap<String, u32>>,
+    /// The keys.
+    pub keys: KeysSpec,
+    /// The values.
+    pub value: ValueSpec,
+    /// How many keys an operation of many keys asks for; 64 unless said otherwise.
+    pub keys_per_request: Option<u32>,
+    /// Whether a missing value is a right answer.
+    #[serde(default)]
+    pub misses: Misses,
+    /// Where the random numbers start; 1 unless said otherwise.
+    pub seed: Option<u64>,
+}
+
+/// `keys = { … }`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct KeysSpec {
+    /// How many.
+    pub count: u64,
+    /// How long each is; 8 unless said otherwise.
+    pub bytes: Option<usize>,
+    /// `uniform` (the default) or `zipf`.
+    pub distribution: Option<DistributionName>,
+    /// Zipf's exponent; 1.0 unless said otherwise.
+    pub skew: Option<f64>,
+}
+
+/// The name of a key distribution.
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum DistributionName {
+    /// Every key equally often.
+    Uniform,
+    /// Popular keys far more often.
+    Zipf,
+}
+
+/// `value = { … }`
+#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[serde(deny_unknown_fields)]
+pub struct ValueSpec {
+    /// How long each value is.
+    pub bytes: ByteCount,
+}
+
+/// Whether a missing value is a right answer.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum Misses {
+    /// A miss is a wrong answer.
+    #[default]
+    Wrong,
+    /// A miss is counted and right. A workload that removes keys allows it by itself.
+    Allowed,
+}
+
+/// A workload that was written in a known form but makes no sense. `key` is the dotted key of the
+/// suite that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct SpecError {
+    /// The dotted key, e.g. `workload.mix`.
+    pub key: &'static str,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+/// A workload that makes sense.
+#[derive(Clone, Debug)]
+pub struct Workload {
+    /// The room whose operations these are.
+    pub room: &'static Room,
+    /// Operations, as indices into the room's, with their weights; none is zero.
+    pub mix: Vec<(usize, u32)>,
+    /// The keys.
+    pub keys: Keys,
+    /// Which keys come how often.
+    pub sampler: Sampler,
+    /// The values.
+    pub values: Values,
+    /// How many keys an operation of many keys asks for.
+    pub keys_per_request: usize,
+    /// Whether a missing value is a right answer.
+    pub misses_allowed: bool,
+    /// Where the random numbers start.
+    pub seed: u64,
+}
+
+/// At most this many keys in one request.
+const MOST_KEYS_PER_REQUEST: u32 = 1024;
+
+/// At most this many keys in all: their versions take 16 bytes each.
+const MOST_KEYS: u64 = 1 << 30;
+
+impl WorkloadSpec {
+    /// Checks the written form against the `room` it names.
+    ///
+    /// # Errors
+    /// Which key is wrong, and what would be right.
+    pub fn resolve(&self, room: &'static Room) -> Result<Workload, SpecError> {
+        let error = |key, message| Err(SpecError { key, message });
+        let mix = self.resolve_mix(room)?;
+        let key_bytes = self.keys.bytes.unwrap_or(8);
+        if key_bytes > room.longest_key_bytes {
+            let longest = room.longest_key_bytes;
+            return error("workload.keys.bytes", format!("{} takes at most {longest}", room.name));
+        }
+        if self.keys.count > MOST_KEYS {
+            return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
+        }
+        let Some(keys) = Keys::new(self.keys.count, key_bytes) else {
+            let message = format!(
+                "{} keys do not fit into {key_bytes} bytes of `k` and decimal digits; \
+                 use at least one key and `bytes` = {}",
+                self.keys.count,
+                self.keys.count.saturating_sub(1).max(1).ilog10() + 2
+            );
+            return error("workload.keys.count", message);
+        };
+        let value_bytes = self.value.bytes.bytes as usize;
+        if !(1..=room.longest_value_bytes).contains(&value_bytes) {
+            let longest = room.longest_value_bytes;
+            return error("workload.value.bytes", format!("from 1 to {longest} bytes"));
+        }
+        let keys_per_request = self.keys_per_request.unwrap_or(64);
+        if !(1..=MOST_KEYS_PER_REQUEST).contains(&keys_per_request) {
+            let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
+            return error("workload.keys_per_request", message);
+        }
+        let removes = mix.iter().any(|(index, _)| room.operations[*index].kind == Kind::Remove);
+        let seed = self.seed.unwrap_or(1);
+        Ok(Workload {
+            room,
+            mix,
+            sampler: self.resolve_sampler(&keys)?,
+            keys,
+            values: Values::new(seed, value_bytes),
+            keys_per_request: keys_per_request as usize,
+            misses_allowed: removes || self.misses == Misses::Allowed,
+            seed,
+        })
+    }
+
+    fn resolve_sampler(&self, keys: &Keys) -> Result<Sampler, SpecError> {
+        let error =
+            |message: &str| SpecError { key: "workload.keys.skew", message: message.into() };
+        let distribution = match (self.keys.distribution, self.keys.skew) {
+            (None | Some(DistributionName::Uniform), Some(_)) => {
+                return Err(error("`skew` belongs to distribution = \"zipf\""));
+            }
+            (None | Some(DistributionName::Uniform), None) => Distribution::Uniform,
+            (Some(DistributionName::Zipf), skew) => {
+                Distribution::Zipf { skew: skew.unwrap_or(1.0) }
+            }
+        };
+        Sampler::new(keys.count(), distribution)
+            .ok_or_else(|| error("the skew has to be a number from 0 up"))
+    }
+
+    fn resolve_mix(&self, room: &'static Room) -> Result<Vec<(usize, u32)>, SpecError> {
+        let known = || {
+            let names: Vec<_> = room.operations.iter().map(|operation| operation.name).collect();
+            names.join(", ")
+        };
+        let find = |key, name: &str| {
+            room.operation(name).ok_or_else(|| SpecError {
+                key,
+                message: format!("{} has no operation \"{name}\"; it has {}", room.name, known()),
+            })
+        };
+        match (&self.operation, &self.mix) {
+            (Some(name), None) => Ok(vec![(find("workload.operation", name)?, 1)]),
+            (None, Some(mix)) if mix.values().any(|weight| *weight > 0) => mix
+                .iter()
+                .filter(|(_, weight)| **weight > 0)
+                .map(|(name, weight)| Ok((find("workload.mix", name)?, *weight)))
+                .collect(),
+            _ => Err(SpecError {
+                key: "workload.mix",
+                message: format!(
+                    "say either operation = \"…\" or mix = {{ … }} with weights; {} has {}",
+                    room.name,
+                    known()
+                ),
+            }),
+        }
+    }
+}
+
+impl Workload {
+    /// The name of the mix: the operation, or `get:90 set:10`.
+    pub fn operation_label(&self) -> String {
+        let name = |index: &usize| self.room.operations[*index].name;
+        match &self.mix[..] {
+            [(index, _)] => name(index).to_owned(),
+            mix => {
+                let parts: Vec<_> =
+                    mix.iter().map(|(index, weight)| format!("{}:{weight}", name(index))).collect();
+                parts.join(" ")
+            }
+        }
+    }
+
+    /// Whether it changes values.
+    pub fn writes(&self) -> bool {
+        let changes = |kind| matches!(kind, Kind::Write | Kind::Remove);
+        self.mix.iter().any(|(index, _)| changes(self.room.operations[*index].kind))
+    }
+
+    /// The truth about a freshly prepared target.
+    pub fn truth(&self) -> Arc<Truth> {
+        Arc::new(Truth::new(
+            self.keys.clone(),
+            self.values.clone(),
+            self.misses_allowed,
+            self.writes(),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Operation;
+
+    static ROOM: Room = Room {
+        name: "toy",
+        doc: "A room for tests.",
+        operations: &[
+            Operation { name: "get", kind: Kind::Read, doc: "" },
+            Operation { name: "delete", kind: Kind::Remove, doc: "" },
+        ],
+        dialects: &[],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1 << 20,
+    };
+
+    fn resolve(text: &str) -> Result<Workload, SpecError> {
+        toml::from_str::<WorkloadSpec>(text).expect("well formed").resolve(&ROOM)
+    }
+
+    #[test]
+    fn a_removing_workload_allows_misses() {
+        let text = "room='toy'\nmix={get=9,delete=1}\nkeys={count=10}\nvalue={bytes=16}";
+        let workload = resolve(text).unwrap();
+        assert!(workload.misses_allowed && workload.writes());
+        assert_eq!(workload.operation_label(), "delete:1 get:9");
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_named_with_what_would() {
+        let error = |text: &str| resolve(text).unwrap_err().to_string();
+        let rest = "keys={count=10}\nvalue={bytes=16}\nroom='toy'";
+        assert_eq!(
+            error(&format!("operation='gte'\n{rest}")),
+            "toy has no operation \"gte\"; it has get, delete"
+        );
+        assert!(error(rest).contains("say either"));
+        let many = "room='toy'\noperation='get'\nkeys={count=1001,bytes=4}\nvalue={bytes=16}";
+        assert!(error(many).contains("`bytes` = 5"), "{}", error(many));
+    }
+}

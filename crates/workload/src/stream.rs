@@ -1,0 +1,107 @@
+//! The operations of one slot, drawn one after another from a seed.
+
+use rand::{Rng, SeedableRng, rngs::SmallRng};
+
+use crate::values::mix;
+use crate::{Kind, Op, Workload};
+
+/// An endless, reproducible sequence of operations: the same for every target that gets the same
+/// seed and slot.
+#[derive(Clone, Debug)]
+pub struct Stream {
+    workload: Workload,
+    random: SmallRng,
+    /// Cumulative weights as thresholds of a 32-bit draw, each with its operation.
+    thresholds: Vec<(u64, usize)>,
+    keys: Vec<u64>,
+}
+
+impl Stream {
+    /// The sequence of `slot` in a run's `round`.
+    pub fn new(workload: &Workload, round: u64, slot: u64) -> Self {
+        let total: u64 = workload.mix.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        let mut sum = 0;
+        let thresholds = workload
+            .mix
+            .iter()
+            .map(|(operation, weight)| {
+                sum += u64::from(*weight);
+                ((sum << 32).div_ceil(total), *operation)
+            })
+            .collect();
+        let seed = mix(workload.seed ^ mix(round ^ mix(slot)));
+        Self {
+            workload: workload.clone(),
+            random: SmallRng::seed_from_u64(seed),
+            thresholds,
+            keys: Vec::with_capacity(workload.keys_per_request),
+        }
+    }
+
+    /// The next operation.
+    #[inline]
+    pub fn draw(&mut self) -> Op<'_> {
+        let operation = match &self.thresholds[..] {
+            [(_, only)] => *only,
+            thresholds => {
+                let drawn = self.random.next_u64() >> 32;
+                let index = thresholds.iter().position(|(threshold, _)| drawn < *threshold);
+                thresholds[index.unwrap_or(0)].1
+            }
+        };
+        let count = match self.workload.room.operations[operation].kind {
+            Kind::ReadMany => self.workload.keys_per_request,
+            Kind::Read | Kind::Write | Kind::Remove => 1,
+        };
+        self.keys.clear();
+        for _ in 0..count {
+            self.keys.push(self.workload.sampler.draw(&mut self.random));
+        }
+        Op { operation, keys: &self.keys }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Operation, Room, WorkloadSpec};
+
+    static ROOM: Room = Room {
+        name: "toy",
+        doc: "A room for tests.",
+        operations: &[
+            Operation { name: "get", kind: Kind::Read, doc: "" },
+            Operation { name: "mget", kind: Kind::ReadMany, doc: "" },
+            Operation { name: "set", kind: Kind::Write, doc: "" },
+        ],
+        dialects: &[],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1 << 20,
+    };
+
+    #[test]
+    fn a_stream_repeats_itself_and_keeps_its_weights() {
+        let text = "room='toy'\nmix={get=90,set=10}\nkeys={count=100}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+        let draw = |slot| {
+            let mut stream = Stream::new(&workload, 3, slot);
+            let draws = (0..10_000).map(|_| {
+                let op = stream.draw();
+                (op.operation, op.keys[0])
+            });
+            draws.collect::<Vec<_>>()
+        };
+        assert_eq!(draw(1), draw(1));
+        assert_ne!(draw(1), draw(2));
+        let sets = draw(1).iter().filter(|(operation, _)| *operation == 2).count();
+        assert!((900..1100).contains(&sets), "{sets} sets of 10,000");
+    }
+
+    #[test]
+    fn an_operation_of_many_keys_draws_as_many() {
+        let text =
+            "room='toy'\noperation='mget'\nkeys_per_request=7\nkeys={count=9}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+        assert_eq!(Stream::new(&workload, 0, 0).draw().keys.len(), 7);
+    }
+}

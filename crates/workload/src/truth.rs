@@ -1,0 +1,212 @@
+//! What a right answer is while several clients write at once.
+//!
+//! Every write of a key gets the next version. A read is right when its value is a version that
+//! was current at some moment between send and receipt: not one that a later write had certainly
+//! replaced before the read was sent, and not one that was never written. "Certainly" is decided
+//! in constant space: a write replaces everything older than the moment at which the key last had
+//! no write under way, so writes that overlap are never called wrong, and without overlap the
+//! check is exact.
+
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use crate::{Keys, Values};
+
+/// The oldest version that a read sent now may return.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Floor(u32);
+
+/// A write under way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Write {
+    /// The version to write.
+    pub version: u32,
+    /// Everything below this is replaced once the write is acknowledged.
+    replaces_below: u32,
+}
+
+/// Why an answer is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Mismatch {
+    /// The bytes are no version of this key's value.
+    #[error("these bytes are no version of this key's value")]
+    Corrupt,
+    /// The value had been replaced before the read was sent.
+    #[error("the value had been replaced before the read was sent")]
+    Stale,
+    /// A version that nobody has written yet.
+    #[error("nobody has written this version")]
+    Unwritten,
+}
+
+/// Versions of one key.
+#[derive(Debug, Default)]
+struct Versions {
+    /// Versions issued (upper half) and writes under way (lower half).
+    issued_and_open: AtomicU64,
+    /// The first version issued since the key last had no write under way.
+    quiet_from: AtomicU32,
+    /// The oldest version that may still be current.
+    floor: AtomicU32,
+}
+
+/// The state that a target should be in: keys, values and, when the workload writes, versions.
+#[derive(Debug)]
+pub struct Truth {
+    /// The workload's keys.
+    pub keys: Keys,
+    /// The workload's values.
+    pub values: Values,
+    /// Whether a missing value is a right answer (eviction, deletion, no preparation).
+    pub misses_allowed: bool,
+    versions: Vec<Versions>,
+}
+
+/// The version that preparation writes.
+const PREPARED: u32 = 1;
+
+/// A value too short to carry its version is compared with at most this many candidates.
+const MOST_CANDIDATES: u32 = 256;
+
+impl Truth {
+    /// The truth about a freshly prepared target: every key at its first version. `writes` says
+    /// whether the workload changes values; without it no table is kept.
+    pub fn new(keys: Keys, values: Values, misses_allowed: bool, writes: bool) -> Self {
+        let versions = if writes { keys.count() } else { 0 };
+        let prepared = || Versions {
+            issued_and_open: AtomicU64::new(u64::from(PREPARED) << 32),
+            quiet_from: AtomicU32::new(PREPARED),
+            floor: AtomicU32::new(PREPARED),
+        };
+        let versions = (0..versions).map(|_| prepared()).collect();
+        Self { keys, values, misses_allowed, versions }
+    }
+
+    /// The version that preparation writes for every key.
+    pub fn prepared_version(&self) -> u32 {
+        PREPARED
+    }
+
+    /// Call when a read is sent.
+    #[inline]
+    pub fn begin_read(&self, key: u64) -> Floor {
+        match self.versions.get(key as usize) {
+            Some(versions) => Floor(versions.floor.load(Ordering::Acquire)),
+            None => Floor(PREPARED),
+        }
+    }
+
+    /// Call when a write is sent: gives the version to write.
+    #[inline]
+    pub fn begin_write(&self, key: u64) -> Write {
+        let Some(versions) = self.versions.get(key as usize) else {
+            return Write { version: PREPARED, replaces_below: PREPARED };
+        };
+        let before = versions.issued_and_open.fetch_add((1 << 32) | 1, Ordering::AcqRel);
+        let version = (before >> 32) as u32 + 1;
+        if before as u32 == 0 {
+            versions.quiet_from.store(version, Ordering::Release);
+        }
+        Write { version, replaces_below: versions.quiet_from.load(Ordering::Acquire).min(version) }
+    }
+
+    /// Call when the target has acknowledged a write. A write that is never acknowledged stays
+    /// under way for ever, which only makes the check more lenient.
+    #[inline]
+    pub fn end_write(&self, key: u64, write: Write) {
+        if let Some(versions) = self.versions.get(key as usize) {
+            versions.floor.fetch_max(write.replaces_below, Ordering::AcqRel);
+            versions.issued_and_open.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    /// Whether `bytes`, received now, are a right answer to a read sent at `floor`.
+    ///
+    /// # Errors
+    /// In which way they are wrong.
+    #[inline]
+    pub fn check(&self, key: u64, floor: Floor, bytes: &[u8]) -> Result<(), Mismatch> {
+        let Some(versions) = self.versions.get(key as usize) else {
+            let right = self.values.is(key, PREPARED, bytes);
+            return if right { Ok(()) } else { Err(Mismatch::Corrupt) };
+        };
+        let issued = (versions.issued_and_open.load(Ordering::Acquire) >> 32) as u32;
+        let Some(claimed) = self.values.claimed_version(bytes) else {
+            let oldest = floor.0.max(issued.saturating_sub(MOST_CANDIDATES));
+            let right = (oldest..=issued).rev().any(|v| self.values.is(key, v, bytes));
+            return if right { Ok(()) } else { Err(Mismatch::Corrupt) };
+        };
+        match () {
+            () if !self.values.is(key, claimed, bytes) => Err(Mismatch::Corrupt),
+            () if claimed < floor.0 => Err(Mismatch::Stale),
+            () if claimed > issued => Err(Mismatch::Unwritten),
+            () => Ok(()),
+        }
+    }
+
+    /// A right answer to show beside a wrong one: the newest version.
+    pub fn example(&self, key: u64) -> Vec<u8> {
+        let issued = self.versions.get(key as usize).map_or(PREPARED, |versions| {
+            (versions.issued_and_open.load(Ordering::Acquire) >> 32) as u32
+        });
+        let mut value = Vec::new();
+        self.values.put(key, issued, &mut value);
+        value
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn truth() -> Truth {
+        Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 40), false, true)
+    }
+
+    fn value(truth: &Truth, key: u64, version: u32) -> Vec<u8> {
+        let mut value = Vec::new();
+        truth.values.put(key, version, &mut value);
+        value
+    }
+
+    #[test]
+    fn a_replaced_value_is_stale_and_an_unwritten_one_is_named() {
+        let truth = truth();
+        let early = truth.begin_read(3);
+        let write = truth.begin_write(3);
+        assert_eq!(truth.check(3, early, &value(&truth, 3, 1)), Ok(()));
+        assert_eq!(truth.check(3, early, &value(&truth, 3, 2)), Ok(()));
+        truth.end_write(3, write);
+        let late = truth.begin_read(3);
+        assert_eq!(truth.check(3, late, &value(&truth, 3, 1)), Err(Mismatch::Stale));
+        assert_eq!(truth.check(3, late, &value(&truth, 3, 2)), Ok(()));
+        assert_eq!(truth.check(3, late, &value(&truth, 3, 3)), Err(Mismatch::Unwritten));
+        assert_eq!(truth.check(3, late, &value(&truth, 4, 2)), Err(Mismatch::Corrupt));
+        assert_eq!(truth.check(3, early, &value(&truth, 3, 1)), Ok(()));
+    }
+
+    #[test]
+    fn overlapping_writes_may_land_in_either_order() {
+        let truth = truth();
+        let (first, second) = (truth.begin_write(0), truth.begin_write(0));
+        truth.end_write(0, first);
+        truth.end_write(0, second);
+        let read = truth.begin_read(0);
+        assert_eq!(truth.check(0, read, &value(&truth, 0, 2)), Ok(()));
+        assert_eq!(truth.check(0, read, &value(&truth, 0, 3)), Ok(()));
+        assert_eq!(truth.check(0, read, &value(&truth, 0, 1)), Err(Mismatch::Stale));
+        let third = truth.begin_write(0);
+        truth.end_write(0, third);
+        let read = truth.begin_read(0);
+        assert_eq!(truth.check(0, read, &value(&truth, 0, 3)), Err(Mismatch::Stale));
+    }
+
+    #[test]
+    fn short_values_are_told_apart_without_a_head() {
+        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 8), false, true);
+        let write = truth.begin_write(5);
+        truth.end_write(5, write);
+        let read = truth.begin_read(5);
+        assert_eq!(truth.check(5, read, &value(&truth, 5, 2)), Ok(()));
+        assert_eq!(truth.check(5, read, &value(&truth, 5, 1)), Err(Mismatch::Corrupt));
+    }
+}

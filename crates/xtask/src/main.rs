@@ -1,0 +1,44 @@
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `test`. This file only wires: each
+//! subcommand is a file of the same name, and what they share is in `process`.
+
+mod peers;
+mod process;
+mod test;
+mod tidy;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+/// Tasks for those who work on Loadline.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    /// Check the taste that a machine can check
+    Tidy(tidy::Args),
+    /// Install the programs that Loadline is measured against, and show what is there
+    Peers(peers::Args),
+    /// Run every check that a change must pass: what `make test` runs
+    Test(test::Args),
+}
+
+fn main() -> ExitCode {
+    let done = match Cli::parse().task {
+        Task::Tidy(args) => tidy::run(&args),
+        Task::Peers(args) => peers::run(&args),
+        Task::Test(args) => test::run(&args),
+    };
+    match done {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

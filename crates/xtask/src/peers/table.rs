@@ -1,0 +1,66 @@
+//! Reading `peers/peers.toml`, and finding a version in what a program says of itself.
+
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use serde::Deserialize;
+
+/// One row of the table; the table's head says what each column means.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Peer {
+    pub(crate) program: String,
+    pub(crate) room: String,
+    pub(crate) package: String,
+    pub(crate) shows: Vec<String>,
+    pub(crate) version: String,
+    pub(crate) service: Option<String>,
+    pub(crate) note: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    peer: Vec<Peer>,
+}
+
+/// The peers of this repository.
+pub(crate) fn read(repository: &Path) -> Result<Vec<Peer>> {
+    let path = repository.join("peers/peers.toml");
+    let text = fs::read_to_string(&path).context("cannot read peers/peers.toml")?;
+    let table: Table = toml::from_str(&text).context("peers/peers.toml")?;
+    Ok(table.peer)
+}
+
+/// The first word that is a dotted number, such as `7.0.15` in `Redis server v=7.0.15 sha=0`.
+pub(crate) fn version_in(text: &str) -> Option<&str> {
+    let is_part = |c: char| c.is_ascii_digit() || c == '.';
+    text.split(|c: char| !is_part(c))
+        .map(|word| word.trim_matches('.'))
+        .find(|word| word.contains('.'))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_of_this_repository_is_read() {
+        let peers = read(&crate::process::repository()).unwrap();
+        assert!(peers.iter().any(|peer| peer.program == "memcached"));
+        for peer in peers {
+            assert_eq!(version_in(&peer.version), Some(peer.version.as_str()));
+            assert!(!peer.shows.is_empty());
+        }
+    }
+
+    #[test]
+    fn a_version_is_found_in_what_programs_say() {
+        assert_eq!(version_in("memcached 1.6.18\n"), Some("1.6.18"));
+        let redis = "Redis server v=7.0.15 sha=00000000:0 malloc=jemalloc-5.2.1 bits=64";
+        assert_eq!(version_in(redis), Some("7.0.15"));
+        assert_eq!(version_in("libmemcached-tools\t1.1.4-1\n"), Some("1.1.4"));
+        assert_eq!(version_in("version 12."), None);
+    }
+}

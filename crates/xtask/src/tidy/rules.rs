@@ -1,0 +1,70 @@
+//! The index of the rules. A rule is one file: what it is called, why it is there, how it is
+//! checked, and tests that show what it finds and what it lets pass.
+
+mod arrows;
+mod dead_files;
+mod dependencies;
+mod exit;
+mod file_length;
+mod function_length;
+mod leftovers;
+mod lints;
+mod module_doc;
+mod purity;
+mod readable;
+mod unsafety;
+mod width;
+mod words;
+
+use super::tree::{Finding, Tree};
+
+/// One rule.
+pub(crate) struct Rule {
+    /// Its name, as findings carry it.
+    pub(crate) name: &'static str,
+    /// What it asks for and why, in a sentence or two.
+    pub(crate) doc: &'static str,
+    /// Looks at a tree and says what to tidy.
+    pub(crate) check: fn(&Tree) -> Vec<Finding>,
+}
+
+/// All rules, by name.
+pub(crate) const RULES: &[Rule] = &[
+    arrows::RULE,
+    dead_files::RULE,
+    dependencies::RULE,
+    exit::RULE,
+    file_length::RULE,
+    function_length::RULE,
+    leftovers::RULE,
+    lints::RULE,
+    module_doc::RULE,
+    purity::RULE,
+    readable::RULE,
+    unsafety::RULE,
+    width::RULE,
+    words::RULE,
+];
+
+/// The five services; they have the same doors and keep the same rules.
+const ROOMS: &[&str] = &["cache", "conditions", "records", "rpc", "workflow"];
+
+/// What a rule's test wants to know: the lines on which the rule finds something.
+#[cfg(test)]
+fn lines(rule: &Rule, files: &[(&str, &str)]) -> Vec<usize> {
+    (rule.check)(&Tree::of(files)).iter().map(|finding| finding.line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_are_sorted_and_say_what_they_are_for() {
+        assert!(RULES.is_sorted_by_key(|rule| rule.name));
+        for rule in RULES {
+            assert!(rule.doc.ends_with('.'), "{}", rule.name);
+            assert!(rule.name.bytes().all(|b| b == b'-' || b.is_ascii_lowercase()));
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `unsafe` is kept to the files listed here, each with the reason why it cannot be had
+//! otherwise.
+
+use super::Rule;
+use crate::tidy::names::keyword;
+use crate::tidy::tree::{Finding, Tree};
+
+/// The files that may hold `unsafe`, and why.
+const FILES: &[(&str, &str)] = &[];
+
+pub(super) const RULE: Rule = Rule {
+    name: "unsafety",
+    doc: "`unsafe` stands only in the files that the rule's table lists, each with its reason.",
+    check,
+};
+
+fn check(tree: &Tree) -> Vec<Finding> {
+    check_but(tree, FILES)
+}
+
+fn check_but(tree: &Tree, listed: &[(&str, &str)]) -> Vec<Finding> {
+    let mut found = Vec::new();
+    for file in tree.rust() {
+        let lines = keyword(file, "unsafe");
+        let is_listed = listed.iter().any(|(path, _)| *path == file.path);
+        if is_listed && lines.is_empty() {
+            found.push(file.finding(1, "take this file off the table: it has no `unsafe`"));
+        }
+        for line in lines.into_iter().filter(|_| !is_listed) {
+            let advice = "do without `unsafe`, or list the file with the reason in unsafety.rs";
+            found.push(file.finding(line, advice));
+        }
+    }
+    for (path, _) in listed.iter().filter(|(path, _)| tree.file(path).is_none()) {
+        let advice = "take this file off the table: it is gone".to_owned();
+        found.push(Finding { path: (*path).to_owned(), line: 1, advice });
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_listed_file_is_unsafe_and_every_listed_one_is() {
+        let tree = Tree::of(&[
+            ("a.rs", "// unsafe\nfn f() { unsafe { g() } }\n"),
+            ("b.rs", "fn f() {}\n"),
+        ]);
+        let found = check_but(&tree, &[]);
+        assert_eq!((found.len(), found[0].line), (1, 2));
+        assert!(check_but(&tree, &[("a.rs", "a reason")]).is_empty());
+        let found = check_but(&tree, &[("a.rs", ""), ("b.rs", ""), ("c.rs", "")]);
+        let paths: Vec<_> = found.iter().map(|finding| finding.path.as_str()).collect();
+        assert_eq!(paths, ["b.rs", "c.rs"]);
+    }
+}
