@@ -2,10 +2,14 @@
 //!
 //! A protocol is a state machine over bytes ([`Connection`], [`Datagrams`]). The loop owns the
 //! sockets, the buffers and the clock, so the same protocol code serves a server, a load
-//! generator, a fuzzer and a golden test. This crate is data plane: after warm-up nothing here
-//! allocates or takes a contended lock per operation.
+//! generator, a fuzzer and a golden test.
 //!
-//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`].
+//! This crate is data plane, save for binding sockets and starting and stopping a server: after
+//! warm-up nothing here allocates or takes a contended lock per operation. What allocates is a
+//! connection that opens, a message that comes in several reads, and a peer that doesn't read.
+//!
+//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives it without a
+//!   socket.
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
 
@@ -34,6 +38,7 @@ pub use counters::Counters;
 pub use input::Input;
 pub use listen::{DatagramListener, ListenOptions, Listener};
 pub use output::Output;
+pub use pass::deliver;
 pub use poll::{Event, Interest, Poller};
 pub use seam::{
     Address, Batch, Closed, Connection, Datagrams, Fault, Flow, Ns, Peer, Replies, Wake, Waker,

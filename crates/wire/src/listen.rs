@@ -1,4 +1,6 @@
 //! Where a server can be reached: TCP, Unix stream and UDP sockets, bound and reported back.
+//!
+//! Control plane: done once, before anything is served.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;

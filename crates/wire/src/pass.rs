@@ -7,6 +7,36 @@ use rustix::fd::BorrowedFd;
 use crate::stream::{FlushOutcome, flush};
 use crate::{Closed, Connection, Fault, Flow, Input, Ns, Output, Wake};
 
+/// Hands the input to a protocol as a loop does: what of it belongs into the
+/// [place](Connection::place) that the protocol names is moved there. Does no I/O, so that tests
+/// and fuzzers drive a protocol with it just as a server does.
+///
+/// # Errors
+/// The protocol's own [`Fault`].
+#[inline]
+pub fn deliver<C: Connection>(
+    connection: &mut C,
+    now: Ns,
+    input: &mut Input,
+    out: &mut Output,
+) -> Result<Flow, Fault> {
+    loop {
+        let flow = connection.receive(now, input, out)?;
+        if flow == Flow::Close || input.is_empty() || out.is_full() {
+            return Ok(flow);
+        }
+        match connection.place() {
+            Some(place) if !place.is_empty() => {
+                let count = place.len().min(input.len());
+                place[..count].copy_from_slice(&input.bytes()[..count]);
+                input.consume(count);
+                connection.placed(count);
+            }
+            _ => return Ok(flow),
+        }
+    }
+}
+
 /// What the loop has to do for a connection after its turn.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum After {
@@ -40,24 +70,9 @@ pub(crate) struct Pass<'a, C> {
 }
 
 impl<C: Connection> Pass<'_, C> {
-    /// Hands the input to the protocol, and first to the place that it names what belongs there.
     #[inline]
     pub(crate) fn receive(&mut self) -> Result<Flow, Fault> {
-        loop {
-            let flow = self.connection.receive(self.now_ns, self.input, self.output)?;
-            if flow == Flow::Close || self.input.is_empty() || self.output.is_full() {
-                return Ok(flow);
-            }
-            match self.connection.place() {
-                Some(place) if !place.is_empty() => {
-                    let count = place.len().min(self.input.len());
-                    place[..count].copy_from_slice(&self.input.bytes()[..count]);
-                    self.input.consume(count);
-                    self.connection.placed(count);
-                }
-                _ => return Ok(flow),
-            }
-        }
+        deliver(self.connection, self.now_ns, self.input, self.output)
     }
 
     /// Sends what the protocol has answered, and calls it again for as long as all can be sent at

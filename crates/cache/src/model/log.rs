@@ -48,6 +48,14 @@ impl Log {
         (self.lap_end.is_some() || self.tail < self.head).then_some(self.tail)
     }
 
+    /// How many bytes lie between the tail and the head.
+    pub(super) fn span(&self) -> usize {
+        match self.lap_end {
+            Some(lap_end) => lap_end - self.tail + self.head,
+            None => self.head - self.tail,
+        }
+    }
+
     /// How many bytes the ring may hold.
     pub(super) fn capacity(&self) -> usize {
         self.capacity

@@ -28,11 +28,15 @@ pub(super) struct Shard {
     pub(super) counts: Counts,
 }
 
-/// At most this many items that were read get their second chance during one store.
-const MOST_MOVES_TO_EVICT: usize = 64;
+/// At most this many items are moved during one store: a bound on how long it can take.
+const MOST_MOVES: usize = 2048;
 
-/// At most this many items are moved during one store while there is memory to reclaim.
-const MOST_MOVES_TO_RECLAIM: usize = 1024;
+/// While there is memory to reclaim, the log keeps this part of itself free for new items, ...
+const RESERVE: usize = 16;
+
+/// ... by passing at most this many times the bytes of each store. Together that is enough to
+/// pass every live item before the reserve is used up, however they lie.
+const PASS_FACTOR: usize = 16;
 
 /// Live bytes are at most this part of the log before anything is evicted, in 1/1024; the rest is
 /// reclaimed by moving. A larger part holds more, a smaller one moves less.
@@ -185,7 +189,10 @@ impl Shard {
     /// Makes room for `count` bytes at the log's head.
     fn make_room(&mut self, now_s: u32, count: usize) -> Option<usize> {
         let is_crowded = (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST;
-        let mut moves_left = if is_crowded { MOST_MOVES_TO_EVICT } else { MOST_MOVES_TO_RECLAIM };
+        let mut moves_left = MOST_MOVES;
+        if !is_crowded {
+            self.reclaim(now_s, count, &mut moves_left);
+        }
         loop {
             if let Some(at) = self.log.append(count) {
                 return Some(at);
@@ -194,15 +201,27 @@ impl Shard {
         }
     }
 
-    /// Frees or moves the oldest item; `None` when there is none.
-    fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<()> {
+    /// Keeps the reserve free by passing what is oldest: the dead are dropped, the living moved.
+    fn reclaim(&mut self, now_s: u32, count: usize, moves_left: &mut usize) {
+        let capacity = self.log.capacity();
+        let mut bytes_left = count * PASS_FACTOR;
+        while self.log.span() + capacity / RESERVE > capacity && bytes_left > 0 && *moves_left > 0 {
+            match self.pass_oldest(now_s, false, moves_left) {
+                Some(passed) => bytes_left = bytes_left.saturating_sub(passed),
+                None => return,
+            }
+        }
+    }
+
+    /// Frees or moves the oldest item, and says how long it is; `None` when there is none.
+    fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<usize> {
         let at = self.log.oldest()?;
         let log = self.log.at(at);
         let head = Head::read(log);
         let count = head.stored_bytes();
         if head.bits & DEAD != 0 {
             self.log.drop_oldest(count);
-            return Some(());
+            return Some(count);
         }
         let is_expired = head.is_expired(log, now_s);
         let stays = !is_expired && (head.bits & REFERENCED != 0 || !evict);
@@ -214,14 +233,14 @@ impl Shard {
             if let Some(to) = self.log.move_oldest(count) {
                 item::clear_bits(self.log.at_mut(to), REFERENCED);
                 self.index.set_position(slot, position_of(to));
-                return Some(());
+                return Some(count);
             }
         }
         self.count_loss(&head, is_expired);
         self.index.remove(slot);
         self.live_bytes -= count;
         self.log.drop_oldest(count);
-        Some(())
+        Some(count)
     }
 
     fn count_loss(&mut self, head: &Head, is_expired: bool) {

@@ -1,0 +1,104 @@
+//! The server over real sockets, spoken to by the room's own client.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use cache::client::{Client, ClientError};
+use cache::server::{CacheServer, Options};
+use wire::Address;
+
+fn start(options: Options) -> CacheServer {
+    let listen = vec!["127.0.0.1:0".parse().expect("an address")];
+    CacheServer::start(Options { listen, ..options }).expect("a server")
+}
+
+fn connect(server: &CacheServer) -> Client {
+    Client::connect(&server.addresses()[0]).expect("a connection")
+}
+
+#[test]
+fn what_is_stored_is_read_back_over_a_socket() {
+    let server = start(Options { threads: 2, ..Options::default() });
+    let (mut one, mut other) = (connect(&server), connect(&server));
+    let large: Vec<u8> = (0..1_000_000_u32).map(|number| (number / 7) as u8).collect();
+    one.set(b"small", b"hello", 5, 0).unwrap();
+    one.set(b"large", &large, 0, 60).unwrap();
+    let found = other.get(&[b"small", b"missing", b"large"], true).unwrap();
+    assert_eq!(found.len(), 2);
+    assert_eq!((&found[0].value[..], found[0].flags), (&b"hello"[..], 5));
+    assert!(found[1].value == large && found[1].cas.is_some());
+    assert!(other.delete(b"small").unwrap());
+    assert!(!one.delete(b"small").unwrap());
+    assert_eq!(one.version().unwrap(), cache::VERSION);
+    server.stop(Duration::from_secs(5));
+}
+
+#[test]
+fn a_client_is_told_what_the_server_refused() {
+    let server = start(Options::default());
+    let mut client = connect(&server);
+    let refused = client.set(b"key", &vec![0; 1 << 20], 0, 0).unwrap_err();
+    assert_eq!(refused.to_string(), "the server says: SERVER_ERROR object too large for cache");
+    assert!(matches!(client.get(&[b"two words"], false), Err(ClientError::BadKey)));
+    assert!(matches!(client.stats("bogus"), Err(ClientError::Refused(_))));
+    client.set(b"key", b"still works", 0, 0).unwrap();
+}
+
+#[test]
+fn statistics_know_the_connections_and_the_bytes() {
+    let server = start(Options { threads: 2, ..Options::default() });
+    let mut client = connect(&server);
+    client.set(b"key", b"value", 0, 0).unwrap();
+    let stats = client.stats("").unwrap();
+    let stat = |name: &str| -> &str {
+        let found = stats.iter().find(|(known, _)| known == name);
+        &found.unwrap_or_else(|| panic!("no {name}")).1
+    };
+    assert_eq!((stat("curr_connections"), stat("total_connections")), ("1", "1"));
+    assert_eq!((stat("threads"), stat("curr_items")), ("2", "1"));
+    assert_eq!(stat("pid"), std::process::id().to_string());
+    assert_ne!(stat("bytes_read"), "0");
+    assert!(stat("rusage_user").parse::<f64>().is_ok());
+}
+
+#[test]
+fn one_connection_too_many_is_told_so() {
+    let server = start(Options { most_connections: 1, ..Options::default() });
+    let mut first = connect(&server);
+    first.version().unwrap();
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut second = TcpStream::connect(address).unwrap();
+    let mut said = String::new();
+    second.read_to_string(&mut said).unwrap();
+    assert_eq!(said, "ERROR Too many open connections\r\n");
+}
+
+#[test]
+fn a_pipeline_larger_than_every_buffer_is_answered_in_order() {
+    let server = start(Options { output_limit_bytes: 10_000, ..Options::default() });
+    let mut client = connect(&server);
+    client.set(b"key", &[b'v'; 5000], 0, 0).unwrap();
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut socket = TcpStream::connect(address).unwrap();
+    let mut reader = socket.try_clone().unwrap();
+    let count = 5000;
+    let writer = std::thread::spawn(move || {
+        socket.write_all("get key nothing\r\n".repeat(count).as_bytes()).unwrap();
+        socket.write_all(b"quit\r\n").unwrap();
+    });
+    let mut answers = Vec::new();
+    reader.read_to_end(&mut answers).unwrap();
+    writer.join().unwrap();
+    let answer = [b"VALUE key 0 5000\r\n", &[b'v'; 5000][..], b"\r\nEND\r\n"].concat();
+    assert_eq!(answers.len(), count * answer.len());
+    assert!(answers.chunks(answer.len()).all(|chunk| chunk == answer));
+}
+
+#[test]
+fn an_address_in_use_is_named() {
+    let server = start(Options::default());
+    let listen = server.addresses().to_vec();
+    let error = CacheServer::start(Options { listen, ..Options::default() }).unwrap_err();
+    assert!(error.to_string().contains(&server.addresses()[0].to_string()), "{error}");
+}

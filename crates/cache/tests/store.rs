@@ -1,0 +1,136 @@
+//! The store: what it holds, what it lets go, and how much memory it takes.
+
+use std::collections::HashMap;
+
+use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Store};
+use proptest::prelude::*;
+use rand::{RngExt, SeedableRng, rngs::SmallRng};
+
+const NOW_S: u32 = FIRST_SECOND;
+
+fn store(memory_bytes: usize, item_bytes: usize) -> Store {
+    Store::new(Limits { memory_bytes, item_bytes, threads: 1 }).expect("a store")
+}
+
+fn set(store: &Store, key: &[u8], value: &[u8]) {
+    let entry = Entry { key, value, flags: 0, expires_s: 0 };
+    store.set(NOW_S, &entry).expect("stored");
+}
+
+fn get(store: &Store, key: &[u8]) -> Option<Vec<u8>> {
+    store.get(NOW_S, key, |item| item.value.to_vec())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// While everything fits, the store is a map, through any order of growing and shrinking.
+    #[test]
+    fn what_fits_is_never_lost(
+        steps in prop::collection::vec((0..5_u8, 0..400_u16, 0..300_usize), 1..3000),
+    ) {
+        let store = store(8 << 20, 1 << 18);
+        let mut map: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
+        for (step, (action, key, length)) in steps.into_iter().enumerate() {
+            let key = format!("key-{key}").into_bytes();
+            match action {
+                0 => prop_assert_eq!(store.delete(NOW_S, &key), map.remove(&key).is_some()),
+                1 => prop_assert_eq!(get(&store, &key), map.get(&key).cloned()),
+                _ => {
+                    let value = vec![step as u8; length];
+                    set(&store, &key, &value);
+                    map.insert(key, value);
+                }
+            }
+        }
+        prop_assert_eq!(store.holdings().items, map.len() as u64);
+        for (key, value) in &map {
+            prop_assert_eq!(get(&store, key), Some(value.clone()));
+        }
+    }
+
+    /// Whatever sizes come, every item that may be stored is stored and can be read at once, and
+    /// memory stays within its bound: there is no "out of memory" while anything can be let go.
+    #[test]
+    fn storing_never_fails_and_memory_stays_bounded(
+        seed: u64,
+        phases in prop::collection::vec((1..9_usize, 1..5_usize), 1..6),
+    ) {
+        let memory_bytes = 4 << 20;
+        let store = store(memory_bytes, 256 << 10);
+        let mut random = SmallRng::seed_from_u64(seed);
+        for (scale, spread) in phases {
+            for _ in 0..1500 {
+                let key = format!("{}", random.random_range(0..5000_u32));
+                let most = (4_usize << (scale * 2)).min(250_000);
+                let length = random.random_range(0..=most) / spread;
+                let value = vec![length as u8; length];
+                set(&store, key.as_bytes(), &value);
+                prop_assert_eq!(get(&store, key.as_bytes()), Some(value));
+            }
+            let touched = store.holdings().touched_bytes as usize;
+            prop_assert!(touched <= memory_bytes + memory_bytes / 8, "{} bytes", touched);
+        }
+    }
+}
+
+#[test]
+fn replaced_values_make_room_before_anything_is_let_go() {
+    let store = store(8 << 20, 1 << 18);
+    // Half of the memory is read by nobody, while one key is written over and over in changing
+    // sizes: twenty times the memory.
+    let quiet: Vec<_> = (0..20_000).map(|number| format!("quiet-{number}")).collect();
+    quiet.iter().for_each(|key| set(&store, key.as_bytes(), &[1; 100]));
+    for round in 0..160_000_usize {
+        set(&store, b"busy", &vec![2; 900 + round % 200]);
+    }
+    let lost = quiet.iter().filter(|key| get(&store, key.as_bytes()).is_none()).count();
+    assert_eq!((lost, store.counts().evictions), (0, 0));
+}
+
+#[test]
+fn what_is_read_outlives_what_is_not() {
+    let store = store(4 << 20, 1 << 18);
+    let hot: Vec<_> = (0..1000).map(|number| format!("hot-{number}")).collect();
+    hot.iter().for_each(|key| set(&store, key.as_bytes(), &[1; 100]));
+    let mut lost = 0;
+    for number in 0..200_000 {
+        set(&store, format!("cold-{number}").as_bytes(), &[2; 100]);
+        if number % 10 == 0 {
+            let key = hot[number / 10 % hot.len()].as_bytes();
+            if get(&store, key).is_none() {
+                lost += 1;
+                set(&store, key, &[1; 100]);
+            }
+        }
+    }
+    // Where the log turns back to its start, an item or two can't be moved on.
+    let laps = store.counts().evictions / 20_000;
+    assert!(laps > 5 && lost <= 2 * laps, "{lost} of 20,000 reads in {laps} laps");
+}
+
+#[test]
+fn a_small_item_takes_at_most_55_bytes_all_in_all() {
+    let store = store(256 << 20, 1 << 20);
+    for count in [100_000_u32, 300_000, 500_000, 700_000, 1_000_000] {
+        for number in store.holdings().items as u32..count {
+            set(&store, format!("k{number:07}").as_bytes(), &[7; 16]);
+        }
+        let holdings = store.holdings();
+        assert_eq!(holdings.items, u64::from(count));
+        // Memory is touched in steps, of which each shard may have one unfinished.
+        let steps = (store.shards() as u64) << 18;
+        let per_item = (holdings.touched_bytes - steps) as f64 / f64::from(count);
+        assert!(per_item <= 55.0, "{per_item} bytes at {count}");
+    }
+}
+
+#[test]
+fn limits_that_make_no_sense_are_refused_with_what_would() {
+    let make = |memory_bytes, item_bytes| {
+        Store::new(Limits { memory_bytes, item_bytes, threads: 4 }).map(|_| ()).unwrap_err()
+    };
+    assert_eq!(make(1000, 10), MakeError::LittleMemory);
+    assert_eq!(make(1 << 20, 1 << 20), MakeError::LargeItem { most_bytes: 1 << 17 });
+    assert!(matches!(make(1 << 60, 1 << 20), MakeError::OutOfMemory { .. }));
+}
