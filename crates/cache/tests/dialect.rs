@@ -144,7 +144,9 @@ proptest! {
     /// Any byte of an answer that is another than it should be is found.
     #[test]
     fn every_single_flipped_byte_is_found(
-        at in any::<prop::sample::Index>(), bit in 0..8_u8, keys in prop::collection::vec(0..KEYS, 1..5),
+        at in any::<prop::sample::Index>(),
+        bit in 0..8_u8,
+        keys in prop::collection::vec(0..KEYS, 1..5),
     ) {
         let truth = truth(false, 30);
         let mut client = Client::new(&truth);

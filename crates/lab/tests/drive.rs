@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::drive::{Load, Piece, Session};
-use lab::plan::{Arrivals, Clients};
+use lab::drive::{Figure, Load, Piece, Session};
+use lab::plan::{Arrivals, Clients, Spacing};
 use wire::{
     Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Peer,
     Server, Wake, clock,
 };
-use workload::units::Span;
+use workload::units::{Rate, Span};
 use workload::{
-    Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Workload,
-    WorkloadSpec,
+    Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Transport, Truth,
+    Workload, WorkloadSpec,
 };
 
 /// The toy protocol: a line with a number is answered with the same line. Before the first one the
@@ -91,12 +91,13 @@ impl Dialect for Toy {
     }
 }
 
-static PLAIN: DialectRow =
-    DialectRow { name: "plain", doc: "", make: |_| Toy::boxed(false, false) };
-static GREETED: DialectRow =
-    DialectRow { name: "greeted", doc: "", make: |_| Toy::boxed(true, false) };
-static CLOSING: DialectRow =
-    DialectRow { name: "closing", doc: "", make: |_| Toy::boxed(false, true) };
+static PLAIN: DialectRow = row("plain", |_| Toy::boxed(false, false));
+static GREETED: DialectRow = row("greeted", |_| Toy::boxed(true, false));
+static CLOSING: DialectRow = row("closing", |_| Toy::boxed(false, true));
+
+const fn row(name: &'static str, make: fn(&Arc<Truth>) -> Box<dyn Dialect>) -> DialectRow {
+    DialectRow { name, doc: "", transport: Transport::Stream, make }
+}
 
 static ROOM: Room = Room {
     name: "toy",
@@ -187,16 +188,9 @@ fn workload() -> Workload {
     toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
 }
 
-/// Runs one piece of `length` with `pipeline` requests under way on each of three connections.
-fn run(
-    habit: Habit,
-    dialect: &'static DialectRow,
-    pipeline: usize,
-    timeout: Span,
-    length: Duration,
-) -> Piece {
-    let server = serve(habit);
-    let clients = Clients {
+/// Three connections on two threads.
+fn clients(pipeline: usize, timeout: Span) -> Clients {
+    Clients {
         name: "clients".into(),
         connections: 3,
         pipeline,
@@ -204,7 +198,29 @@ fn run(
         threads: 2,
         cpus: Vec::new(),
         timeout,
-    };
+        reconnect_every: None,
+        spin: false,
+    }
+}
+
+/// Runs one piece of `length` with `pipeline` requests under way on each connection.
+fn run(
+    habit: Habit,
+    dialect: &'static DialectRow,
+    pipeline: usize,
+    timeout: Span,
+    length: Duration,
+) -> Piece {
+    run_clients(habit, dialect, clients(pipeline, timeout), length)
+}
+
+fn run_clients(
+    habit: Habit,
+    dialect: &'static DialectRow,
+    clients: Clients,
+    length: Duration,
+) -> Piece {
+    let server = serve(habit);
     let load = Load {
         address: &server.addresses()[0],
         dialect,
@@ -231,7 +247,7 @@ fn every_request_is_answered_checked_and_timed() {
         assert_eq!(piece.trouble, None);
         assert!(piece.counts.operations > 0);
         assert_eq!((piece.counts.wrong, piece.counts.missing), (0, 0));
-        let timed: u64 = piece.intervals.iter().map(|interval| interval.latency.len()).sum();
+        let timed: u64 = piece.intervals.iter().map(|interval| interval.histogram.len()).sum();
         assert_eq!(timed, piece.counts.operations);
         assert_eq!(piece.counts.hits, piece.counts.operations);
     }
@@ -260,7 +276,7 @@ fn a_late_answer_is_missing_and_not_taken_for_the_next_ones() {
     assert_eq!(piece.counts.wrong, 0, "{:?}", piece.found);
     assert!(piece.counts.missing >= 3, "the first of each connection is given up");
     assert!(piece.counts.operations > 0, "the connections go on");
-    let longest = piece.intervals.iter().map(|interval| interval.latency.max()).max();
+    let longest = piece.intervals.iter().map(|interval| interval.histogram.max()).max();
     assert!(longest.unwrap() >= 9_990_000, "a missing answer counts with the time waited for it");
 }
 
@@ -277,4 +293,51 @@ fn a_connection_that_breaks_is_said_and_its_requests_are_missing() {
     let piece = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 2, LONG, SHORT);
     assert!(piece.trouble.unwrap().contains("the target closed the connection"));
     assert!(piece.counts.missing >= 3);
+}
+
+/// As [`run`], with what the suite says of its clients changed.
+fn run_as(change: impl FnOnce(&mut Clients), length: Duration) -> Piece {
+    let mut clients = clients(1, LONG);
+    change(&mut clients);
+    run_clients(Habit::default(), &PLAIN, clients, length)
+}
+
+#[test]
+fn a_schedule_is_kept_with_its_latency_service_time_and_lag() {
+    let rate = Rate { per_second: 2000.0 };
+    for spin in [false, true] {
+        let open = |clients: &mut Clients| {
+            clients.arrivals = Arrivals::open(rate, Spacing::Constant);
+            clients.spin = spin;
+        };
+        let piece = run_as(open, Duration::from_millis(500));
+        assert_eq!((piece.trouble, piece.counts.wrong, piece.counts.missing), (None, 0, 0));
+        assert_eq!(piece.counts.operations, 1000, "every arrival of half a second is sent");
+        assert_eq!(piece.pressure.offered, 1000);
+        for figure in [Figure::Latency, Figure::Service, Figure::Lag] {
+            let of_figure = piece.intervals.iter().filter(|interval| interval.figure == figure);
+            let count: u64 = of_figure.map(|interval| interval.histogram.len()).sum();
+            assert_eq!(count, 1000, "{figure:?}");
+        }
+    }
+}
+
+#[test]
+fn thinking_slots_pause_between_answer_and_request() {
+    let think = |clients: &mut Clients| clients.arrivals = Arrivals::Think(Span::from_ms(100));
+    let piece = run_as(think, Duration::from_millis(450));
+    assert_eq!(piece.trouble, None);
+    // Three connections with a pause of 100 ms send at most five times each; a busy machine less.
+    assert!((3..=15).contains(&piece.counts.operations), "{}", piece.counts.operations);
+}
+
+#[test]
+fn connections_are_remade_as_often_as_the_suite_says() {
+    for every in [1, 3] {
+        let remade = |clients: &mut Clients| clients.reconnect_every = Some(every);
+        let piece = run_as(remade, SHORT);
+        assert_eq!((piece.trouble, piece.counts.wrong, piece.counts.missing), (None, 0, 0));
+        // The toy numbers its requests anew on every connection and checks them.
+        assert!(piece.counts.operations > 3 * every, "{}", piece.counts.operations);
+    }
 }

@@ -16,7 +16,7 @@ mod values;
 
 pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
 pub use keys::{Distribution, Keys, Sampler};
-pub use room::{DialectRow, Kind, Operation, Room};
+pub use room::{DialectRow, Kind, Operation, Room, Transport};
 pub use spec::{KeysSpec, Misses, SpecError, ValueSpec, Workload, WorkloadSpec};
 pub use stream::Stream;
 pub use truth::{Floor, Mismatch, Truth, Write};

@@ -28,6 +28,15 @@ pub struct Operation {
     pub doc: &'static str,
 }
 
+/// What a dialect's bytes travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transport {
+    /// A stream: TCP or a Unix socket.
+    Stream,
+    /// Datagrams: UDP. Every request is one datagram, and so is every piece of an answer.
+    Datagrams,
+}
+
 /// One way to say a room's operations.
 #[derive(Clone, Copy)]
 pub struct DialectRow {
@@ -35,6 +44,8 @@ pub struct DialectRow {
     pub name: &'static str,
     /// One sentence for `--help` and error messages.
     pub doc: &'static str,
+    /// What its bytes travel in.
+    pub transport: Transport,
     /// Makes the client side of one connection.
     pub make: fn(&Arc<Truth>) -> Box<dyn Dialect>,
 }

@@ -143,6 +143,35 @@ impl FromStr for Share {
     }
 }
 
+/// How often something happens.
+#[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
+pub struct Rate {
+    /// Times per second.
+    pub per_second: f64,
+}
+
+impl FromStr for Rate {
+    type Err = UnitError;
+
+    fn from_str(written: &str) -> Result<Self, UnitError> {
+        const UNITS: &[(&str, f64)] = &[("/s", 1.0), ("k/s", 1e3), ("M/s", 1e6)];
+        let per_second = read(written, UNITS, "a rate such as \"500/s\", \"50k/s\" or \"1.5M/s\"")?;
+        Ok(Self { per_second })
+    }
+}
+
+impl std::fmt::Display for Rate {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (unit, factor) = match self.per_second {
+            rate if rate >= 1e6 => ("M/s", 1e6),
+            rate if rate >= 1e3 => ("k/s", 1e3),
+            _ => ("/s", 1.0),
+        };
+        let number = (self.per_second / factor * 100.0).round() / 100.0;
+        write!(f, "{number}{unit}")
+    }
+}
+
 /// Reads a quantity from a TOML string, or from an integer where the type allows a bare number.
 fn from_toml<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
@@ -166,7 +195,7 @@ macro_rules! read_from_toml {
         }
     )*};
 }
-read_from_toml!(Span, ByteCount, Share);
+read_from_toml!(Span, ByteCount, Share, Rate);
 
 #[cfg(test)]
 mod tests {

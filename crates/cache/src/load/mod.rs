@@ -4,7 +4,7 @@ mod memcached;
 
 pub use memcached::Memcached;
 
-use workload::{DialectRow, Kind, Operation, Room};
+use workload::{DialectRow, Kind, Operation, Room, Transport};
 
 /// The operation `get`, as an index into [`ROOM`]'s operations.
 pub const GET: usize = 0;
@@ -31,6 +31,7 @@ pub static ROOM: Room = Room {
     dialects: &[DialectRow {
         name: "memcached",
         doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
+        transport: Transport::Stream,
         make: |truth| Box::new(Memcached::new(truth)),
     }],
     longest_key_bytes: crate::protocol::MOST_KEY_BYTES,

@@ -2,7 +2,7 @@
 //! clock but the second handed in, and allocates only when its index grows.
 //!
 //! Keys are spread over shards by their hash; each shard is a hash table of eight-byte entries
-//! ([`index`]) into a ring of bytes ([`log`]) behind a lock of its own, which is held for one
+//! (`index`) into a ring of bytes (`log`) behind a lock of its own, which is held for one
 //! operation. The memory bound covers both. There are no size classes: as long as a shard holds
 //! anything, a new item that may be stored at all can be stored, by letting go of older ones.
 

@@ -279,24 +279,23 @@ impl CacheConnection {
         out: &mut Output,
     ) -> Step {
         let total = set.value_bytes + answer::LINE_END.len();
-        let refusal = match set.key {
-            Err(refusal) => Some(refusal),
-            Ok(key) if !self.service.store.fits(key.len(), set.value_bytes) => {
-                self.service.store.refuse(now_s, key);
-                Some(Refusal::TooLarge)
+        let expires_s = self.service.clock.expires_s(set.exptime, now_s);
+        let key = match set.key {
+            Ok(key) if self.service.store.fits(key.len(), set.value_bytes) => key,
+            refused => {
+                let refusal = refused.map_or_else(
+                    |refusal| refusal,
+                    |key| {
+                        self.service.store.refuse(now_s, key);
+                        Refusal::TooLarge
+                    },
+                );
+                if !set.noreply {
+                    out.put(refusal.line());
+                }
+                self.state = State::Refused(total);
+                return Step::Used(line_bytes);
             }
-            Ok(_) => None,
-        };
-        if let (Some(refusal), _) | (None, Err(refusal)) = (refusal, set.key) {
-            if !set.noreply {
-                out.put(refusal.line());
-            }
-            self.state = State::Refused(total);
-            return Step::Used(line_bytes);
-        }
-        let (Ok(key), expires_s) = (set.key, self.service.clock.expires_s(set.exptime, now_s))
-        else {
-            return Step::More(0);
         };
         if let Some(data) = rest.get(..total) {
             let entry = Entry { key, value: &data[..set.value_bytes], flags: set.flags, expires_s };

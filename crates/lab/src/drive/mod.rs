@@ -6,10 +6,13 @@
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 
 mod record;
+mod schedule;
 mod session;
 mod slot;
+mod timed;
 mod worker;
 
 pub(crate) use record::empty_histogram;
-pub use record::{Counts, Found, Interval, Piece};
+pub use record::{Counts, Figure, Found, Interval, Piece};
 pub use session::{DriveError, Load, Session};
+pub use timed::Pressure;

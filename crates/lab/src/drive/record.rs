@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use wire::Ns;
 use workload::{Done, Events, Finding, Kind, Operation, Room};
 
+use super::timed::Pressure;
 use crate::observe::Cpu;
 
 /// Latencies are kept from 1 ns to this, to three digits; a longer one counts as this.
@@ -51,17 +52,33 @@ impl Counts {
     }
 }
 
-/// The latencies of one operation in one second of the run's clock.
+/// What a histogram is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Figure {
+    /// From the moment a request was due to its answer.
+    Latency,
+    /// From its sending to its answer; kept for scheduled requests only.
+    Service,
+    /// From the moment it was due and a slot free to its sending; kept for scheduled requests only.
+    Lag,
+}
+
+/// Every figure, in the order of the recorder's table.
+const FIGURES: [Figure; 3] = [Figure::Latency, Figure::Service, Figure::Lag];
+
+/// One figure of one operation in one second of the run's clock.
 #[derive(Clone, Debug)]
 pub struct Interval {
+    /// What it is about.
+    pub figure: Figure,
     /// Which group of clients, as an index into the point's.
     pub group: usize,
     /// Which operation, as an index into the room's.
     pub operation: usize,
     /// Seconds since the zero of the run's clock.
     pub second: u64,
-    /// Latencies in nanoseconds.
-    pub latency: Histogram<u64>,
+    /// Nanoseconds.
+    pub histogram: Histogram<u64>,
 }
 
 /// A wrong answer and when it came.
@@ -90,13 +107,15 @@ pub struct Piece {
     pub found: Vec<Found>,
     /// What went wrong with a connection, if anything did.
     pub trouble: Option<String>,
+    /// How hard a schedule pressed; zero without one.
+    pub pressure: Pressure,
 }
 
 /// Collects one thread's latencies and hands each second's on as it ends.
 #[derive(Debug)]
 pub(super) struct Recorder {
     group: usize,
-    /// One histogram per operation of the room, made when first used.
+    /// A histogram per figure and operation of the room, made when first used.
     current: Vec<Option<Histogram<u64>>>,
     /// Which operations read.
     reads: Vec<bool>,
@@ -113,7 +132,7 @@ impl Recorder {
         let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::ReadMany);
         Self {
             group,
-            current: vec![None; room.operations.len()],
+            current: vec![None; FIGURES.len() * room.operations.len()],
             reads: room.operations.iter().map(reads).collect(),
             second: 0,
             clock_zero,
@@ -144,29 +163,30 @@ impl Recorder {
     #[inline]
     pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
         self.counts.done(done, self.reads[operation]);
-        self.latency(operation, latency_ns);
+        self.record(Figure::Latency, operation, latency_ns);
     }
 
     /// One request that was given up: it counts at no less than the time it was waited for.
     pub(super) fn missing(&mut self, operation: usize, waited_ns: u64) {
         self.counts.missing += 1;
-        self.latency(operation, waited_ns);
+        self.record(Figure::Latency, operation, waited_ns);
     }
 
     #[inline]
-    fn latency(&mut self, operation: usize, latency_ns: u64) {
-        let histogram = self.current[operation].get_or_insert_with(empty_histogram);
-        histogram.saturating_record(latency_ns.max(1));
+    pub(super) fn record(&mut self, figure: Figure, operation: usize, ns: u64) {
+        let index = figure as usize * self.reads.len() + operation;
+        let histogram = self.current[index].get_or_insert_with(empty_histogram);
+        histogram.saturating_record(ns.max(1));
     }
 
     /// Hands on what the current second holds.
     pub(super) fn end_second(&mut self) {
-        for (operation, current) in self.current.iter_mut().enumerate() {
-            if current.as_ref().is_some_and(|histogram| !histogram.is_empty())
-                && let Some(latency) = current.take()
-            {
+        let operations = self.reads.len();
+        for (index, current) in self.current.iter_mut().enumerate() {
+            if let Some(histogram) = current.take() {
+                let (figure, operation) = (FIGURES[index / operations], index % operations);
                 let (group, second) = (self.group, self.second);
-                self.finished.push(Interval { group, operation, second, latency });
+                self.finished.push(Interval { figure, group, operation, second, histogram });
             }
         }
     }

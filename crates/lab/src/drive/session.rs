@@ -9,6 +9,7 @@ use wire::{Address, Ns};
 use workload::{DialectRow, Workload};
 
 use super::record::Piece;
+use super::slot::Origin;
 use super::worker::{Duty, Order, Worker};
 use crate::plan::Clients;
 
@@ -75,12 +76,18 @@ impl Session {
                 let cpu = clients.cpus.get(index % clients.cpus.len().max(1)).copied();
                 let duty = Duty {
                     group,
-                    address: load.address.clone(),
-                    dialect: load.dialect,
+                    origin: Origin {
+                        address: load.address.clone(),
+                        dialect: load.dialect,
+                        truth: truth.clone(),
+                        depth: clients.pipeline,
+                        reconnect_every: clients.reconnect_every,
+                    },
                     workload: load.workload.clone(),
-                    truth: truth.clone(),
+                    arrivals: clients.arrivals.clone(),
+                    spin: clients.spin,
                     slots: share(index)..share(index + 1),
-                    depth: clients.pipeline,
+                    thread: (index, clients.threads),
                     timeout_ns: clients.timeout.ns,
                     cpu,
                     round: load.round,
@@ -132,6 +139,7 @@ impl Session {
             sum.intervals.extend(piece.intervals);
             sum.found.extend(piece.found);
             sum.trouble = sum.trouble.or(piece.trouble);
+            sum.pressure.add(piece.pressure);
         }
         Ok(sum)
     }

@@ -1,19 +1,13 @@
 //! One place for outstanding requests: a connection with its dialect, its operations, and the
 //! requests that are under way.
 
-use std::net::TcpStream;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
 
-use wire::{Address, Input, Ns, Output};
-use workload::{Dialect, DialectRow, Events, Op, Stream, Tag, Truth};
+use wire::{Address, Input, Ns, Output, stream};
+use workload::{Dialect, DialectRow, Events, Op, Stream, Tag, Transport, Truth};
 
-use super::record::Recorder;
-
-/// A connection that takes longer than this to be made has failed.
-const CONNECT_WITHIN: Duration = Duration::from_secs(5);
+use super::record::{Figure, Recorder};
 
 /// Requests that wait in one connection's buffer; a dialect's single request may exceed it.
 const OUTPUT_LIMIT: usize = 1 << 20;
@@ -21,11 +15,45 @@ const OUTPUT_LIMIT: usize = 1 << 20;
 /// Requests are at least this many deep while preparing, whatever the workload's depth.
 const PREPARE_DEPTH: usize = 64;
 
-/// A request under way. A sending time of zero marks a free place.
-#[derive(Clone, Copy, Debug, Default)]
+/// A request under way.
+#[derive(Clone, Copy, Debug)]
 struct Pending {
+    /// When it was due: latency counts from here.
     scheduled: Ns,
+    /// When it was said: service time counts from here.
+    sent: Ns,
     operation: usize,
+}
+
+/// How far a connection is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum State {
+    /// Not yet accepted by the other side.
+    Connecting,
+    /// Accepted; the dialect is not ready yet.
+    Opening,
+    /// In use.
+    Ready,
+    /// Broken: nothing more comes of it in this session.
+    Gone,
+}
+
+/// What every slot of a thread has in common.
+pub(super) struct Origin {
+    pub(super) address: Address,
+    pub(super) dialect: &'static DialectRow,
+    pub(super) truth: Arc<Truth>,
+    pub(super) depth: usize,
+    pub(super) reconnect_every: Option<u64>,
+}
+
+impl Origin {
+    fn connect(&self) -> std::io::Result<OwnedFd> {
+        match self.dialect.transport {
+            Transport::Stream => stream::connect(&self.address),
+            Transport::Datagrams => stream::connect_datagrams(&self.address),
+        }
+    }
 }
 
 /// A connection and what is under way on it.
@@ -34,129 +62,149 @@ pub(super) struct Slot {
     pub(super) dialect: Box<dyn Dialect>,
     pub(super) input: Input,
     pub(super) output: Output,
-    pub(super) ready: bool,
+    pub(super) state: State,
     /// Whether the socket took less than was offered, so that it must be watched for writing.
     pub(super) blocked: bool,
     stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
     depth: usize,
+    /// Requests that this connection may still carry.
+    left: u64,
+    /// While a connection is remade: when its slot became free, which is when the next request of
+    /// a closed loop is due. Making the connection is part of what its user waits for.
+    free_since: Option<Ns>,
 }
 
 impl Slot {
-    /// Connects, and asks the dialect to open.
-    pub(super) fn open(
-        address: &Address,
-        dialect: &DialectRow,
-        truth: &Arc<Truth>,
-        stream: Stream,
-        depth: usize,
-    ) -> std::io::Result<Self> {
-        let places = depth.max(PREPARE_DEPTH);
+    /// Begins to connect.
+    pub(super) fn open(origin: &Origin, stream: Stream) -> std::io::Result<Self> {
+        let places = origin.depth.max(PREPARE_DEPTH);
         Ok(Self {
-            socket: connect(address)?,
-            dialect: (dialect.make)(truth),
+            socket: origin.connect()?,
+            dialect: (origin.dialect.make)(&origin.truth),
             input: Input::new(),
             output: Output::new(OUTPUT_LIMIT),
-            ready: false,
+            state: State::Connecting,
             blocked: false,
             stream,
             pending: vec![None; places],
             free: (0..places as Tag).rev().collect(),
-            depth,
+            depth: origin.depth,
+            left: origin.reconnect_every.unwrap_or(u64::MAX),
+            free_since: None,
         })
     }
 
+    /// Begins to connect again; nothing may be under way.
+    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns) -> std::io::Result<()> {
+        self.socket = origin.connect()?;
+        self.dialect = (origin.dialect.make)(&origin.truth);
+        self.input = Input::new();
+        self.output = Output::new(OUTPUT_LIMIT);
+        self.state = State::Connecting;
+        self.blocked = false;
+        self.left = origin.reconnect_every.unwrap_or(u64::MAX);
+        self.free_since = Some(now);
+        Ok(())
+    }
+
     /// How many requests are under way.
+    #[inline]
     pub(super) fn outstanding(&self) -> usize {
         self.pending.len() - self.free.len()
     }
 
-    /// Says new operations until the pipeline is full.
+    /// Whether another request may be said now.
     #[inline]
-    pub(super) fn fill(&mut self, now: Ns) {
-        while self.outstanding() < self.depth && !self.output.is_full() {
-            let Some(tag) = self.free.pop() else { return };
-            let op: Op<'_> = self.stream.draw();
-            self.pending[tag as usize] = Some(Pending { scheduled: now, operation: op.operation });
-            self.dialect.request(now, tag, &op, &mut self.output);
-        }
+    pub(super) fn has_room(&self) -> bool {
+        self.state == State::Ready
+            && self.outstanding() < self.depth
+            && self.left > 0
+            && !self.blocked
+            && !self.output.is_full()
+    }
+
+    /// Whether this connection has carried all that it may, and all is answered.
+    #[inline]
+    pub(super) fn is_used_up(&self) -> bool {
+        self.left == 0 && self.outstanding() == 0
+    }
+
+    /// Says the next operation, which was due at `scheduled`. Gives the operation.
+    #[inline]
+    pub(super) fn send(&mut self, scheduled: Ns, now: Ns) -> usize {
+        let Some(tag) = self.free.pop() else { return 0 };
+        let op: Op<'_> = self.stream.draw();
+        let operation = op.operation;
+        self.pending[tag as usize] = Some(Pending { scheduled, sent: now, operation });
+        self.dialect.request(now, tag, &op, &mut self.output);
+        self.left -= 1;
+        operation
+    }
+
+    /// When a closed loop's next request on this slot is due: now, or when the slot became free
+    /// and its connection had to be made first.
+    #[inline]
+    pub(super) fn take_free_since(&mut self, now: Ns) -> Ns {
+        self.free_since.take().unwrap_or(now)
     }
 
     /// Says writes that prepare `keys` until there are enough under way.
     pub(super) fn fill_prepare(&mut self, now: Ns, keys: &mut std::ops::Range<u64>) {
-        while !self.output.is_full() && !keys.is_empty() {
+        while self.state == State::Ready && !self.output.is_full() && !keys.is_empty() {
             let Some(tag) = self.free.pop() else { return };
             let Some(key) = keys.next() else { return };
-            self.pending[tag as usize] = Some(Pending { scheduled: now, operation: 0 });
+            let pending = Pending { scheduled: now, sent: now, operation: 0 };
+            self.pending[tag as usize] = Some(pending);
             self.dialect.prepare(now, tag, key, &mut self.output);
         }
     }
 
-    /// Records the answered requests of `events` and frees their places.
+    /// Records the answered requests of `events` and frees their places. `timed` says whether
+    /// service times are kept beside latencies.
     #[inline]
-    pub(super) fn settle(&mut self, now: Ns, events: &Events, recorder: &mut Recorder) {
+    pub(super) fn settle(
+        &mut self,
+        now: Ns,
+        events: &Events,
+        timed: bool,
+        recorder: &mut Recorder,
+    ) {
         for done in &events.done {
             let place = self.pending.get_mut(done.tag as usize).and_then(Option::take);
             // An answer to nothing can only be a mistake of the dialect; it must not be counted.
             debug_assert!(place.is_some(), "tag {} was not under way", done.tag);
             if let Some(pending) = place {
                 recorder.done(pending.operation, now - pending.scheduled, done);
+                if timed {
+                    recorder.record(Figure::Service, pending.operation, now - pending.sent);
+                }
                 self.free.push(done.tag);
             }
         }
     }
 
-    /// Gives up the requests that are older than `timeout_ns`.
-    pub(super) fn expire(&mut self, now: Ns, timeout_ns: u64, recorder: &mut Recorder) {
+    /// Gives up the requests that were sent `timeout_ns` ago or earlier; says how many.
+    pub(super) fn expire(&mut self, now: Ns, timeout_ns: u64, recorder: &mut Recorder) -> usize {
+        let mut expired = 0;
         for (tag, place) in self.pending.iter_mut().enumerate() {
             if let Some(pending) = *place
-                && now.saturating_sub(pending.scheduled) >= timeout_ns
+                && now.saturating_sub(pending.sent) >= timeout_ns
             {
                 *place = None;
                 self.dialect.expire(tag as Tag);
                 recorder.missing(pending.operation, now - pending.scheduled);
                 self.free.push(tag as Tag);
+                expired += 1;
             }
         }
+        expired
     }
 
     /// Counts everything under way as missing: the connection is gone.
     pub(super) fn lose(&mut self, now: Ns, recorder: &mut Recorder) {
         self.expire(now, 0, recorder);
-        self.ready = false;
-    }
-
-    /// Makes the connection again after the server closed it, as its protocol says it may.
-    pub(super) fn reopen(
-        &mut self,
-        address: &Address,
-        dialect: &DialectRow,
-        truth: &Arc<Truth>,
-    ) -> std::io::Result<()> {
-        self.socket = connect(address)?;
-        self.dialect = (dialect.make)(truth);
-        self.input = Input::new();
-        self.output = Output::new(OUTPUT_LIMIT);
-        self.ready = false;
-        self.blocked = false;
-        Ok(())
-    }
-}
-
-/// A non-blocking connection that sends at once.
-fn connect(address: &Address) -> std::io::Result<OwnedFd> {
-    match address {
-        Address::Internet(address) => {
-            let stream = TcpStream::connect_timeout(address, CONNECT_WITHIN)?;
-            stream.set_nodelay(true)?;
-            stream.set_nonblocking(true)?;
-            Ok(stream.into())
-        }
-        Address::Unix(path) => {
-            let stream = UnixStream::connect(path)?;
-            stream.set_nonblocking(true)?;
-            Ok(stream.into())
-        }
+        self.state = State::Gone;
     }
 }

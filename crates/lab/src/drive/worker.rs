@@ -5,16 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use wire::stream::{self, FlushOutcome, ReadOutcome};
-use wire::{Address, Input, Interest, Ns, Poller, clock};
-use workload::{DialectRow, Events, Stream, Truth, Workload};
+use wire::{Fault, Input, Interest, Ns, Poller, clock};
+use workload::{Events, Stream, Transport, Workload};
 
-use super::record::{Piece, Recorder};
-use super::slot::Slot;
+use super::record::{Figure, Piece, Recorder};
+use super::schedule::ArrivalTimes;
+use super::slot::{Origin, Slot, State};
+use super::timed::Timed;
 use crate::deploy::pin_this_thread;
 use crate::observe::thread_cpu;
+use crate::plan::Arrivals;
 
 /// How often requests are looked through for ones that are overdue, and dialects for timers.
 const LOOK_EVERY_NS: u64 = 5_000_000;
+
+/// This long before a scheduled request the thread stops blocking and spins: a wake-up takes some
+/// tens of microseconds on a virtual machine.
+const SPIN_NS: u64 = 60_000;
 
 /// The largest answer that a dialect may leave unconsumed.
 const INPUT_LIMIT: usize = 64 << 20;
@@ -22,16 +29,22 @@ const INPUT_LIMIT: usize = 64 << 20;
 /// At most this much is written to one connection at a time.
 const MOST_WRITTEN: usize = 1 << 20;
 
+/// At most this many datagrams are read from one socket at a time.
+const MOST_DATAGRAMS: usize = 64;
+
+/// A connection that takes longer than this to be made and greeted has failed.
+const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
+
 /// What one thread is to do from its start to its end.
-#[derive(Clone)]
 pub(super) struct Duty {
     pub(super) group: usize,
-    pub(super) address: Address,
-    pub(super) dialect: &'static DialectRow,
+    pub(super) origin: Origin,
     pub(super) workload: Workload,
-    pub(super) truth: Arc<Truth>,
+    pub(super) arrivals: Arrivals,
+    pub(super) spin: bool,
     pub(super) slots: std::ops::Range<usize>,
-    pub(super) depth: usize,
+    /// Which thread of its group this is, of how many.
+    pub(super) thread: (usize, usize),
     pub(super) timeout_ns: u64,
     pub(super) cpu: Option<usize>,
     pub(super) round: u64,
@@ -58,25 +71,36 @@ pub(super) struct Worker {
     /// Lent to every connection in turn: only an unfinished answer stays with its connection.
     lent: Input,
     trouble: Option<String>,
+    /// How many runs have begun: each gets arrivals of its own.
+    runs: u64,
 }
 
 /// What the slots are filled with while a piece runs.
 enum Work {
     Prepare(std::ops::Range<u64>),
-    Until(Ns),
+    Closed { until: Ns },
+    Timed(Timed),
+}
+
+impl Work {
+    fn is_timed(&self) -> bool {
+        matches!(self, Self::Timed(_))
+    }
 }
 
 impl Worker {
-    /// Connects every slot.
+    /// Connects every slot and waits until each is ready.
     pub(super) fn open(duty: Duty) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
+        // A timed wait may otherwise be late by 50 µs, to save wake-ups that are wanted here.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let poller = Poller::new()?;
         let mut slots = Vec::with_capacity(duty.slots.len());
         for index in duty.slots.clone() {
             let name = (duty.group as u64) << 32 | index as u64;
             let stream = Stream::new(&duty.workload, duty.round, name);
-            let slot = Slot::open(&duty.address, duty.dialect, &duty.truth, stream, duty.depth)?;
-            poller.add(slot.socket.as_fd(), slots.len() as u64, Interest::Read)?;
+            let slot = Slot::open(&duty.origin, stream)?;
+            poller.add(&slot.socket, slots.len() as u64, Interest::Both)?;
             slots.push(slot);
         }
         let recorder = Recorder::new(duty.group, duty.workload.room, duty.clock_zero);
@@ -88,22 +112,28 @@ impl Worker {
             events: Events::default(),
             lent: Input::new(),
             trouble: None,
+            runs: 0,
         };
-        for index in 0..worker.slots.len() {
-            worker.greet(index);
-        }
+        worker.await_ready()?;
         Ok(worker)
     }
 
-    /// Lets a new connection's dialect speak first.
-    fn greet(&mut self, index: usize) {
-        let slot = &mut self.slots[index];
-        self.events.clear();
-        match slot.dialect.opened(clock::now(), &mut self.events, &mut slot.output) {
-            Ok(()) => slot.ready |= self.events.ready,
-            Err(fault) => self.trouble = Some(fault.to_string()),
+    fn await_ready(&mut self) -> std::io::Result<()> {
+        let deadline = clock::now() + CONNECT_WITHIN_NS;
+        let mut work = Work::Closed { until: 0 };
+        while self.slots.iter().any(|slot| slot.state != State::Ready) {
+            let ready = self.poller.wait(Some(LOOK_EVERY_NS))?;
+            for event in 0..ready {
+                self.turn(self.poller.event(event).token as usize, &mut work);
+            }
+            if let Some(trouble) = self.trouble.take() {
+                return Err(std::io::Error::other(trouble));
+            }
+            if clock::now() > deadline {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
         }
-        self.flush(index);
+        Ok(())
     }
 
     /// Does one piece of work and says what it gave.
@@ -111,116 +141,238 @@ impl Worker {
         self.recorder.clear();
         self.trouble = None;
         let (start, cpu) = (clock::now(), thread_cpu());
-        let work = match order {
+        let mut work = match order {
             Order::Prepare(keys) => Work::Prepare(keys),
-            Order::Run(length_ns) => Work::Until(start + length_ns),
+            Order::Run(length_ns) => self.begin_run(start, start + length_ns),
         };
-        self.drive(work, start);
+        let spun_ns = self.drive(&mut work, start);
         self.recorder.end_second();
-        // The thread blocks when there is nothing to do: it is busy while it runs.
         let generator = thread_cpu().since(cpu);
         let wall_ns = clock::now() - start;
+        // A thread that has nothing to do blocks, or spins through empty polls: it is busy for
+        // the time that it runs, less the time that it spins.
+        let busy_ns = generator.total_ns.saturating_sub(spun_ns);
         Piece {
             duration_ns: self.recorder.last_answer.saturating_sub(start),
             counts: self.recorder.counts,
             generator,
-            busy: generator.total_ns as f64 / wall_ns.max(1) as f64,
+            busy: busy_ns as f64 / wall_ns.max(1) as f64,
             intervals: std::mem::take(&mut self.recorder.finished),
             found: std::mem::take(&mut self.recorder.found),
             trouble: self.trouble.take(),
+            pressure: match work {
+                Work::Timed(timed) => timed.pressure,
+                Work::Prepare(_) | Work::Closed { .. } => Default::default(),
+            },
         }
     }
 
-    /// Runs until the work is done and every request is answered or given up.
-    fn drive(&mut self, mut work: Work, start: Ns) {
-        for index in 0..self.slots.len() {
-            self.refill(index, start, &mut work);
+    fn begin_run(&mut self, start: Ns, until: Ns) -> Work {
+        self.runs += 1;
+        let each = |slot| std::iter::repeat_n(slot, self.duty.origin.depth);
+        let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
+        match &self.duty.arrivals {
+            Arrivals::Closed => Work::Closed { until },
+            Arrivals::Think(pause) => Work::Timed(Timed::think(start, until, pause.ns, &places())),
+            Arrivals::Open(schedule) => {
+                let seed = self.duty.round.wrapping_add(self.runs) ^ (self.duty.group as u64) << 48;
+                let (thread, threads) = self.duty.thread;
+                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
+                Work::Timed(Timed::open(start, until, arrivals, &places()))
+            }
         }
+    }
+
+    /// Runs until the work is done and every request is answered or given up. Returns the time
+    /// spent in empty polls.
+    fn drive(&mut self, work: &mut Work, start: Ns) -> u64 {
+        let mut spun_ns = 0;
         let mut now = start;
         let mut look_at = start + LOOK_EVERY_NS;
+        for index in 0..self.slots.len() {
+            self.refill(index, start, work);
+        }
         loop {
-            let may_wait = look_at.saturating_sub(now);
-            let ready = match self.poller.wait(Some(may_wait)) {
+            self.send_due(work);
+            let wait_ns = self.may_wait(work, now, look_at);
+            let ready = match self.poller.wait(Some(wait_ns)) {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.trouble = Some(format!("waiting for events: {error}"));
-                    return;
+                    return spun_ns;
                 }
             };
             if ready == 0 {
-                now = clock::now();
+                let before = std::mem::replace(&mut now, clock::now());
+                spun_ns += if wait_ns == 0 { now - before } else { 0 };
             }
             for event in 0..ready {
                 let index = self.poller.event(event).token as usize;
-                now = self.turn(index, &mut work);
+                now = self.turn(index, work);
             }
             if now >= look_at {
                 look_at = now + LOOK_EVERY_NS;
-                self.look(now, &mut work);
+                self.look(now, work);
             }
-            let over = match &work {
-                Work::Prepare(keys) => keys.is_empty() || self.duty.stop.load(Ordering::Relaxed),
-                Work::Until(end) => now >= *end || self.duty.stop.load(Ordering::Relaxed),
-            };
-            if (over && self.outstanding() == 0) || self.slots.iter().all(|slot| !slot.ready) {
-                return;
+            if self.is_over(work, now) {
+                return spun_ns;
             }
         }
     }
 
-    fn outstanding(&self) -> usize {
-        self.slots.iter().map(Slot::outstanding).sum()
+    /// How long the next poll may block.
+    #[inline]
+    fn may_wait(&self, work: &Work, now: Ns, look_at: Ns) -> u64 {
+        let until_look = look_at.saturating_sub(now);
+        let Work::Timed(timed) = work else { return until_look };
+        let Some(wake) = timed.wake() else { return until_look };
+        let until_due = wake.saturating_sub(now);
+        let early = if self.duty.spin { SPIN_NS } else { 0 };
+        until_due.saturating_sub(early).min(until_look)
+    }
+
+    #[inline]
+    fn is_over(&mut self, work: &mut Work, now: Ns) -> bool {
+        let stopped = self.duty.stop.load(Ordering::Relaxed);
+        if stopped {
+            match work {
+                Work::Prepare(keys) => *keys = 0..0,
+                Work::Closed { until } => *until = (*until).min(now),
+                Work::Timed(timed) => drop(timed.give_up()),
+            }
+        }
+        let over = match work {
+            Work::Prepare(keys) => keys.is_empty(),
+            Work::Closed { until } => now >= *until,
+            Work::Timed(timed) => timed.is_over(now),
+        };
+        let gone = |slot: &Slot| slot.state == State::Gone;
+        (over && self.slots.iter().all(|slot| slot.outstanding() == 0))
+            || self.slots.iter().all(gone)
+    }
+
+    /// Sends what a schedule says is due.
+    #[inline]
+    fn send_due(&mut self, work: &mut Work) {
+        let Work::Timed(timed) = work else { return };
+        loop {
+            let now = clock::now();
+            let Some(due) = timed.due(now) else { return };
+            let slot = &mut self.slots[due.slot];
+            if !slot.has_room() {
+                // Its connection is being made again: it takes its turn once that is done.
+                let State::Gone = slot.state else {
+                    timed.put_back(due, now);
+                    return;
+                };
+                continue;
+            }
+            let operation = slot.send(due.scheduled, now);
+            self.recorder.record(Figure::Lag, operation, now - due.possible);
+            self.flush(due.slot);
+        }
     }
 
     /// One ready connection: reads, settles what was answered, refills, writes once.
     #[inline]
     fn turn(&mut self, index: usize, work: &mut Work) -> Ns {
-        let slot = &mut self.slots[index];
-        let own = !slot.input.is_empty();
-        if own {
-            std::mem::swap(&mut self.lent, &mut slot.input);
+        if self.slots[index].state == State::Connecting {
+            return self.greet(index, work);
         }
-        let outcome = stream::read_into(slot.socket.as_fd(), &mut self.lent, INPUT_LIMIT);
-        let now = clock::now();
-        self.events.clear();
-        let understood = match outcome {
-            ReadOutcome::Bytes(_) => {
-                let output = &mut slot.output;
-                slot.dialect.receive(now, &mut self.lent, &mut self.events, output)
+        let datagrams = self.duty.origin.dialect.transport == Transport::Datagrams;
+        let reads = if datagrams { MOST_DATAGRAMS } else { 1 };
+        let mut now = 0;
+        for read in 0..reads {
+            let outcome = self.read(index);
+            if read > 0 && outcome == ReadOutcome::Blocked {
+                break;
             }
-            ReadOutcome::Blocked => Ok(()),
-            ReadOutcome::Closed => Err(wire::Fault::new("the target closed the connection")),
-            ReadOutcome::Failed(kind) => Err(wire::Fault::new(format!("reading: {kind}"))),
-            ReadOutcome::Full(fault) => Err(fault),
-        };
-        if own {
-            std::mem::swap(&mut self.lent, &mut slot.input);
-        } else if !self.lent.is_empty() {
+            now = clock::now();
+            let understood = self.understand(index, now, outcome);
+            if datagrams {
+                // What a datagram held beyond its answer belongs to nothing that follows.
+                self.slots[index].input = Input::new();
+            }
+            self.settle(index, now, work);
+            match understood {
+                Err(fault) => {
+                    self.lose(index, &fault);
+                    return now;
+                }
+                Ok(()) if self.events.close || self.slots[index].is_used_up() => {
+                    self.reopen(index, now);
+                }
+                Ok(()) => {}
+            }
+            self.refill(index, now, work);
+        }
+        now
+    }
+
+    #[inline]
+    fn read(&mut self, index: usize) -> ReadOutcome {
+        let slot = &mut self.slots[index];
+        // An unfinished answer goes on in its own buffer, everything else in the lent one.
+        let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
+        stream::read_into(&slot.socket, input, INPUT_LIMIT)
+    }
+
+    #[inline]
+    fn understand(&mut self, index: usize, now: Ns, outcome: ReadOutcome) -> Result<(), Fault> {
+        self.events.clear();
+        let slot = &mut self.slots[index];
+        match outcome {
+            ReadOutcome::Bytes(_) => {}
+            ReadOutcome::Blocked => return Ok(()),
+            ReadOutcome::Closed => return Err(Fault::new("the target closed the connection")),
+            ReadOutcome::Failed(kind) => return Err(Fault::new(format!("reading: {kind}"))),
+            ReadOutcome::Full(fault) => return Err(fault),
+        }
+        let own = !slot.input.is_empty();
+        let input = if own { &mut slot.input } else { &mut self.lent };
+        let understood = slot.dialect.receive(now, input, &mut self.events, &mut slot.output);
+        if !own && !self.lent.is_empty() {
             slot.input = self.lent.split_rest();
         }
-        slot.ready |= self.events.ready;
-        self.recorder.answers_at(now, &mut self.events);
-        slot.settle(now, &self.events, &mut self.recorder);
-        match understood {
-            Err(fault) if slot.outstanding() > 0 || !self.events.close => self.lose(index, &fault),
-            Err(_) => self.reopen(index),
-            Ok(()) if self.events.close => self.reopen(index),
-            Ok(()) => {}
+        if own && slot.input.is_empty() {
+            slot.input.release();
         }
-        self.refill(index, now, work);
-        now
+        understood
+    }
+
+    #[inline]
+    fn settle(&mut self, index: usize, now: Ns, work: &mut Work) {
+        let slot = &mut self.slots[index];
+        if self.events.ready && slot.state == State::Opening {
+            slot.state = State::Ready;
+        }
+        self.recorder.answers_at(now, &mut self.events);
+        slot.settle(now, &self.events, work.is_timed(), &mut self.recorder);
+        if let Work::Timed(timed) = work {
+            for _ in &self.events.done {
+                timed.free(index, now);
+            }
+        }
     }
 
     /// Sends what the work wants and what is still unsent.
     #[inline]
     fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
         let slot = &mut self.slots[index];
-        if slot.ready && !slot.blocked {
-            match work {
-                Work::Prepare(keys) => slot.fill_prepare(now, keys),
-                Work::Until(end) if now < *end => slot.fill(now),
-                Work::Until(_) => {}
+        match work {
+            Work::Prepare(keys) if !slot.blocked => slot.fill_prepare(now, keys),
+            Work::Closed { until } if now < *until => {
+                let datagrams = self.duty.origin.dialect.transport == Transport::Datagrams;
+                while self.slots[index].has_room() {
+                    let slot = &mut self.slots[index];
+                    let scheduled = slot.take_free_since(now);
+                    slot.send(scheduled, now);
+                    if datagrams {
+                        self.flush(index);
+                    }
+                }
             }
+            _ => {}
         }
         self.flush(index);
     }
@@ -231,44 +383,71 @@ impl Worker {
         if slot.output.is_empty() && !slot.blocked {
             return;
         }
-        let outcome = stream::flush(slot.socket.as_fd(), &mut slot.output, MOST_WRITTEN);
+        let outcome = stream::flush(&slot.socket, &mut slot.output, MOST_WRITTEN);
         let blocked = match outcome {
             FlushOutcome::Done => false,
             FlushOutcome::Blocked | FlushOutcome::More => true,
             FlushOutcome::Failed(kind) => {
-                let fault = wire::Fault::new(format!("writing: {kind}"));
-                return self.lose(index, &fault);
+                return self.lose(index, &Fault::new(format!("writing: {kind}")));
             }
         };
         if blocked != slot.blocked {
             slot.blocked = blocked;
-            let interest = if blocked { Interest::Both } else { Interest::Read };
-            if let Err(error) = self.poller.modify(slot.socket.as_fd(), index as u64, interest) {
-                self.trouble = Some(format!("watching a connection: {error}"));
-            }
+            self.watch(index, if blocked { Interest::Both } else { Interest::Read });
         }
+    }
+
+    fn watch(&mut self, index: usize, interest: Interest) {
+        let watched = self.poller.modify(&self.slots[index].socket, index as u64, interest);
+        if let Err(error) = watched {
+            self.trouble = Some(format!("watching a connection: {error}"));
+        }
+    }
+
+    /// A connection is made, or has failed to be: lets its dialect speak first.
+    #[cold]
+    fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
+        let now = clock::now();
+        let slot = &mut self.slots[index];
+        if self.duty.origin.dialect.transport == Transport::Stream
+            && let Err(error) = stream::connected(slot.socket.as_fd())
+        {
+            self.lose(index, &Fault::new(format!("connecting: {error}")));
+            return now;
+        }
+        slot.state = State::Opening;
+        self.events.clear();
+        match slot.dialect.opened(now, &mut self.events, &mut slot.output) {
+            Ok(()) => {
+                self.watch(index, Interest::Read);
+                self.settle(index, now, work);
+                self.refill(index, now, work);
+            }
+            Err(fault) => self.lose(index, &fault),
+        }
+        now
     }
 
     /// A connection has broken: what was under way is missing, and the piece says so.
     #[cold]
-    fn lose(&mut self, index: usize, fault: &wire::Fault) {
+    fn lose(&mut self, index: usize, fault: &Fault) {
         let slot = &mut self.slots[index];
         slot.lose(clock::now(), &mut self.recorder);
-        let _ = self.poller.remove(slot.socket.as_fd());
+        let _ = self.poller.remove(&slot.socket);
         self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
     }
 
-    /// The server closed as its protocol may: the connection is made again.
-    #[cold]
-    fn reopen(&mut self, index: usize) {
+    /// The connection is made again: the server closes it, or it has carried all that it may.
+    fn reopen(&mut self, index: usize, now: Ns) {
         let slot = &mut self.slots[index];
-        let _ = self.poller.remove(slot.socket.as_fd());
-        let made = slot.reopen(&self.duty.address, self.duty.dialect, &self.duty.truth);
-        let added =
-            made.and_then(|()| self.poller.add(slot.socket.as_fd(), index as u64, Interest::Read));
-        match added {
-            Ok(()) => self.greet(index),
-            Err(error) => self.trouble = Some(format!("connecting again: {error}")),
+        let _ = self.poller.remove(&slot.socket);
+        slot.expire(now, 0, &mut self.recorder);
+        let made = slot.reopen(&self.duty.origin, now);
+        let added = made.and_then(|()| {
+            self.poller.add(&self.slots[index].socket, index as u64, Interest::Both)
+        });
+        if let Err(error) = added {
+            self.lose(index, &Fault::new(format!("connecting again: {error}")));
         }
     }
 
@@ -276,14 +455,32 @@ impl Worker {
     fn look(&mut self, now: Ns, work: &mut Work) {
         for index in 0..self.slots.len() {
             let slot = &mut self.slots[index];
-            if !slot.ready {
+            if slot.state == State::Gone {
                 continue;
             }
-            slot.expire(now, self.duty.timeout_ns, &mut self.recorder);
+            let expired = slot.expire(now, self.duty.timeout_ns, &mut self.recorder);
             if slot.dialect.deadline().is_some_and(|deadline| deadline <= now) {
                 slot.dialect.timer(now, &mut slot.output);
             }
+            if let Work::Timed(timed) = work {
+                for _ in 0..expired {
+                    timed.free(index, now);
+                }
+            }
             self.refill(index, now, work);
+        }
+        self.give_up_backlog(now, work);
+    }
+
+    /// Requests that still wait for a slot a time-out after the end count as missing.
+    fn give_up_backlog(&mut self, now: Ns, work: &mut Work) {
+        let Work::Timed(timed) = work else { return };
+        if now < timed.until() + self.duty.timeout_ns {
+            return;
+        }
+        let operation = self.duty.workload.mix[0].0;
+        for scheduled in timed.give_up() {
+            self.recorder.missing(operation, now - scheduled);
         }
     }
 }

@@ -3,6 +3,7 @@
 //!
 //! What was written is [`suite`]; what it means is here. Control plane.
 
+mod arrivals;
 mod error;
 mod require;
 mod resolve;
@@ -12,10 +13,10 @@ mod sweep;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde::Deserialize;
 use workload::units::{Share, Span};
 use workload::{DialectRow, Room, Workload};
 
+pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
 pub use error::SuiteError;
 pub use require::{Comparison, Requirement};
 pub use sweep::parse_setting;
@@ -67,6 +68,8 @@ pub struct Target {
     pub kind: TargetKind,
     /// How it is spoken to.
     pub dialect: &'static DialectRow,
+    /// What its bytes travel in.
+    pub medium: Medium,
     /// The CPUs it is pinned to; empty is all.
     pub cpus: Vec<usize>,
     /// Environment variables beside the lab's own.
@@ -88,6 +91,19 @@ pub enum TargetKind {
     Address(wire::Address),
 }
 
+/// What a target's bytes travel in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Medium {
+    /// TCP over IPv4's loopback.
+    Tcp,
+    /// TCP over IPv6's loopback.
+    Tcp6,
+    /// A Unix socket.
+    Unix,
+    /// UDP over IPv4's loopback.
+    Udp,
+}
+
 /// A named group of slots.
 #[derive(Clone, Debug)]
 pub struct Clients {
@@ -105,23 +121,10 @@ pub struct Clients {
     pub cpus: Vec<usize>,
     /// How long an answer may take before it is missing.
     pub timeout: Span,
-}
-
-/// When requests are sent.
-#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum Arrivals {
-    /// A slot sends when it is answered.
-    #[default]
-    Closed,
-}
-
-impl std::fmt::Display for Arrivals {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Closed => f.write_str("closed"),
-        }
-    }
+    /// A new connection after so many answers; `None` keeps connections.
+    pub reconnect_every: Option<u64>,
+    /// Whether the last microseconds before a scheduled request are spun away.
+    pub spin: bool,
 }
 
 /// How often and how long.
@@ -212,3 +215,15 @@ const START_NS: u64 = 150_000_000;
 
 /// Writing one key while preparing, as a rule.
 const PREPARE_NS_PER_KEY: u64 = 2_000;
+
+/// What `arrivals = TEXT` means, for tests of what follows schedules.
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test's own text is right")]
+pub(crate) fn arrivals_of(text: &str) -> Arrivals {
+    #[derive(serde::Deserialize)]
+    struct Suite {
+        arrivals: arrivals::ArrivalsSpec,
+    }
+    let suite: Suite = toml::from_str(&format!("arrivals = {text}")).unwrap();
+    suite.arrivals.resolve(Path::new("")).unwrap()
+}

@@ -1,6 +1,6 @@
 //! Requirements: what must hold for the first target, such as `"latency.p99" = "< 1ms"`.
 
-use workload::units::{ByteCount, Share, Span};
+use workload::units::{ByteCount, Rate, Share, Span};
 
 /// How a figure is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,20 +81,12 @@ fn parse_bound(text: &str) -> Result<f64, String> {
     if let Ok(number) = text.replace('_', "").parse::<f64>() {
         return Ok(number);
     }
-    if let Some(rate) = text.strip_suffix("/s") {
-        let (number, factor) = match rate.as_bytes().last() {
-            Some(b'k') => (&rate[..rate.len() - 1], 1e3),
-            Some(b'M') => (&rate[..rate.len() - 1], 1e6),
-            _ => (rate, 1.0),
-        };
-        if let Ok(number) = number.trim().replace('_', "").parse::<f64>() {
-            return Ok(number * factor);
-        }
-    }
     let time = text.parse::<Span>().map(|span| span.ns as f64);
+    let rate = || text.parse::<Rate>().map(|rate| rate.per_second);
     let share = || text.parse::<Share>().map(|share| share.fraction);
     let bytes = || text.parse::<ByteCount>().map(|count| count.bytes as f64);
-    time.or_else(|_| share())
+    time.or_else(|_| rate())
+        .or_else(|_| share())
         .or_else(|_| bytes())
         .map_err(|_| format!("\"{text}\" is not a bound such as 0, 1ms, 50k/s, 2% or 64MiB"))
 }

@@ -4,12 +4,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
+use workload::Transport;
 use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
-use super::suite::{ClientsSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec};
+use super::suite::{
+    ClientsSpec, ConnectSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec, TransportSpec, WaitSpec,
+};
 use super::sweep::{self, Setting};
-use super::{Clients, House, Plan, Point, Requirement, Rounds, Target, TargetKind};
+use super::{Clients, House, Medium, Plan, Point, Requirement, Rounds, Target, TargetKind};
 use crate::deploy;
 
 type Result<T> = std::result::Result<T, Box<SuiteError>>;
@@ -177,11 +180,25 @@ fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<
     within("pipeline", spec.pipeline, MOST_PIPELINE)?;
     within("threads", spec.threads, MOST_THREADS)?;
     let threads = spec.threads.min(spec.connections);
+    let key = |part: &str| format!("clients.{name}.{part}");
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let arrivals = spec.arrivals.resolve(folder);
+    let arrivals = arrivals.map_err(|problem| source.error_at(&key("arrivals"), problem, None))?;
+    let reconnect_every = match (spec.connect, spec.reconnect_every) {
+        (Some(ConnectSpec::Each), None) => Some(1),
+        (Some(ConnectSpec::Each), Some(_)) | (_, Some(0)) => {
+            let message = "say either connect = \"each\" or reconnect_every = a number above 0";
+            return Err(source.error_at(&key("reconnect_every"), message, None));
+        }
+        (Some(ConnectSpec::Once) | None, every) => every,
+    };
     check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
     Ok(Clients {
         connections: spec.connections,
         pipeline: spec.pipeline,
-        arrivals: spec.arrivals,
+        arrivals,
+        reconnect_every,
+        spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
         threads,
         cpus: spec.cpus.clone(),
         timeout: spec.timeout.unwrap_or(Span::from_ms(1000)),
@@ -229,6 +246,16 @@ fn resolve_target(
             format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
         wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
     })?;
+    let medium = match (dialect.transport, spec.transport) {
+        (Transport::Datagrams, None) => Medium::Udp,
+        (Transport::Datagrams, Some(_)) => {
+            let message = format!("{speaks} travels in datagrams, so there is nothing to choose");
+            return Err(wrong("transport", message, None));
+        }
+        (Transport::Stream, None | Some(TransportSpec::Tcp)) => Medium::Tcp,
+        (Transport::Stream, Some(TransportSpec::Tcp6)) => Medium::Tcp6,
+        (Transport::Stream, Some(TransportSpec::Unix)) => Medium::Unix,
+    };
     let skipped = match &kind {
         TargetKind::Command(command) => deploy::missing_program(&command[0]),
         TargetKind::Room(..) | TargetKind::Address(_) => None,
@@ -241,6 +268,7 @@ fn resolve_target(
         name: spec.name.clone(),
         kind,
         dialect,
+        medium,
         cpus: spec.cpus.clone(),
         env: spec.env.clone(),
         ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
@@ -267,17 +295,27 @@ fn resolve_kind(
         (None, Some(command), None) if !command.is_empty() => {
             Ok(TargetKind::Command(command.clone()))
         }
-        (None, None, Some(address)) => match address.parse::<std::net::SocketAddr>() {
-            Ok(address) if address.ip().is_loopback() => {
-                Ok(TargetKind::Address(wire::Address::Internet(address)))
-            }
-            Ok(_) => Err(("address", "only loopback addresses may be loaded".into())),
-            Err(_) => Err(("address", format!("\"{address}\" is not IP:PORT"))),
-        },
+        (None, None, Some(address)) => resolve_address(address, spec.allow_remote)
+            .map(TargetKind::Address)
+            .map_err(|problem| ("address", problem)),
         _ => {
             let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], address = \"…\"";
             Err(("name", message.into()))
         }
+    }
+}
+
+/// `IP:PORT` or `unix:PATH`. Loading a host that is not this one takes a word of its own.
+fn resolve_address(text: &str, allow_remote: bool) -> std::result::Result<wire::Address, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(wire::Address::Unix(path.into()));
+    }
+    match text.parse::<std::net::SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() || allow_remote => {
+            Ok(wire::Address::Internet(address))
+        }
+        Ok(_) => Err("only loopback addresses are loaded, unless allow_remote = true".into()),
+        Err(_) => Err(format!("\"{text}\" is neither IP:PORT nor unix:PATH")),
     }
 }
 
@@ -345,12 +383,17 @@ mod tests {
         name: "toy",
         doc: "",
         operations: &[Operation { name: "get", kind: Kind::Read, doc: "" }],
-        dialects: &[DialectRow { name: "plain", doc: "", make: |_| unimplemented_dialect() }],
+        dialects: &[DialectRow {
+            name: "plain",
+            doc: "",
+            transport: Transport::Stream,
+            make: |_| no_dialect(),
+        }],
         longest_key_bytes: 250,
         longest_value_bytes: 1024,
     };
 
-    fn unimplemented_dialect() -> Box<dyn workload::Dialect> {
+    fn no_dialect() -> Box<dyn workload::Dialect> {
         unreachable!("a plan makes no connection")
     }
 

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use workload::WorkloadSpec;
 use workload::units::{Share, Span};
 
-use super::Arrivals;
+use super::arrivals::ArrivalsSpec;
 
 /// A suite file.
 #[derive(Clone, Debug, Deserialize)]
@@ -65,8 +65,13 @@ pub(crate) struct TargetSpec {
     pub(crate) command: Option<Vec<String>>,
     /// Something that runs already.
     pub(crate) address: Option<String>,
+    /// Whether that may be another host.
+    #[serde(default)]
+    pub(crate) allow_remote: bool,
     /// A dialect of the workload's room.
     pub(crate) speaks: Option<String>,
+    /// What its bytes travel in, where the dialect leaves a choice.
+    pub(crate) transport: Option<TransportSpec>,
     #[serde(default)]
     pub(crate) cpus: Vec<usize>,
     #[serde(default)]
@@ -76,6 +81,18 @@ pub(crate) struct TargetSpec {
     pub(crate) optional: bool,
     /// How long it may take until it accepts connections; 10 s unless said otherwise.
     pub(crate) ready_within: Option<Span>,
+}
+
+/// `transport = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum TransportSpec {
+    /// TCP over IPv4.
+    Tcp,
+    /// TCP over IPv6.
+    Tcp6,
+    /// A Unix socket.
+    Unix,
 }
 
 /// `[[clients]]`
@@ -88,13 +105,39 @@ pub(crate) struct ClientsSpec {
     #[serde(default = "one")]
     pub(crate) pipeline: usize,
     #[serde(default)]
-    pub(crate) arrivals: Arrivals,
+    pub(crate) arrivals: ArrivalsSpec,
     #[serde(default = "one")]
     pub(crate) threads: usize,
     #[serde(default)]
     pub(crate) cpus: Vec<usize>,
     /// How long an answer may take before it is missing; 1 s unless said otherwise.
     pub(crate) timeout: Option<Span>,
+    /// `each`: a connection for every request.
+    pub(crate) connect: Option<ConnectSpec>,
+    /// A new connection after so many answers.
+    pub(crate) reconnect_every: Option<u64>,
+    /// `hybrid` or `block`: how a scheduled request is waited for.
+    pub(crate) wait: Option<WaitSpec>,
+}
+
+/// `connect = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum ConnectSpec {
+    /// A connection for every request.
+    Each,
+    /// Connections are kept.
+    Once,
+}
+
+/// `wait = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum WaitSpec {
+    /// Block, then spin for the last microseconds.
+    Hybrid,
+    /// Only block.
+    Block,
 }
 
 fn one() -> usize {

@@ -12,7 +12,7 @@ use ledger::{
 
 use super::stopping::CONFIDENCE;
 use super::trial::Trial;
-use crate::drive::empty_histogram;
+use crate::drive::{Figure, empty_histogram};
 use crate::observe::sha256;
 use crate::plan::{Plan, Point, Target, TargetKind};
 
@@ -163,34 +163,29 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// The whole trial, each group's operations, and each of their seconds.
+    /// The whole trial; and of every figure each group's operations, and each of their seconds.
     fn histograms(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
-        let mut add = |clients: &str, operation: &str, second, histogram: &Histogram<u64>| {
-            let kind = HistogramKind::Latency;
-            let row = HistogramRow::of(id, clients, operation, kind, second, histogram)?;
-            self.ledger.add_histogram(&row)
-        };
-        add("", "", None, &trial.latency())?;
-        let mut by_operation: BTreeMap<(usize, usize), Histogram<u64>> = BTreeMap::new();
-        let mut by_second: BTreeMap<(usize, usize, u64), Histogram<u64>> = BTreeMap::new();
+        let whole = HistogramRow::of(id, "", "", HistogramKind::Latency, None, &trial.latency())?;
+        self.ledger.add_histogram(&whole)?;
+        let mut sums: BTreeMap<_, Histogram<u64>> = BTreeMap::new();
         for interval in &trial.intervals {
-            let (group, operation, second) = (interval.group, interval.operation, interval.second);
-            // Every histogram here has the same bounds, so adding can't fail.
-            let whole = by_operation.entry((group, operation)).or_insert_with(empty_histogram);
-            let _ = whole.add(&interval.latency);
-            let part = by_second.entry((group, operation, second)).or_insert_with(empty_histogram);
-            let _ = part.add(&interval.latency);
+            let second = u32::try_from(interval.second).ok();
+            for second in [None, second] {
+                let key = (interval.figure, interval.group, interval.operation, second);
+                // Every histogram here has the same bounds, so adding can't fail.
+                let _ = sums.entry(key).or_insert_with(empty_histogram).add(&interval.histogram);
+            }
         }
-        let names = |group: usize, operation: usize| {
-            (&point.clients[group].name[..], point.workload.room.operations[operation].name)
-        };
-        for ((group, operation), histogram) in &by_operation {
-            let (clients, operation) = names(*group, *operation);
-            add(clients, operation, None, histogram)?;
-        }
-        for ((group, operation, second), histogram) in &by_second {
-            let (clients, operation) = names(*group, *operation);
-            add(clients, operation, u32::try_from(*second).ok(), histogram)?;
+        for ((figure, group, operation, second), histogram) in &sums {
+            let kind = match figure {
+                Figure::Latency => HistogramKind::Latency,
+                Figure::Service => HistogramKind::Service,
+                Figure::Lag => HistogramKind::Lag,
+            };
+            let clients = &point.clients[*group].name;
+            let operation = point.workload.room.operations[*operation].name;
+            let row = HistogramRow::of(id, clients, operation, kind, *second, histogram)?;
+            self.ledger.add_histogram(&row)?;
         }
         Ok(())
     }

@@ -5,7 +5,7 @@ use ledger::Validity;
 use wire::Ns;
 use workload::Kind;
 
-use crate::drive::{Counts, Found, Interval, Piece};
+use crate::drive::{Counts, Figure, Found, Interval, Piece};
 use crate::observe::Cpu;
 
 /// One slice.
@@ -129,9 +129,10 @@ impl Trial {
     /// All latencies of all groups and operations.
     pub(crate) fn latency(&self) -> Histogram<u64> {
         let mut all = crate::drive::empty_histogram();
-        for interval in &self.intervals {
+        let latencies = self.intervals.iter().filter(|one| one.figure == Figure::Latency);
+        for interval in latencies {
             // Every histogram here has the same bounds, so adding can't fail.
-            let _ = all.add(&interval.latency);
+            let _ = all.add(&interval.histogram);
         }
         all
     }

@@ -1,0 +1,274 @@
+//! Requests that are due at a time: think time and open-loop schedules. Pure: `now` is handed in.
+//!
+//! A request that is due while no slot is free waits in the backlog, and its waiting counts in its
+//! latency; that is what a user of a stalled service sees (Tene, "How NOT to measure latency").
+
+use std::collections::VecDeque;
+
+use wire::Ns;
+
+use super::schedule::ArrivalTimes;
+
+/// More than this many requests waiting for a slot are not kept: the target is overloaded by far.
+const MOST_BACKLOG: usize = 1 << 20;
+
+/// A free place of a slot.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    slot: usize,
+    since: Ns,
+}
+
+/// A request to send now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Due {
+    /// On which slot.
+    pub(super) slot: usize,
+    /// When it was due: latency counts from here.
+    pub(super) scheduled: Ns,
+    /// When both the request was due and the slot free: send lag counts from here.
+    pub(super) possible: Ns,
+}
+
+/// Decides what is due when.
+#[derive(Debug)]
+pub(super) struct Timed {
+    until: Ns,
+    idle: VecDeque<Place>,
+    source: Source,
+    /// Requests due with no free slot.
+    backlog: VecDeque<Ns>,
+    pub(super) pressure: Pressure,
+}
+
+#[derive(Debug)]
+enum Source {
+    /// Each free place becomes due a pause after it was freed.
+    Think { pause_ns: u64 },
+    /// Arrivals come whether places are free or not.
+    Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns> },
+}
+
+/// How hard a schedule pressed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pressure {
+    /// Requests that became due.
+    pub offered: u64,
+    /// The most that waited for a slot at once.
+    pub backlog_most: u64,
+    /// How many waited half-way through the piece.
+    pub backlog_half: u64,
+    /// How many waited at its end.
+    pub backlog_end: u64,
+}
+
+impl Pressure {
+    /// Adds another thread's.
+    pub(crate) fn add(&mut self, other: Self) {
+        self.offered += other.offered;
+        self.backlog_most += other.backlog_most;
+        self.backlog_half += other.backlog_half;
+        self.backlog_end += other.backlog_end;
+    }
+}
+
+impl Timed {
+    /// Think time: `places` (a slot each) become due spread over the first pause, so that they do
+    /// not move in step.
+    pub(super) fn think(start: Ns, until: Ns, pause_ns: u64, places: &[usize]) -> Self {
+        let count = places.len().max(1) as u64;
+        let place = |(index, slot): (usize, &usize)| {
+            let early = pause_ns - pause_ns * index as u64 / count;
+            Place { slot: *slot, since: start.saturating_sub(early) }
+        };
+        let idle = places.iter().enumerate().map(place).collect();
+        Self::new(until, idle, Source::Think { pause_ns })
+    }
+
+    /// An open schedule.
+    pub(super) fn open(start: Ns, until: Ns, arrivals: ArrivalTimes, places: &[usize]) -> Self {
+        let idle = places.iter().map(|slot| Place { slot: *slot, since: start }).collect();
+        let mut arrivals = Box::new(arrivals);
+        let next = arrivals.next().map(|at_ns| start + at_ns).filter(|at| *at < until);
+        Self::new(until, idle, Source::Open { start, arrivals, next })
+    }
+
+    fn new(until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
+        let (backlog, pressure) = (VecDeque::new(), Pressure::default());
+        Self { until, idle, source, backlog, pressure }
+    }
+
+    /// A place of `slot` is free again.
+    pub(super) fn free(&mut self, slot: usize, now: Ns) {
+        self.idle.push_back(Place { slot, since: now });
+    }
+
+    /// When the next request becomes due, if any does.
+    pub(super) fn wake(&self) -> Option<Ns> {
+        match &self.source {
+            Source::Think { pause_ns } => {
+                let due = self.idle.front()?.since + pause_ns;
+                (due < self.until).then_some(due)
+            }
+            Source::Open { next, .. } => *next,
+        }
+    }
+
+    /// The next request to send at `now`, if there is one and a slot for it. Slots take turns, the
+    /// one that has been idle longest first.
+    pub(super) fn due(&mut self, now: Ns) -> Option<Due> {
+        self.arrive(now);
+        if let Source::Think { pause_ns } = self.source {
+            let due = self.wake().filter(|due| *due <= now)?;
+            let place = self.idle.pop_front()?;
+            debug_assert_eq!(due, place.since + pause_ns);
+            self.pressure.offered += 1;
+            return Some(Due { slot: place.slot, scheduled: due, possible: due });
+        }
+        if self.backlog.is_empty() {
+            return None;
+        }
+        let place = self.idle.pop_front()?;
+        let scheduled = self.backlog.pop_front()?;
+        Some(Due { slot: place.slot, scheduled, possible: scheduled.max(place.since) })
+    }
+
+    /// Moves what has become due into the backlog.
+    fn arrive(&mut self, now: Ns) {
+        let Source::Open { start, arrivals, next } = &mut self.source else { return };
+        let half = *start + (self.until - *start) / 2;
+        while let Some(at) = next.filter(|at| *at <= now) {
+            if at <= half {
+                self.pressure.backlog_half = self.backlog.len() as u64;
+            }
+            self.pressure.offered += 1;
+            if self.backlog.len() < MOST_BACKLOG {
+                self.backlog.push_back(at);
+            }
+            *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);
+            // What waits for no slot, but only for this loop to come round, is no backlog.
+            let waiting = self.backlog.len().saturating_sub(self.idle.len()) as u64;
+            self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
+            self.pressure.backlog_end = waiting;
+        }
+    }
+
+    /// When the last request may become due.
+    pub(super) fn until(&self) -> Ns {
+        self.until
+    }
+
+    /// Takes back a request whose slot turned out not to be usable yet; the slot goes to the end
+    /// of the queue.
+    pub(super) fn put_back(&mut self, due: Due, now: Ns) {
+        self.free(due.slot, now);
+        if let Source::Open { .. } = self.source {
+            self.backlog.push_front(due.scheduled);
+        }
+    }
+
+    /// Whether nothing more will become due and nothing waits.
+    pub(super) fn is_over(&self, now: Ns) -> bool {
+        self.backlog.is_empty()
+            && match &self.source {
+                Source::Think { .. } => now >= self.until,
+                Source::Open { next, .. } => next.is_none() && now >= self.until,
+            }
+    }
+
+    /// Gives up what still waits, because the time for it is over: their scheduled times.
+    pub(super) fn give_up(&mut self) -> impl Iterator<Item = Ns> {
+        if let Source::Open { next, .. } = &mut self.source {
+            *next = None;
+        }
+        self.until = 0;
+        self.backlog.drain(..)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::drive::record::empty_histogram;
+    use crate::plan::{Arrivals, arrivals_of};
+
+    fn arrivals(text: &str) -> ArrivalTimes {
+        match arrivals_of(text) {
+            Arrivals::Open(schedule) => ArrivalTimes::new(&schedule, 1, 0, 1),
+            other => panic!("{other} is no schedule"),
+        }
+    }
+
+    /// A service that answers at once, except that it is stopped for 200 ms every 2 s. With a
+    /// thousand requests a second, a tenth of them meet a stop and wait from 0 to 200 ms, evenly:
+    /// the 95th percentile is 100 ms and the 99th 180 ms, whatever the number of slots. A
+    /// closed-loop tool would see one slow request per slot and stop.
+    #[test]
+    fn a_stopped_target_costs_every_request_that_was_due() {
+        const MS: u64 = 1_000_000;
+        for slots in [1, 4, 512] {
+            let places: Vec<usize> = (0..slots).collect();
+            let until = 20_000 * MS;
+            let mut timed = Timed::open(0, until, arrivals("{ rate = '1k/s' }"), &places);
+            let mut latency = empty_histogram();
+            let answered_at = |now: Ns| {
+                let phase = now % (2_000 * MS);
+                if phase < 200 * MS { now - phase + 200 * MS } else { now }
+            };
+            let mut under_way: VecDeque<(Ns, Due)> = VecDeque::new();
+            let mut now = 0;
+            while !(timed.is_over(now) && under_way.is_empty()) {
+                while let Some((answered, due)) = under_way.front().copied()
+                    && answered <= now
+                {
+                    under_way.pop_front();
+                    latency.record((answered - due.scheduled).max(1)).unwrap();
+                    timed.free(due.slot, now);
+                }
+                while let Some(due) = timed.due(now) {
+                    assert!(due.possible <= now);
+                    under_way.push_back((answered_at(now), due));
+                }
+                let answered = under_way.front().map(|(at, _)| *at);
+                now = [answered, timed.wake(), Some(until)].into_iter().flatten().min().unwrap();
+            }
+            assert_eq!(latency.len(), 20_000);
+            let quantile = |q| latency.value_at_quantile(q) as f64 / MS as f64;
+            assert!((quantile(0.95) - 100.0).abs() < 0.5, "{} with {slots}", quantile(0.95));
+            assert!((quantile(0.99) - 180.0).abs() < 0.5, "{} with {slots}", quantile(0.99));
+        }
+    }
+
+    #[test]
+    fn a_backlog_grows_when_the_target_is_too_slow() {
+        let mut timed = Timed::open(0, 1_000_000_000, arrivals("{ rate = '1k/s' }"), &[0]);
+        let mut now = 0;
+        while now <= 1_000_000_000 {
+            // Every answer takes two arrivals' time.
+            if timed.due(now).is_some() {
+                timed.free(0, now + 2_000_000);
+            }
+            now += 2_000_000;
+        }
+        let Pressure { offered, backlog_half, backlog_end, .. } = timed.pressure;
+        assert_eq!(offered, 1000);
+        assert!(backlog_end > backlog_half && backlog_half > 200, "{:?}", timed.pressure);
+        assert!(timed.give_up().count() > 400);
+        assert!(timed.is_over(now));
+    }
+
+    #[test]
+    fn think_time_passes_between_an_answer_and_the_next_request() {
+        let mut timed = Timed::think(1_000, 10_000, 100, &[0, 1]);
+        assert_eq!(timed.due(999), None);
+        assert_eq!(timed.due(1_000).map(|due| due.slot), Some(0));
+        assert_eq!(timed.due(1_000), None);
+        assert_eq!(timed.wake(), Some(1_050));
+        assert_eq!(timed.due(1_060).map(|due| due.scheduled), Some(1_050));
+        timed.free(0, 2_000);
+        assert_eq!(timed.wake(), Some(2_100));
+        timed.free(1, 9_950);
+        assert_eq!(timed.due(2_100).map(|due| due.slot), Some(0));
+        assert_eq!(timed.wake(), None, "the piece ends before the pause does");
+    }
+}

@@ -1,0 +1,136 @@
+//! What a sensor is: one row that says its name, its files, its series and when it sees nothing.
+//! Every sensor is a file in `sensors/` and a line in [`SENSORS`].
+
+use std::sync::Arc;
+
+use super::hiccup::Hiccups;
+use super::members::Members;
+use super::sensors;
+use super::source::Scratch;
+
+/// Every sensor there is.
+pub static SENSORS: &[&Sensor] = &[
+    &sensors::cores::SENSOR,
+    &sensors::load::SENSOR,
+    &sensors::pressure::SENSOR,
+    &sensors::hiccups::SENSOR,
+    &sensors::swap::SENSOR,
+    &sensors::network::SENSOR,
+    &sensors::sockets::SENSOR,
+    &sensors::backlog::SENSOR,
+    &sensors::disks::SENSOR,
+    &sensors::processes::SENSOR,
+    &sensors::switches::SENSOR,
+    &sensors::descriptors::SENSOR,
+];
+
+/// One source of readings.
+#[derive(Debug)]
+pub struct Sensor {
+    /// What it is called.
+    pub name: &'static str,
+    /// What it tells.
+    pub doc: &'static str,
+    /// The files it reads.
+    pub source: &'static str,
+    /// When it, or a part of it, is unseen.
+    pub unseen: &'static str,
+    /// What it reads: the same series everywhere, whether seen or not.
+    pub series: &'static [Line],
+    /// What it looks at.
+    pub(super) of: Of,
+}
+
+/// One series of a sensor.
+#[derive(Debug)]
+pub struct Line {
+    /// What it is called within its sensor.
+    pub name: &'static str,
+    /// The unit of its values: `fraction` of the time or of a core, `cores`, `count`, `bytes`,
+    /// `ns`, `per_s` or `bytes_per_s`.
+    pub unit: &'static str,
+    /// How a reading becomes a value.
+    pub(super) kind: Kind,
+}
+
+/// How a reading becomes a value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Kind {
+    /// The reading times this is the value.
+    Level(f64),
+    /// The reading only grows: its growth in a second, times this, is the value.
+    Rate(f64),
+}
+
+impl Line {
+    /// A reading that is the value.
+    pub(super) const fn level(name: &'static str, unit: &'static str) -> Self {
+        Self { name, unit, kind: Kind::Level(1.0) }
+    }
+
+    /// A counter of things, whose growth per second is the value.
+    pub(super) const fn rate(name: &'static str) -> Self {
+        Self { name, unit: "per_s", kind: Kind::Rate(1.0) }
+    }
+
+    /// A counter of bytes.
+    pub(super) const fn bytes_rate(name: &'static str) -> Self {
+        Self { name, unit: "bytes_per_s", kind: Kind::Rate(1.0) }
+    }
+
+    /// A counter of nanoseconds: its growth per nanosecond is a fraction, or a number of cores.
+    pub(super) const fn share(name: &'static str, unit: &'static str) -> Self {
+        Self { name, unit, kind: Kind::Rate(1e-9) }
+    }
+}
+
+/// What a sensor looks at.
+#[derive(Debug)]
+pub(super) enum Of {
+    /// The host: opened once.
+    Host(fn(&Scope) -> Box<dyn Probe>),
+    /// Each process group that is followed. It reads into as many places as there are series.
+    Group(fn(&mut Members, &mut Scratch, &mut [Option<u64>])),
+}
+
+/// What a sensor of the host may look at.
+#[derive(Debug)]
+pub(super) struct Scope {
+    /// The cores of the run.
+    pub(super) cpus: Vec<usize>,
+    /// The thread that notes pauses.
+    pub(super) hiccups: Arc<Hiccups>,
+}
+
+/// An opened sensor of the host.
+pub(super) trait Probe: Send {
+    /// Of which things it reads all series; a host has one of most.
+    fn instances(&self) -> Vec<String> {
+        vec![String::new()]
+    }
+
+    /// Reads every series of the first instance, then of the next; all places come as `None`,
+    /// which means unseen, and stay so where nothing can be read.
+    fn read(&mut self, scratch: &mut Scratch, readings: &mut [Option<u64>]);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_row_says_what_it_is_and_no_two_are_called_the_same() {
+        let mut names = std::collections::BTreeSet::new();
+        for sensor in SENSORS {
+            for text in [sensor.doc, sensor.source, sensor.unseen] {
+                assert!(!text.is_empty(), "{}", sensor.name);
+            }
+            for line in sensor.series {
+                assert!(names.insert((sensor.name, line.name)), "{} {}", sensor.name, line.name);
+                let units =
+                    ["fraction", "cores", "count", "bytes", "ns", "per_s", "bytes_per_s"];
+                assert!(units.contains(&line.unit), "{}", line.unit);
+            }
+        }
+    }
+}

@@ -1,0 +1,92 @@
+//! What disks do: bytes, operations, and the time in which they had something to do.
+
+use std::path::Path;
+
+use super::super::sensor::{Kind, Line, Of, Probe, Scope, Sensor};
+use super::super::source::{Scratch, Source, lines, number, words};
+
+/// The row.
+pub(in super::super) static SENSOR: Sensor = Sensor {
+    name: "disks",
+    doc: "bytes and operations of all real disks together, and in how much of the time they were \
+          busy (several busy disks add up)",
+    source: "/proc/diskstats",
+    unseen: "where there is no disk to be seen, as in many containers",
+    series: &[
+        Line { name: "read", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
+        Line { name: "written", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
+        Line::rate("reads"),
+        Line::rate("writes"),
+        Line { name: "busy", unit: "fraction", kind: Kind::Rate(1e-3) },
+    ],
+    of: Of::Host(open),
+};
+
+/// The unit of /proc/diskstats, whatever the disk's own sectors are
+/// (Linux Documentation/admin-guide/iostats.rst).
+const SECTOR_BYTES: f64 = 512.0;
+
+fn open(_: &Scope) -> Box<dyn Probe> {
+    let source = Source::open("/proc/diskstats");
+    let mut scratch = Scratch::new();
+    let text = source.read(&mut scratch).unwrap_or_default();
+    Box::new(Disks { disks: disks(text, is_disk), source })
+}
+
+struct Disks {
+    source: Source,
+    disks: Vec<Vec<u8>>,
+}
+
+impl Probe for Disks {
+    fn read(&mut self, scratch: &mut Scratch, readings: &mut [Option<u64>]) {
+        let Some(text) = self.source.read(scratch) else { return };
+        if !self.disks.is_empty() {
+            readings.copy_from_slice(&parse(text, &self.disks).map(Some));
+        }
+    }
+}
+
+fn disks(text: &[u8], is_disk: fn(&str) -> bool) -> Vec<Vec<u8>> {
+    let names = lines(text).filter_map(|line| words(line).nth(2));
+    let real = |name: &&[u8]| std::str::from_utf8(name).is_ok_and(is_disk);
+    names.filter(real).map(<[u8]>::to_vec).collect()
+}
+
+/// Partitions and what is built on disks (md, dm, loop) would count the same bytes again; only a
+/// disk has a device.
+fn is_disk(name: &str) -> bool {
+    Path::new("/sys/block").join(name).join("device").exists()
+}
+
+fn parse(text: &[u8], disks: &[Vec<u8>]) -> [u64; 5] {
+    let mut sum = [0; 5];
+    for line in lines(text) {
+        let mut words = words(line).skip(2);
+        let Some(name) = words.next() else { continue };
+        if !disks.iter().any(|disk| disk == name) {
+            continue;
+        }
+        let mut fields = [0; 10];
+        for (field, word) in fields.iter_mut().zip(words) {
+            *field = number(word).unwrap_or(0);
+        }
+        let [reads, _, sectors_read, _, writes, _, sectors_written, _, _, busy_ms] = fields;
+        let values = [sectors_read, sectors_written, reads, writes, busy_ms];
+        for (sum, value) in sum.iter_mut().zip(values) {
+            *sum += value;
+        }
+    }
+    sum
+}
+
+#[test]
+fn only_real_disks_are_summed() {
+    let text = b"   7       0 loop0 9 9 9 9 9 9 9 9 9 9 9\n \
+        254       0 vda 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091 16842\n \
+        254       1 vda1 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091\n \
+        254      16 vdb 1 0 2 0 3 0 4 0 0 5 0\n";
+    let disks = disks(text, |name| matches!(name, "vda" | "vdb"));
+    let expected = [17_855_612, 18_386_500, 365_357, 26_403, 18_017];
+    assert_eq!(parse(text, &disks), expected);
+}

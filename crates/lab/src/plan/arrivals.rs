@@ -1,0 +1,248 @@
+//! When requests are sent: closed, with think time, or on a schedule that does not wait.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use workload::units::{Rate, Span};
+
+/// `arrivals = …` as written.
+#[derive(Clone, Debug, Default)]
+pub(crate) enum ArrivalsSpec {
+    #[default]
+    Closed,
+    Table(Box<Table>),
+}
+
+/// `arrivals = { … }`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Table {
+    think: Option<Span>,
+    rate: Option<Rate>,
+    spacing: Option<SpacingName>,
+    bursts: Option<BurstsSpec>,
+    steps: Option<Vec<StepSpec>>,
+    trace: Option<String>,
+}
+
+#[derive(Clone, Copy, Debug, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum SpacingName {
+    Constant,
+    Poisson,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct BurstsSpec {
+    on: Span,
+    off: Span,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct StepSpec {
+    rate: Rate,
+    #[serde(rename = "for")]
+    length: Span,
+}
+
+impl<'de> Deserialize<'de> for ArrivalsSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        const EXPECTED: &str = "\"closed\", { think = \"1s\" }, { rate = \"50k/s\", spacing = \"poisson\" }, \
+             { steps = [ … ] } or { trace = \"FILE\" }";
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
+            toml::Value::Table(table) => Table::deserialize(table)
+                .map(|table| Self::Table(Box::new(table)))
+                .map_err(|error| D::Error::custom(error.message())),
+            _ => Err(D::Error::custom(format!("arrivals are {EXPECTED}"))),
+        }
+    }
+}
+
+/// When requests are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// A slot sends when it is answered.
+    Closed,
+    /// A slot sends so long after it was answered.
+    Think(Span),
+    /// A schedule says when; a request without a free slot waits, and its waiting counts.
+    Open(Arc<Schedule>),
+}
+
+/// When requests are due, from the start of a slice or trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Rates one after another; the last goes on for ever unless it has a length.
+    pub stretches: Vec<Stretch>,
+    /// How requests are spread within a stretch.
+    pub spacing: Spacing,
+    /// Recorded times instead of rates, in nanoseconds and ascending.
+    pub trace_ns: Vec<u64>,
+    /// In words, for labels.
+    words: String,
+}
+
+/// One rate for some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Requests per second.
+    pub rate: Rate,
+    /// For how long; `None` is to the end.
+    pub length: Option<Span>,
+}
+
+/// How requests are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Constant,
+    /// With exponentially distributed gaps: many independent senders.
+    Poisson,
+    /// Evenly within bursts that keep the mean rate.
+    Bursts {
+        /// The length of a burst.
+        on: Span,
+        /// The pause after it.
+        off: Span,
+    },
+}
+
+impl std::fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+            Self::Think(pause) => write!(f, "think {pause}"),
+            Self::Open(schedule) => f.write_str(&schedule.words),
+        }
+    }
+}
+
+impl Arrivals {
+    /// One rate for ever.
+    pub fn open(rate: Rate, spacing: Spacing) -> Self {
+        Schedule::open(vec![Stretch { rate, length: None }], spacing)
+    }
+}
+
+/// A trace may hold at most this many arrivals.
+const MOST_TRACED: usize = 50_000_000;
+
+impl ArrivalsSpec {
+    /// What is written means this. A trace is read from beside the suite, in `folder`.
+    pub(crate) fn resolve(&self, folder: &Path) -> Result<Arrivals, String> {
+        let Self::Table(table) = self else { return Ok(Arrivals::Closed) };
+        let Table { think, rate, spacing, bursts, steps, trace } = &**table;
+        let spacing = match (spacing, bursts) {
+            (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
+            (None, Some(BurstsSpec { on, off })) if on.ns > 0 => {
+                Spacing::Bursts { on: *on, off: *off }
+            }
+            (None, Some(_)) => return Err("a burst needs a length: on = \"10ms\"".into()),
+            (Some(SpacingName::Poisson), None) => Spacing::Poisson,
+            (Some(SpacingName::Constant) | None, None) => Spacing::Constant,
+        };
+        let check = |rate: Rate| match rate.per_second > 0.0 {
+            true => Ok(rate),
+            false => Err("a schedule needs rates above 0/s".to_owned()),
+        };
+        match (think, rate, steps, trace) {
+            (Some(pause), None, None, None) => Ok(Arrivals::Think(*pause)),
+            (None, Some(rate), None, None) => Ok(Arrivals::open(check(*rate)?, spacing)),
+            (None, None, Some(steps), None) if !steps.is_empty() => {
+                let stretch = |step: &StepSpec| {
+                    Ok(Stretch { rate: check(step.rate)?, length: Some(step.length) })
+                };
+                let stretches: Result<_, String> = steps.iter().map(stretch).collect();
+                Ok(Schedule::open(stretches?, spacing))
+            }
+            (None, None, None, Some(file)) => Schedule::traced(&folder.join(file)),
+            _ => Err("say exactly one of think, rate, steps, trace".into()),
+        }
+    }
+}
+
+impl Schedule {
+    fn open(stretches: Vec<Stretch>, spacing: Spacing) -> Arrivals {
+        let rates: Vec<_> = stretches.iter().map(|one| one.rate.to_string()).collect();
+        let spread = match spacing {
+            Spacing::Constant => "constant".to_owned(),
+            Spacing::Poisson => "poisson".to_owned(),
+            Spacing::Bursts { on, off } => format!("bursts {on} on {off} off"),
+        };
+        let words = format!("open {} {spread}", rates.join(" → "));
+        Arrivals::Open(Arc::new(Self { stretches, spacing, trace_ns: Vec::new(), words }))
+    }
+
+    /// Reads arrival times in seconds, one a line, before the first comma; `#` begins a comment.
+    fn traced(file: &Path) -> Result<Arrivals, String> {
+        let name = file.display();
+        let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+        let mut trace_ns = Vec::new();
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split(['#', ',']).next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            let seconds = line.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
+            let ns = seconds.map(|seconds| (seconds * 1e9).round() as u64);
+            match ns {
+                Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
+                _ => {
+                    let line_number = number + 1;
+                    return Err(format!(
+                        "{name}:{line_number}: \"{line}\" is no time in seconds from the line before on"
+                    ));
+                }
+            }
+            if trace_ns.len() > MOST_TRACED {
+                return Err(format!("{name}: more than {MOST_TRACED} arrivals"));
+            }
+        }
+        if trace_ns.is_empty() {
+            return Err(format!("{name}: no arrivals"));
+        }
+        let words = format!("trace of {} arrivals", trace_ns.len());
+        let (stretches, spacing) = (Vec::new(), Spacing::Constant);
+        Ok(Arrivals::Open(Arc::new(Self { stretches, spacing, trace_ns, words })))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Arrivals, String> {
+        #[derive(Deserialize)]
+        struct Suite {
+            arrivals: ArrivalsSpec,
+        }
+        let suite: Suite = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        suite.arrivals.resolve(Path::new("/nowhere"))
+    }
+
+    #[test]
+    fn every_form_is_read_and_said_in_words() {
+        let said = |text| read(text).unwrap().to_string();
+        assert_eq!(said("arrivals = 'closed'"), "closed");
+        assert_eq!(said("arrivals = { think = '1s' }"), "think 1 s");
+        let poisson = "arrivals = { rate = '50k/s', spacing = 'poisson' }";
+        assert_eq!(said(poisson), "open 50k/s poisson");
+        let steps =
+            "arrivals = { steps = [{ rate = '1k/s', for = '1s' }, { rate = '2k/s', for = '1s' }] }";
+        assert_eq!(said(steps), "open 1k/s → 2k/s constant");
+    }
+
+    #[test]
+    fn what_is_no_schedule_is_said() {
+        assert!(read("arrivals = 'open'").unwrap_err().contains("think = \"1s\""));
+        assert!(read("arrivals = { rate = '0/s' }").unwrap_err().contains("above 0/s"));
+        assert!(read("arrivals = { rate = 5 }").unwrap_err().contains("a rate such as"));
+        assert!(read("arrivals = { rat = '5/s' }").unwrap_err().contains("unknown field"));
+        assert!(read("arrivals = { think = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
+        assert!(read("arrivals = { trace = 'gone' }").unwrap_err().contains("/nowhere/gone"));
+    }
+}
