@@ -2,10 +2,11 @@
 
 use std::fs::File;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr};
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
@@ -13,7 +14,7 @@ use wire::Address;
 
 use super::guard::Guard;
 use super::{pin_this_thread, ready};
-use crate::plan::{Target, TargetKind};
+use crate::plan::{Medium, Target, TargetKind};
 
 /// A target gets this long to end after SIGTERM before it is killed.
 const STOP_WITHIN: Duration = Duration::from_secs(6);
@@ -52,6 +53,16 @@ pub enum DeployError {
         /// Its last lines.
         lines: String,
     },
+    /// A command around it failed.
+    #[error("{name}: its {what} failed: {how}")]
+    Helper {
+        /// The target.
+        name: String,
+        /// `build` or `setup`.
+        what: &'static str,
+        /// What happened, with its last lines.
+        how: String,
+    },
     /// The run was stopped while the target started.
     #[error("interrupted")]
     Interrupted,
@@ -73,7 +84,7 @@ pub struct Deployed {
     pub name: String,
     /// Where it is spoken to.
     pub address: Address,
-    process: Option<(Child, PathBuf)>,
+    process: Option<(Child, Place)>,
 }
 
 impl Deployer {
@@ -91,6 +102,17 @@ impl Deployer {
         })
     }
 
+    /// Runs a target's `build`, once for all its starts.
+    ///
+    /// # Errors
+    /// When it can't be started or fails, with its last lines.
+    pub fn build(&mut self, target: &Target) -> Result<(), DeployError> {
+        let Some(build) = &target.build else { return Ok(()) };
+        let folder = self.folder.join(format!("build-{}", target.name));
+        let place = Place::new(&folder, 0, Medium::Tcp);
+        helper(target, "build", build, &place)
+    }
+
     /// Starts `target` and waits until it is ready. `stop` is asked while waiting.
     ///
     /// # Errors
@@ -100,44 +122,56 @@ impl Deployer {
         target: &Target,
         stop: &dyn Fn() -> bool,
     ) -> Result<Deployed, DeployError> {
-        let (command, announced) = match &target.kind {
-            TargetKind::Address(address) => {
-                return Ok(Deployed {
-                    name: target.name.clone(),
-                    address: address.clone(),
-                    process: None,
-                });
-            }
-            TargetKind::Room(room, arguments) => {
-                let exe = self.exe.display().to_string();
-                let fixed = [exe, "serve".into(), (*room).into(), "--listen=127.0.0.1:0".into()];
-                (fixed.into_iter().chain(arguments.iter().cloned()).collect::<Vec<_>>(), true)
-            }
-            TargetKind::Command(command) => (command.clone(), false),
-        };
-        let started = |source| DeployError::Start {
-            name: target.name.clone(),
-            program: command[0].clone(),
+        let name = target.name.clone();
+        if let TargetKind::Address(address) = &target.kind {
+            return Ok(Deployed { name, address: address.clone(), process: None });
+        }
+        self.started += 1;
+        let folder = self.folder.join(format!("{:04}-{name}", self.started));
+        let (command, announced) = self.command(target);
+        let start_error = |source| DeployError::Start {
+            name: name.clone(),
+            program: command.first().cloned().unwrap_or_default(),
             source,
         };
-        let port = ready::free_port().map_err(started)?;
-        self.started += 1;
-        let folder = self.folder.join(format!("{:04}-{}", self.started, target.name));
-        std::fs::create_dir_all(&folder).map_err(started)?;
-        let child = spawn(target, &command, port, &folder).map_err(started)?;
+        let port = ready::free_port().map_err(start_error)?;
+        let place = Place::new(&folder, port, target.medium);
+        if let Some(setup) = &target.setup {
+            helper(target, "setup", setup, &place)?;
+        }
+        let child = spawn(target, &command, &place).map_err(start_error)?;
         self.guard.tell('+', child.id());
-        let at = SocketAddr::from((Ipv4Addr::LOCALHOST, port));
-        let mut deployed = Deployed {
-            name: target.name.clone(),
-            address: Address::Internet(at),
-            process: Some((child, folder)),
-        };
+        let address = place.address();
+        let mut deployed = Deployed { name, address, process: Some((child, place)) };
         match deployed.await_ready(target, announced, stop) {
             Ok(()) => Ok(deployed),
             Err(error) => {
                 self.stop(deployed);
                 Err(error)
             }
+        }
+    }
+
+    /// The whole command line, and whether the target says by itself that it is ready.
+    fn command(&self, target: &Target) -> (Vec<String>, bool) {
+        let mut command = target.wrap.clone().unwrap_or_default();
+        match &target.kind {
+            TargetKind::Room(room, arguments) => {
+                let listen = match target.medium {
+                    Medium::Tcp | Medium::Udp => "--listen=127.0.0.1:0",
+                    Medium::Tcp6 => "--listen=[::1]:0",
+                    Medium::Unix => "--listen=unix:{socket}",
+                };
+                command.push(self.exe.display().to_string());
+                command.extend(["serve", room, listen].map(str::to_owned));
+                command.extend(arguments.iter().cloned());
+                (command, true)
+            }
+            TargetKind::Command(own) => {
+                command.extend(own.iter().cloned());
+                (command, false)
+            }
+            TargetKind::Address(_) => (command, false),
         }
     }
 
@@ -151,28 +185,94 @@ impl Deployer {
     }
 }
 
+/// Where one start of a target happens: its folder, port and socket.
+#[derive(Debug)]
+struct Place {
+    folder: PathBuf,
+    port: u16,
+    socket: PathBuf,
+    medium: Medium,
+}
+
+/// Sockets get numbers of their own, because a path of more than 107 bytes is none for a socket.
+static SOCKETS: AtomicU32 = AtomicU32::new(0);
+
+impl Place {
+    fn new(folder: &Path, port: u16, medium: Medium) -> Self {
+        let (process, number) = (std::process::id(), SOCKETS.fetch_add(1, Ordering::Relaxed));
+        let socket = std::env::temp_dir().join(format!("loadline-{process}-{number}.socket"));
+        Self { folder: folder.to_owned(), port, socket, medium }
+    }
+
+    fn address(&self) -> Address {
+        match self.medium {
+            Medium::Tcp | Medium::Udp => Address::Internet((Ipv4Addr::LOCALHOST, self.port).into()),
+            Medium::Tcp6 => Address::Internet((Ipv6Addr::LOCALHOST, self.port).into()),
+            Medium::Unix => Address::Unix(self.socket.clone()),
+        }
+    }
+
+    /// The program and its arguments with every placeholder filled in.
+    fn fill(&self, command: &[String]) -> Vec<String> {
+        let fill = |argument: &String| {
+            argument
+                .replace("{port}", &self.port.to_string())
+                .replace("{socket}", &self.socket.display().to_string())
+                .replace("{dir}", &self.folder.display().to_string())
+        };
+        command.iter().map(fill).collect()
+    }
+
+    /// The command, with its output going to files in the folder.
+    fn prepare(&self, target: &Target, command: &[String], log: &str) -> io::Result<Command> {
+        std::fs::create_dir_all(&self.folder)?;
+        let filled = self.fill(command);
+        let mut prepared = Command::new(&filled[0]);
+        prepared
+            .args(&filled[1..])
+            .envs(&target.env)
+            .stdin(Stdio::null())
+            .stdout(File::create(self.folder.join(format!("{log}stdout")))?)
+            .stderr(File::create(self.folder.join(format!("{log}stderr")))?)
+            .process_group(0);
+        Ok(prepared)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}
+
+/// Runs a command around a target to its end.
+fn helper(
+    target: &Target,
+    what: &'static str,
+    command: &[String],
+    place: &Place,
+) -> Result<(), DeployError> {
+    let failed = |how| DeployError::Helper { name: target.name.clone(), what, how };
+    let prepared = place.prepare(target, command, &format!("{what}-"));
+    let status = prepared.and_then(|mut command| command.status());
+    match status {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => {
+            let lines = last_lines(&place.folder, &format!("{what}-"));
+            Err(failed(format!("{}{lines}", describe(status))))
+        }
+        Err(error) => Err(failed(format!("can't start {}: {error}", command[0]))),
+    }
+}
+
 /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
 /// first instruction on.
-fn spawn(target: &Target, command: &[String], port: u16, folder: &Path) -> io::Result<Child> {
-    let place = |argument: &String| {
-        argument
-            .replace("{port}", &port.to_string())
-            .replace("{dir}", &folder.display().to_string())
-    };
-    let command: Vec<String> = command.iter().map(place).collect();
-    let stdout = File::create(folder.join("stdout"))?;
-    let stderr = File::create(folder.join("stderr"))?;
+fn spawn(target: &Target, command: &[String], place: &Place) -> io::Result<Child> {
+    let mut command = place.prepare(target, command, "")?;
     std::thread::scope(|scope| {
         let starter = scope.spawn(|| {
             pin_this_thread(&target.cpus)?;
-            Command::new(&command[0])
-                .args(&command[1..])
-                .envs(&target.env)
-                .stdin(Stdio::null())
-                .stdout(stdout)
-                .stderr(stderr)
-                .process_group(0)
-                .spawn()
+            command.spawn()
         });
         starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread ended")))
     })
@@ -186,9 +286,9 @@ impl Deployed {
 
     /// How it ended, if it has, with its last lines.
     pub fn ended(&mut self) -> Option<String> {
-        let (child, folder) = self.process.as_mut()?;
+        let (child, place) = self.process.as_mut()?;
         let status = child.try_wait().ok().flatten()?;
-        Some(format!("{}{}", describe(status), last_lines(folder)))
+        Some(format!("{}{}", describe(status), last_lines(&place.folder, "")))
     }
 
     fn await_ready(
@@ -202,14 +302,20 @@ impl Deployed {
             if let Some(how) = self.ended() {
                 return Err(DeployError::Ended { name: target.name.clone(), how });
             }
-            let folder = self.process.as_ref().map(|(_, folder)| folder.clone());
+            let folder = self.process.as_ref().map(|(_, place)| place.folder.clone());
             let folder = folder.unwrap_or_default();
             if announced {
-                if let Some(address) = ready::announced(&folder.join("stdout")) {
-                    self.address = address;
-                    return Ok(());
+                match ready::announced(&folder.join("stdout"), target.medium) {
+                    Ok(None) => {}
+                    Ok(Some(address)) => {
+                        self.address = address;
+                        return Ok(());
+                    }
+                    Err(how) => {
+                        return Err(DeployError::Ended { name: target.name.clone(), how });
+                    }
                 }
-            } else if ready::accepts(&self.address) {
+            } else if ready::accepts(&self.address, target.medium) {
                 return Ok(());
             }
             if stop() {
@@ -219,7 +325,7 @@ impl Deployed {
                 return Err(DeployError::NotReady {
                     name: target.name.clone(),
                     within: target.ready_within,
-                    lines: last_lines(&folder),
+                    lines: last_lines(&folder, ""),
                 });
             }
             std::thread::sleep(ready::LOOK_EVERY);
@@ -261,8 +367,8 @@ fn describe(status: ExitStatus) -> String {
 }
 
 /// The last lines of what a target printed, as the rest of a sentence; empty when it said nothing.
-fn last_lines(folder: &Path) -> String {
-    let read = |name| std::fs::read(folder.join(name)).unwrap_or_default();
+fn last_lines(folder: &Path, log: &str) -> String {
+    let read = |name| std::fs::read(folder.join(format!("{log}{name}"))).unwrap_or_default();
     let said = [read("stdout"), read("stderr")].concat();
     let said = String::from_utf8_lossy(&said);
     let lines: Vec<_> = said.lines().collect();

@@ -1,11 +1,14 @@
 //! When a target can be used: a room says so, a command accepts connections.
 
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use wire::Address;
+
+use crate::plan::Medium;
 
 /// How long between two looks at a target that is not ready yet.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
@@ -15,20 +18,36 @@ pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
 struct ReadyLine {
     ready: bool,
     address: String,
+    #[serde(default)]
+    addresses: BTreeMap<String, String>,
 }
 
-/// The address in a room's ready line, once it is there.
-pub(super) fn announced(stdout: &Path) -> Option<Address> {
-    let text = std::fs::read_to_string(stdout).ok()?;
-    let (line, _) = text.split_once('\n')?;
-    let line: ReadyLine = serde_json::from_str(line).ok()?;
-    let address = line.ready.then_some(line.address)?;
-    address.parse().ok().map(Address::Internet)
+/// The address for `medium` in a room's ready line, once the line is there.
+///
+/// # Errors
+/// When the room is ready and does not serve that medium.
+pub(super) fn announced(stdout: &Path, medium: Medium) -> Result<Option<Address>, String> {
+    let text = std::fs::read_to_string(stdout).unwrap_or_default();
+    let Some((line, _)) = text.split_once('\n') else { return Ok(None) };
+    let line: ReadyLine =
+        serde_json::from_str(line).map_err(|error| format!("no ready line: {error}: {line}"))?;
+    let address = match medium {
+        Medium::Udp => {
+            line.addresses.get("udp").ok_or("it serves no UDP; set its option for it")?
+        }
+        Medium::Tcp | Medium::Tcp6 | Medium::Unix => &line.address,
+    };
+    let read = address.parse().map_err(|_| format!("not an address: {address}"))?;
+    Ok(line.ready.then_some(read))
 }
 
-/// Whether something accepts connections at `address`.
-pub(super) fn accepts(address: &Address) -> bool {
+/// Whether something accepts connections, or has bound datagrams, at `address`.
+pub(super) fn accepts(address: &Address, medium: Medium) -> bool {
     match address {
+        Address::Internet(address) if medium == Medium::Udp => {
+            // A port that can't be bound any more is somebody's: the target's, as it was free.
+            UdpSocket::bind(address).is_err()
+        }
         Address::Internet(address) => {
             TcpStream::connect_timeout(address, Duration::from_millis(100)).is_ok()
         }

@@ -74,6 +74,12 @@ pub struct Target {
     pub cpus: Vec<usize>,
     /// Environment variables beside the lab's own.
     pub env: BTreeMap<String, String>,
+    /// A command run once before anything starts.
+    pub build: Option<Vec<String>>,
+    /// A command run before each start.
+    pub setup: Option<Vec<String>>,
+    /// What its command is put behind; timings taken so are not the service's.
+    pub wrap: Option<Vec<String>>,
     /// How long it may take until it accepts connections.
     pub ready_within: Span,
     /// Why it is left out, if it is.

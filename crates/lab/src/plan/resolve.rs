@@ -256,10 +256,17 @@ fn resolve_target(
         (Transport::Stream, Some(TransportSpec::Tcp6)) => Medium::Tcp6,
         (Transport::Stream, Some(TransportSpec::Unix)) => Medium::Unix,
     };
-    let skipped = match &kind {
-        TargetKind::Command(command) => deploy::missing_program(&command[0]),
-        TargetKind::Room(..) | TargetKind::Address(_) => None,
+    let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
+    if [&spec.build, &spec.setup, &spec.wrap].iter().any(empty) {
+        return Err(wrong("name", "build, setup and wrap need a program".into(), None));
+    }
+    let program = match (&kind, &spec.build) {
+        // What is yet to be built can't be looked for.
+        (TargetKind::Command(command), None) => deploy::missing_program(&command[0]),
+        _ => None,
     };
+    let wrap = spec.wrap.as_ref().and_then(|wrap| deploy::missing_program(&wrap[0]));
+    let skipped = program.or(wrap);
     if let (Some(reason), false) = (&skipped, spec.optional) {
         let help = "install it, or say `optional = true` to leave it out where it is missing";
         return Err(wrong("command", reason.clone(), Some(help.into())));
@@ -271,6 +278,9 @@ fn resolve_target(
         medium,
         cpus: spec.cpus.clone(),
         env: spec.env.clone(),
+        build: spec.build.clone(),
+        setup: spec.setup.clone(),
+        wrap: spec.wrap.clone(),
         ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
         skipped,
     })

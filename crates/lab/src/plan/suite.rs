@@ -76,6 +76,12 @@ pub(crate) struct TargetSpec {
     pub(crate) cpus: Vec<usize>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
+    /// Run once before anything starts.
+    pub(crate) build: Option<Vec<String>>,
+    /// Run before each start, in the target's own folder.
+    pub(crate) setup: Option<Vec<String>>,
+    /// Put before the command: a tracer or profiler. Its timings are not the service's.
+    pub(crate) wrap: Option<Vec<String>>,
     /// Left out, and said so, when its program is not installed.
     #[serde(default)]
     pub(crate) optional: bool,

@@ -16,7 +16,7 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
-use crate::deploy::Deployer;
+use crate::deploy::{DeployError, Deployer};
 use crate::plan::Plan;
 use keep::Keeper;
 pub use trial::Trial;
@@ -62,6 +62,9 @@ pub enum RunError {
     /// The ledger can't be written.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// A target can't be built.
+    #[error(transparent)]
+    Build(#[from] DeployError),
     /// Something the lab itself needs failed.
     #[error("{what}: {source}")]
     System {
@@ -142,6 +145,10 @@ struct Conductor<'a> {
 impl Conductor<'_> {
     /// Rounds over all points in shuffled order, until every point has enough.
     fn all_rounds(&mut self, keeper: &mut Keeper<'_>) -> Result<Ending, RunError> {
+        for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
+            self.tell(0, 1, &format!("building {}", target.name));
+            self.deployer.build(target)?;
+        }
         let rounds = &self.plan.rounds;
         for ordinal in 1..=rounds.at_most {
             let mut order: Vec<usize> = (0..self.plan.points.len()).collect();

@@ -75,6 +75,9 @@ impl Conductor<'_> {
                 None
             }
         };
+        if let Some(wrap) = &target.wrap {
+            trial.invalidate(format!("its timings are those of {} too", wrap[0]));
+        }
         let group = deployed.as_ref().and_then(Deployed::group);
         Bench { session: None, meter: group.map(GroupMeter::new), deployed, trial }
     }
@@ -103,7 +106,7 @@ impl Conductor<'_> {
             bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
             bench.trial.found.extend(piece.found);
             let before = self.now();
-            if self.plan.rounds.warm_up.ns > 0 && bench.trial.is_valid() {
+            if self.plan.rounds.warm_up.ns > 0 {
                 let piece = session.run(self.plan.rounds.warm_up.ns)?;
                 bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
                 bench.trial.found.extend(piece.found);

@@ -1,0 +1,99 @@
+//! The ways a target comes to be, and what its bytes travel in.
+
+mod common;
+
+use common::{Place, code, stderr, stdout};
+
+/// A quick suite whose target is `target`.
+fn suite(target: &str) -> String {
+    format!(
+        r#"
+title = "One target"
+[[target]]
+name = "ours"
+{target}
+[workload]
+room = "cache"
+operation = "get"
+keys = {{ count = 100 }}
+value = {{ bytes = 40 }}
+[[clients]]
+connections = 2
+[require]
+wrong = "= 0"
+missing = "= 0"
+[rounds]
+measure = "30ms"
+warm_up = "10ms"
+at_least = 1
+at_most = 1
+"#
+    )
+}
+
+/// Runs it and says what it printed.
+fn run(place: &Place) -> (i32, String) {
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    (code(&output), format!("{}{}", stdout(&output), stderr(&output)))
+}
+
+#[test]
+fn a_room_is_reached_over_ipv4_ipv6_and_a_unix_socket() {
+    for transport in ["tcp", "tcp6", "unix"] {
+        let place = Place::with(&suite(&format!("serve = 'cache'\ntransport = '{transport}'")));
+        let (code, said) = run(&place);
+        assert_eq!(code, 0, "{transport}: {said}");
+        assert!(said.contains("0 wrong of"), "{transport}: {said}");
+    }
+}
+
+#[test]
+fn a_command_gets_its_port_socket_and_folder_and_is_set_up_before_each_start() {
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    for (listen, transport) in [("127.0.0.1:{port}", "tcp"), ("unix:{socket}", "unix")] {
+        let place = Place::with(&suite(&format!(
+            "command = ['sh', '-c', 'test -f {{dir}}/made && exec {exe} serve cache --listen {listen}']\n\
+             setup = ['touch', '{{dir}}/made']\nspeaks = 'memcached'\ntransport = '{transport}'"
+        )));
+        let (code, said) = run(&place);
+        assert_eq!(code, 0, "{transport}: {said}");
+    }
+}
+
+#[test]
+fn something_that_runs_already_is_loaded_at_its_address() {
+    let place = Place::with("");
+    let socket = place.path().join("cache.socket");
+    let listen = format!("unix:{}", socket.display());
+    let mut cache = place.command(&["serve", "cache", "--listen", &listen]);
+    let mut cache = cache.stdout(std::process::Stdio::null()).spawn().expect("a cache");
+    common::await_that("the cache listens", || socket.exists());
+    let target = format!("address = '{listen}'\nspeaks = 'memcached'");
+    std::fs::write(place.path().join("suite.toml"), suite(&target)).expect("the suite");
+    let (code, said) = run(&place);
+    common::send_signal("-TERM", cache.id());
+    assert_eq!(common::await_end(&mut cache).code(), Some(0), "a clean end");
+    assert_eq!(code, 0, "{said}");
+    assert!(said.contains("unseen"), "its CPU time is not zero but unseen: {said}");
+}
+
+#[test]
+fn a_setup_or_build_that_fails_is_said_with_its_last_words() {
+    let fails = "['sh', '-c', 'echo no such luck; exit 9']";
+    let place = Place::with(&suite(&format!("serve = 'cache'\nsetup = {fails}")));
+    let (code, said) = run(&place);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("status 9") && said.contains("no such luck"), "{said}");
+    let place = Place::with(&suite(&format!("serve = 'cache'\nbuild = {fails}")));
+    let (code, said) = run(&place);
+    assert_eq!(code, 1, "{said}");
+    assert!(said.contains("its build failed") && said.contains("no such luck"), "{said}");
+}
+
+#[test]
+fn a_wrapped_target_is_measured_and_its_timings_are_invalid() {
+    let place = Place::with(&suite("serve = 'cache'\nwrap = ['env', 'WRAPPED=1']"));
+    let (code, said) = run(&place);
+    assert_eq!(code, 4, "{said}");
+    assert!(said.contains("timings are those of env too"), "{said}");
+}
