@@ -29,7 +29,10 @@ impl Client {
     fn new(truth: &Arc<Truth>) -> Self {
         let row = ROOM.dialect("memcached").expect("a dialect");
         Self {
-            dialect: (row.make)(truth),
+            dialect: match row.client {
+                workload::Client::Stream(make) => make(truth),
+                _ => panic!("a stream dialect"),
+            },
             events: Events::default(),
             requests: Output::new(1 << 20),
             input: Input::new(),

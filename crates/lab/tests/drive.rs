@@ -13,8 +13,8 @@ use wire::{
 };
 use workload::units::{Rate, Span};
 use workload::{
-    Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Transport, Truth,
-    Workload, WorkloadSpec,
+    Caller, Client, Dialect, DialectRow, Done, Events, Finding, Kind, MakeDialect, Op, Operation,
+    Outcome, Room, Tag, Workload, WorkloadSpec,
 };
 
 /// The toy protocol: a line with a number is answered with the same line. Before the first one the
@@ -95,8 +95,8 @@ static PLAIN: DialectRow = row("plain", |_| Toy::boxed(false, false));
 static GREETED: DialectRow = row("greeted", |_| Toy::boxed(true, false));
 static CLOSING: DialectRow = row("closing", |_| Toy::boxed(false, true));
 
-const fn row(name: &'static str, make: fn(&Arc<Truth>) -> Box<dyn Dialect>) -> DialectRow {
-    DialectRow { name, doc: "", transport: Transport::Stream, make }
+const fn row(name: &'static str, make: MakeDialect) -> DialectRow {
+    DialectRow { name, doc: "", client: Client::Stream(make) }
 }
 
 static ROOM: Room = Room {
@@ -339,5 +339,48 @@ fn connections_are_remade_as_often_as_the_suite_says() {
         assert_eq!((piece.trouble, piece.counts.wrong, piece.counts.missing), (None, 0, 0));
         // The toy numbers its requests anew on every connection and checks them.
         assert!(piece.counts.operations > 3 * every, "{}", piece.counts.operations);
+    }
+}
+
+/// The second engine's toy: every third call is wrong.
+struct Counting(u64);
+
+impl Caller for Counting {
+    fn prepare(&mut self, _: u64) -> Result<Outcome, Fault> {
+        Ok(Outcome::right())
+    }
+
+    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, Fault> {
+        self.0 += 1;
+        if self.0.is_multiple_of(3) {
+            return Ok(Outcome::wrong(Finding {
+                operation: "say",
+                key: op.keys[0].to_le_bytes().to_vec(),
+                expected: b"right".to_vec(),
+                received: b"wrong".to_vec(),
+                note: "the third".into(),
+            }));
+        }
+        std::thread::sleep(Duration::from_micros(100));
+        Ok(Outcome { figures: vec![("size", self.0 as f64)], ..Outcome::right() })
+    }
+}
+
+static CALLED: DialectRow =
+    DialectRow { name: "called", doc: "", client: Client::Calls(|_, _| Ok(Box::new(Counting(0)))) };
+
+#[test]
+fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms() {
+    let open = Arrivals::open(Rate { per_second: 300.0 }, Spacing::Constant);
+    for arrivals in [Arrivals::Closed, open] {
+        let scheduled = arrivals != Arrivals::Closed;
+        let clients = Clients { arrivals, ..clients(1, LONG) };
+        let piece = run_clients(Habit::default(), &CALLED, clients, Duration::from_millis(300));
+        assert_eq!(piece.trouble, None);
+        assert!(!piece.found.is_empty());
+        assert!(piece.counts.operations >= 3 && piece.counts.wrong > 0);
+        assert_eq!(piece.figures.len() as u64, piece.counts.operations - piece.counts.wrong);
+        // A third of a second at 300 calls a second, unless the machine stalls past the time-out.
+        assert!(!scheduled || piece.counts.operations == 90, "{}", piece.counts.operations);
     }
 }

@@ -5,6 +5,7 @@
 //! The data-plane parts ([`Stream`], [`Truth`], [`Keys`], [`Values`], [`Events`]) allocate nothing
 //! per operation after warm-up.
 
+mod caller;
 mod dialect;
 mod keys;
 mod room;
@@ -14,9 +15,10 @@ mod truth;
 pub mod units;
 mod values;
 
+pub use caller::{Caller, Outcome};
 pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
 pub use keys::{Distribution, Keys, Sampler};
-pub use room::{DialectRow, Kind, Operation, Room, Transport};
+pub use room::{Client, DialectRow, Kind, MakeCaller, MakeDialect, Operation, Room};
 pub use spec::{KeysSpec, Misses, SpecError, ValueSpec, Workload, WorkloadSpec};
 pub use stream::Stream;
 pub use truth::{Floor, Mismatch, Truth, Write};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::{Dialect, Truth};
+use wire::{Address, Fault};
+
+use crate::{Caller, Dialect, Truth};
 
 /// What an operation does to the state behind its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,13 +30,22 @@ pub struct Operation {
     pub doc: &'static str,
 }
 
-/// What a dialect's bytes travel in.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Transport {
-    /// A stream: TCP or a Unix socket.
-    Stream,
-    /// Datagrams: UDP. Every request is one datagram, and so is every piece of an answer.
-    Datagrams,
+/// Makes the client side of one connection.
+pub type MakeDialect = fn(&Arc<Truth>) -> Box<dyn Dialect>;
+
+/// Makes the client side of one slot, connected to the target at this address.
+pub type MakeCaller = fn(&Address, &Arc<Truth>) -> Result<Box<dyn Caller>, Fault>;
+
+/// How a dialect reaches its target.
+#[derive(Clone, Copy)]
+pub enum Client {
+    /// Over a stream that the engine owns: TCP or a Unix socket.
+    Stream(MakeDialect),
+    /// Over datagrams that the engine sends: every request is one datagram, and so is every piece
+    /// of an answer.
+    Datagrams(MakeDialect),
+    /// By calls that block: what exists only as a library or a program. Each slot is a thread.
+    Calls(MakeCaller),
 }
 
 /// One way to say a room's operations.
@@ -44,10 +55,8 @@ pub struct DialectRow {
     pub name: &'static str,
     /// One sentence for `--help` and error messages.
     pub doc: &'static str,
-    /// What its bytes travel in.
-    pub transport: Transport,
-    /// Makes the client side of one connection.
-    pub make: fn(&Arc<Truth>) -> Box<dyn Dialect>,
+    /// How it reaches its target.
+    pub client: Client,
 }
 
 impl std::fmt::Debug for DialectRow {

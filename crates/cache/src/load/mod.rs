@@ -4,7 +4,7 @@ mod memcached;
 
 pub use memcached::Memcached;
 
-use workload::{DialectRow, Kind, Operation, Room, Transport};
+use workload::{Client, DialectRow, Kind, Operation, Room};
 
 /// The operation `get`, as an index into [`ROOM`]'s operations.
 pub const GET: usize = 0;
@@ -31,8 +31,7 @@ pub static ROOM: Room = Room {
     dialects: &[DialectRow {
         name: "memcached",
         doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
-        transport: Transport::Stream,
-        make: |truth| Box::new(Memcached::new(truth)),
+        client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
     }],
     longest_key_bytes: crate::protocol::MOST_KEY_BYTES,
     // A value of 1 MiB does not fit into memcached's default largest item, which counts its head.

@@ -109,6 +109,8 @@ pub struct Piece {
     pub trouble: Option<String>,
     /// How hard a schedule pressed; zero without one.
     pub pressure: Pressure,
+    /// Figures that calls measured themselves, in their order.
+    pub figures: Vec<(&'static str, f64)>,
 }
 
 /// Collects one thread's latencies and hands each second's on as it ends.

@@ -6,8 +6,9 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use wire::{Address, Ns};
-use workload::{DialectRow, Workload};
+use workload::{Client, DialectRow, Truth, Workload};
 
+use super::caller::CallWorker;
 use super::record::Piece;
 use super::slot::Origin;
 use super::worker::{Duty, Order, Worker};
@@ -71,30 +72,28 @@ impl Session {
         let truth = load.workload.truth();
         let mut threads = Vec::new();
         for (group, clients) in load.clients.iter().enumerate() {
-            for index in 0..clients.threads {
-                let share = |at: usize| clients.connections * at / clients.threads;
-                let cpu = clients.cpus.get(index % clients.cpus.len().max(1)).copied();
+            // A caller blocks, so each of its slots is a thread of its own.
+            let count = match load.dialect.client {
+                Client::Calls(_) => clients.connections,
+                Client::Stream(_) | Client::Datagrams(_) => clients.threads,
+            };
+            for index in 0..count {
+                let share = |at: usize| clients.connections * at / count;
                 let duty = Duty {
                     group,
-                    origin: Origin {
-                        address: load.address.clone(),
-                        dialect: load.dialect,
-                        truth: truth.clone(),
-                        depth: clients.pipeline,
-                        reconnect_every: clients.reconnect_every,
-                    },
                     workload: load.workload.clone(),
                     arrivals: clients.arrivals.clone(),
                     spin: clients.spin,
                     slots: share(index)..share(index + 1),
-                    thread: (index, clients.threads),
+                    thread: (index, count),
                     timeout_ns: clients.timeout.ns,
-                    cpu,
+                    cpu: clients.cpus.get(index % clients.cpus.len().max(1)).copied(),
                     round: load.round,
                     clock_zero: load.clock_zero,
                     stop: load.stop.clone(),
                 };
-                let opened = Thread::start(duty).map_err(|source| DriveError::Connect {
+                let opened = start(load, clients, truth.clone(), duty);
+                let opened = opened.map_err(|source| DriveError::Connect {
                     clients: clients.name.clone(),
                     address: load.address.clone(),
                     source,
@@ -140,30 +139,64 @@ impl Session {
             sum.found.extend(piece.found);
             sum.trouble = sum.trouble.or(piece.trouble);
             sum.pressure.add(piece.pressure);
+            sum.figures.extend(piece.figures);
         }
         Ok(sum)
     }
 }
 
+/// Starts one thread of load with the engine that the dialect needs.
+fn start(
+    load: &Load<'_>,
+    clients: &Clients,
+    truth: Arc<Truth>,
+    duty: Duty,
+) -> std::io::Result<Thread> {
+    let (make, datagrams) = match load.dialect.client {
+        Client::Stream(make) => (make, false),
+        Client::Datagrams(make) => (make, true),
+        Client::Calls(make) => {
+            let address = load.address.clone();
+            return Thread::start(
+                move || CallWorker::open(duty, make, &address, &truth),
+                CallWorker::obey,
+            );
+        }
+    };
+    let origin = Origin {
+        address: load.address.clone(),
+        make,
+        datagrams,
+        truth,
+        depth: clients.pipeline,
+        reconnect_every: clients.reconnect_every,
+    };
+    Thread::start(move || Worker::open(duty, origin), Worker::obey)
+}
+
 impl Thread {
-    fn start(duty: Duty) -> std::io::Result<Self> {
+    /// A thread that opens its worker and then obeys orders until there are no more.
+    fn start<W>(
+        open: impl FnOnce() -> std::io::Result<W> + Send + 'static,
+        obey: impl Fn(&mut W, Order) -> Piece + Send + 'static,
+    ) -> std::io::Result<Self> {
         let (orders, received) = channel::<Order>();
         let (finished, pieces) = channel::<Piece>();
-        let (opened, open) = channel::<std::io::Result<()>>();
-        let name = format!("load-{}", duty.slots.start);
-        let handle = std::thread::Builder::new().name(name).spawn(move || {
-            let mut worker = match Worker::open(duty) {
+        let (opened, has_opened) = channel::<std::io::Result<()>>();
+        let run = move || {
+            let mut worker = match open() {
                 Ok(worker) => worker,
                 Err(error) => return drop(opened.send(Err(error))),
             };
             let _ = opened.send(Ok(()));
             while let Ok(order) = received.recv() {
-                if finished.send(worker.obey(order)).is_err() {
+                if finished.send(obey(&mut worker, order)).is_err() {
                     return;
                 }
             }
-        })?;
-        open.recv().unwrap_or_else(|_| Err(std::io::Error::other("the thread ended")))?;
+        };
+        let handle = std::thread::Builder::new().name("load".into()).spawn(run)?;
+        has_opened.recv().unwrap_or_else(|_| Err(std::io::Error::other("the thread ended")))?;
         Ok(Self { orders, pieces, handle: Some(handle) })
     }
 }

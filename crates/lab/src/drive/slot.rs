@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use wire::{Address, Input, Ns, Output, stream};
-use workload::{Dialect, DialectRow, Events, Op, Stream, Tag, Transport, Truth};
+use workload::{Dialect, Events, MakeDialect, Op, Stream, Tag, Truth};
 
 use super::record::{Figure, Recorder};
 
@@ -41,7 +41,8 @@ pub(super) enum State {
 /// What every slot of a thread has in common.
 pub(super) struct Origin {
     pub(super) address: Address,
-    pub(super) dialect: &'static DialectRow,
+    pub(super) make: MakeDialect,
+    pub(super) datagrams: bool,
     pub(super) truth: Arc<Truth>,
     pub(super) depth: usize,
     pub(super) reconnect_every: Option<u64>,
@@ -49,9 +50,9 @@ pub(super) struct Origin {
 
 impl Origin {
     fn connect(&self) -> std::io::Result<OwnedFd> {
-        match self.dialect.transport {
-            Transport::Stream => stream::connect(&self.address),
-            Transport::Datagrams => stream::connect_datagrams(&self.address),
+        match self.datagrams {
+            false => stream::connect(&self.address),
+            true => stream::connect_datagrams(&self.address),
         }
     }
 }
@@ -82,7 +83,7 @@ impl Slot {
         let places = origin.depth.max(PREPARE_DEPTH);
         Ok(Self {
             socket: origin.connect()?,
-            dialect: (origin.dialect.make)(&origin.truth),
+            dialect: (origin.make)(&origin.truth),
             input: Input::new(),
             output: Output::new(OUTPUT_LIMIT),
             state: State::Connecting,
@@ -99,7 +100,7 @@ impl Slot {
     /// Begins to connect again; nothing may be under way.
     pub(super) fn reopen(&mut self, origin: &Origin, now: Ns) -> std::io::Result<()> {
         self.socket = origin.connect()?;
-        self.dialect = (origin.dialect.make)(&origin.truth);
+        self.dialect = (origin.make)(&origin.truth);
         self.input = Input::new();
         self.output = Output::new(OUTPUT_LIMIT);
         self.state = State::Connecting;

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use wire::stream::{self, FlushOutcome, ReadOutcome};
 use wire::{Fault, Input, Interest, Ns, Poller, clock};
-use workload::{Events, Stream, Transport, Workload};
+use workload::{Events, Stream, Workload};
 
 use super::record::{Figure, Piece, Recorder};
 use super::schedule::ArrivalTimes;
@@ -38,7 +38,6 @@ const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
 /// What one thread is to do from its start to its end.
 pub(super) struct Duty {
     pub(super) group: usize,
-    pub(super) origin: Origin,
     pub(super) workload: Workload,
     pub(super) arrivals: Arrivals,
     pub(super) spin: bool,
@@ -64,6 +63,7 @@ pub(super) enum Order {
 /// A thread's state.
 pub(super) struct Worker {
     duty: Duty,
+    origin: Origin,
     slots: Vec<Slot>,
     poller: Poller,
     recorder: Recorder,
@@ -90,7 +90,7 @@ impl Work {
 
 impl Worker {
     /// Connects every slot and waits until each is ready.
-    pub(super) fn open(duty: Duty) -> std::io::Result<Self> {
+    pub(super) fn open(duty: Duty, origin: Origin) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
         // A timed wait may otherwise be late by 50 µs, to save wake-ups that are wanted here.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -99,13 +99,14 @@ impl Worker {
         for index in duty.slots.clone() {
             let name = (duty.group as u64) << 32 | index as u64;
             let stream = Stream::new(&duty.workload, duty.round, name);
-            let slot = Slot::open(&duty.origin, stream)?;
+            let slot = Slot::open(&origin, stream)?;
             poller.add(&slot.socket, slots.len() as u64, Interest::Both)?;
             slots.push(slot);
         }
         let recorder = Recorder::new(duty.group, duty.workload.room, duty.clock_zero);
         let mut worker = Self {
             duty,
+            origin,
             slots,
             poller,
             recorder,
@@ -164,12 +165,13 @@ impl Worker {
                 Work::Timed(timed) => timed.pressure,
                 Work::Prepare(_) | Work::Closed { .. } => Default::default(),
             },
+            figures: Vec::new(),
         }
     }
 
     fn begin_run(&mut self, start: Ns, until: Ns) -> Work {
         self.runs += 1;
-        let each = |slot| std::iter::repeat_n(slot, self.duty.origin.depth);
+        let each = |slot| std::iter::repeat_n(slot, self.origin.depth);
         let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
         match &self.duty.arrivals {
             Arrivals::Closed => Work::Closed { until },
@@ -279,7 +281,7 @@ impl Worker {
         if self.slots[index].state == State::Connecting {
             return self.greet(index, work);
         }
-        let datagrams = self.duty.origin.dialect.transport == Transport::Datagrams;
+        let datagrams = self.origin.datagrams;
         let reads = if datagrams { MOST_DATAGRAMS } else { 1 };
         let mut now = 0;
         for read in 0..reads {
@@ -362,7 +364,7 @@ impl Worker {
         match work {
             Work::Prepare(keys) if !slot.blocked => slot.fill_prepare(now, keys),
             Work::Closed { until } if now < *until => {
-                let datagrams = self.duty.origin.dialect.transport == Transport::Datagrams;
+                let datagrams = self.origin.datagrams;
                 while self.slots[index].has_room() {
                     let slot = &mut self.slots[index];
                     let scheduled = slot.take_free_since(now);
@@ -409,7 +411,7 @@ impl Worker {
     fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
         let now = clock::now();
         let slot = &mut self.slots[index];
-        if self.duty.origin.dialect.transport == Transport::Stream
+        if !self.origin.datagrams
             && let Err(error) = stream::connected(slot.socket.as_fd())
         {
             self.lose(index, &Fault::new(format!("connecting: {error}")));
@@ -442,7 +444,7 @@ impl Worker {
         let slot = &mut self.slots[index];
         let _ = self.poller.remove(&slot.socket);
         slot.expire(now, 0, &mut self.recorder);
-        let made = slot.reopen(&self.duty.origin, now);
+        let made = slot.reopen(&self.origin, now);
         let added = made.and_then(|()| {
             self.poller.add(&self.slots[index].socket, index as u64, Interest::Both)
         });

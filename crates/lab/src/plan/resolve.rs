@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use workload::Transport;
+use workload::Client;
 use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
@@ -246,15 +246,15 @@ fn resolve_target(
             format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
         wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
     })?;
-    let medium = match (dialect.transport, spec.transport) {
-        (Transport::Datagrams, None) => Medium::Udp,
-        (Transport::Datagrams, Some(_)) => {
+    let medium = match (dialect.client, spec.transport) {
+        (Client::Datagrams(_), None) => Medium::Udp,
+        (Client::Datagrams(_), Some(_)) => {
             let message = format!("{speaks} travels in datagrams, so there is nothing to choose");
             return Err(wrong("transport", message, None));
         }
-        (Transport::Stream, None | Some(TransportSpec::Tcp)) => Medium::Tcp,
-        (Transport::Stream, Some(TransportSpec::Tcp6)) => Medium::Tcp6,
-        (Transport::Stream, Some(TransportSpec::Unix)) => Medium::Unix,
+        (_, None | Some(TransportSpec::Tcp)) => Medium::Tcp,
+        (_, Some(TransportSpec::Tcp6)) => Medium::Tcp6,
+        (_, Some(TransportSpec::Unix)) => Medium::Unix,
     };
     let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
     if [&spec.build, &spec.setup, &spec.wrap].iter().any(empty) {
@@ -396,8 +396,7 @@ mod tests {
         dialects: &[DialectRow {
             name: "plain",
             doc: "",
-            transport: Transport::Stream,
-            make: |_| no_dialect(),
+            client: Client::Stream(|_| no_dialect()),
         }],
         longest_key_bytes: 250,
         longest_value_bytes: 1024,
