@@ -5,6 +5,7 @@
 
 mod arrivals;
 mod error;
+mod event;
 mod require;
 mod resolve;
 mod suite;
@@ -18,6 +19,7 @@ use workload::{DialectRow, Room, Workload};
 
 pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
 pub use error::SuiteError;
+pub use event::{Action, Event};
 pub use require::{Comparison, Requirement};
 pub use sweep::parse_setting;
 
@@ -57,6 +59,8 @@ pub struct Point {
     pub targets: Vec<Target>,
     /// What must hold for the first target.
     pub requirements: Vec<Requirement>,
+    /// What happens in every slice.
+    pub events: Vec<Event>,
 }
 
 /// What is measured.
@@ -150,6 +154,9 @@ pub struct Rounds {
     pub until: Option<Share>,
     /// Two targets count as the same when the interval lies within this.
     pub same_within: Share,
+    /// Whether targets are started fresh in every round; else they run on, and from the second
+    /// round on nothing is prepared.
+    pub restart: bool,
     /// The metric that carries verdicts.
     pub primary: &'static str,
     /// Time for the whole suite.

@@ -9,7 +9,8 @@ use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
 use super::suite::{
-    ClientsSpec, ConnectSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec, TransportSpec, WaitSpec,
+    ClientsSpec, ConnectSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec,
+    TransportSpec, WaitSpec,
 };
 use super::sweep::{self, Setting};
 use super::{Clients, House, Medium, Plan, Point, Requirement, Rounds, Target, TargetKind};
@@ -119,13 +120,19 @@ fn resolve_point(
             .map_err(|problem| source.error_at(&format!("require.{metric}"), problem, None))
     });
     let requirements = requirements.collect::<Result<_>>()?;
+    let mut events = Vec::new();
+    for event in &spec.event {
+        let names = targets.iter().map(|target| &target.name[..]);
+        let event = event.resolve(names);
+        events.push(event.map_err(|problem| source.error_at("event", problem, None))?);
+    }
     let mut keys: BTreeMap<_, _> = setting
         .into_iter()
         .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
         .collect();
     keys.insert("workload.operation".into(), workload.operation_label().into());
     let label = label(&workload, &clients, &keys);
-    Ok(Point { label, keys, workload, clients, targets, requirements })
+    Ok(Point { label, keys, workload, clients, targets, requirements, events })
 }
 
 /// The point in words: what every report shows in its header.
@@ -379,6 +386,7 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
         at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
         until: spec.until,
         same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
+        restart: spec.restart != Some(RestartSpec::Never),
         primary: primary.suite,
         budget: spec.budget,
     })

@@ -7,6 +7,7 @@ use workload::WorkloadSpec;
 use workload::units::{Share, Span};
 
 use super::arrivals::ArrivalsSpec;
+use super::event::EventSpec;
 
 /// A suite file.
 #[derive(Clone, Debug, Deserialize)]
@@ -20,6 +21,8 @@ pub(crate) struct SuiteSpec {
     pub(crate) target: Vec<TargetSpec>,
     pub(crate) workload: WorkloadSpec,
     pub(crate) clients: Vec<ClientsSpec>,
+    #[serde(default)]
+    pub(crate) event: Vec<EventSpec>,
     #[serde(default)]
     pub(crate) sweep: toml::Table,
     #[serde(default)]
@@ -161,8 +164,19 @@ pub(crate) struct RoundsSpec {
     pub(crate) at_most: Option<u32>,
     pub(crate) until: Option<Share>,
     pub(crate) same_within: Option<Share>,
+    pub(crate) restart: Option<RestartSpec>,
     pub(crate) primary: Option<String>,
     pub(crate) budget: Option<Span>,
+}
+
+/// `restart = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum RestartSpec {
+    /// Every round starts its targets fresh.
+    Round,
+    /// Targets run on from round to round: for questions about repetition.
+    Never,
 }
 
 /// `slice = "500ms"` or `slice = "none"`

@@ -194,6 +194,7 @@ impl<'a> Keeper<'a> {
 fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {
     let server = trial.server.filter(|_| trial.server_rss_bytes.is_some());
     let server_split = server.and_then(crate::observe::Cpu::split_ns);
+    let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
     TrialRow {
         validity: trial.validity,
@@ -215,7 +216,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         generator_rss_bytes: None,
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
-        ..TrialRow::unfinished(round, target, DataState::Warm, trial.started)
+        ..TrialRow::unfinished(round, target, state, trial.started)
     }
 }
 

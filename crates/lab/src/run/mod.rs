@@ -1,5 +1,6 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
+mod events;
 mod keep;
 mod require;
 mod round;
@@ -19,6 +20,7 @@ use rand::{Rng, SeedableRng};
 use crate::deploy::{DeployError, Deployer};
 use crate::plan::Plan;
 use keep::Keeper;
+use round::Bench;
 pub use trial::Trial;
 
 /// What a run needs beside its plan.
@@ -105,10 +107,12 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         clock_zero: wire::clock::now(),
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
+        kept: plan.points.iter().map(|_| Vec::new()).collect(),
         finished_rounds: 0,
         progress,
     };
     let outcome = conductor.all_rounds(&mut keeper);
+    conductor.stop_kept();
     match outcome {
         Ok(ending) => {
             for (index, trials) in conductor.trials.iter().enumerate() {
@@ -138,6 +142,8 @@ struct Conductor<'a> {
     started: Instant,
     /// Every trial so far, by point.
     trials: Vec<Vec<Trial>>,
+    /// Targets that run on from round to round, by point.
+    kept: Vec<Vec<Bench>>,
     finished_rounds: u64,
     progress: &'a mut dyn FnMut(&Progress<'_>),
 }
@@ -169,7 +175,7 @@ impl Conductor<'_> {
                 let trials = self.round(point, ordinal, seed)?;
                 self.finished_rounds += 1;
                 keeper.end_round(round, &self.plan.points[point], &trials)?;
-                self.trials[point].extend(trials);
+                self.trials[point].extend(trials.into_iter().map(Trial::condensed));
             }
         }
         Ok(if self.stopped() { Ending::Interrupted } else { Ending::Finished })

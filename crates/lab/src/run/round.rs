@@ -5,16 +5,17 @@ use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
+use super::events::{self, Subject};
 use super::trial::Trial;
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::{DriveError, Load, Session};
 use crate::observe::{Cpu, GroupMeter};
-use crate::plan::{Point, Target};
+use crate::plan::{Event, Point, Target};
 
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
-struct Bench {
+pub(super) struct Bench {
     session: Option<Session>,
     deployed: Option<Deployed>,
     meter: Option<GroupMeter>,
@@ -31,12 +32,45 @@ impl Conductor<'_> {
     ) -> Result<Vec<Trial>, RunError> {
         let mut random = SmallRng::seed_from_u64(seed);
         let workload_round = random.next_u64();
+        let mut benches = std::mem::take(&mut self.kept[point]);
+        for bench in &mut benches {
+            bench.trial = Trial::begin(bench.trial.target, ordinal, self.now());
+            bench.trial.is_warm = true;
+        }
+        self.begin(&mut benches, point, ordinal, workload_round, &mut random);
+        self.measure(&mut benches, point, ordinal, &mut random);
+        let stopped = self.stopped();
+        let mut trials = Vec::new();
+        for mut bench in benches {
+            if stopped {
+                bench.trial.invalidate("interrupted");
+            }
+            trials.push(bench.trial.clone());
+            if self.plan.rounds.restart || bench.session.is_none() {
+                self.end(bench);
+            } else {
+                self.kept[point].push(bench);
+            }
+        }
+        trials.sort_by_key(|trial| trial.target);
+        Ok(trials)
+    }
+
+    /// Starts, prepares and warms up every target that does not run already.
+    fn begin(
+        &mut self,
+        benches: &mut Vec<Bench>,
+        point: usize,
+        ordinal: u32,
+        workload_round: u64,
+        random: &mut SmallRng,
+    ) {
         let here = &self.plan.points[point];
-        let present = |(_, target): &(usize, &Target)| target.skipped.is_none();
+        let runs = |index: usize| benches.iter().any(|bench| bench.trial.target == index);
+        let wanted = |(index, target): &(usize, &Target)| target.skipped.is_none() && !runs(*index);
         let mut order: Vec<(usize, &Target)> =
-            here.targets.iter().enumerate().filter(present).collect();
-        order.shuffle(&mut random);
-        let mut benches = Vec::new();
+            here.targets.iter().enumerate().filter(wanted).collect();
+        order.shuffle(random);
         for (index, target) in order {
             self.tell(point, ordinal, &format!("starting {}", target.name));
             let mut bench = self.start(index, target, ordinal);
@@ -46,21 +80,21 @@ impl Conductor<'_> {
             }
             benches.push(bench);
         }
-        self.measure(&mut benches, point, ordinal, &mut random);
-        let stopped = self.stopped();
-        let mut trials = Vec::new();
-        for mut bench in benches {
-            if stopped {
-                bench.trial.invalidate("interrupted");
-            }
-            drop(bench.session.take());
-            if let Some(deployed) = bench.deployed.take() {
-                self.deployer.stop(deployed);
-            }
-            trials.push(bench.trial);
+    }
+
+    /// Closes a target's connections and stops it.
+    fn end(&mut self, mut bench: Bench) {
+        drop(bench.session.take());
+        if let Some(deployed) = bench.deployed.take() {
+            self.deployer.stop(deployed);
         }
-        trials.sort_by_key(|trial| trial.target);
-        Ok(trials)
+    }
+
+    /// Stops what ran on from round to round.
+    pub(super) fn stop_kept(&mut self) {
+        for bench in std::mem::take(&mut self.kept).into_iter().flatten() {
+            self.end(bench);
+        }
     }
 
     fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> Bench {
@@ -111,6 +145,7 @@ impl Conductor<'_> {
                 bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
                 bench.trial.found.extend(piece.found);
                 bench.trial.warmup_ns = Some(self.now() - before);
+                bench.trial.is_warm = true;
             }
             Ok(session)
         });
@@ -144,7 +179,7 @@ impl Conductor<'_> {
                     let activity = format!("measuring {name}, slice {} of {slices}", slice + 1);
                     self.tell(point, ordinal, &activity);
                     let start = self.now();
-                    bench.slice(start, length_ns);
+                    bench.slice(start, length_ns, &self.plan.points[point].events);
                 }
             }
         }
@@ -153,10 +188,25 @@ impl Conductor<'_> {
 
 impl Bench {
     /// Measures one slice, with the target's CPU time read right before and right after.
-    fn slice(&mut self, start: wire::Ns, length_ns: u64) {
-        let Some(session) = &mut self.session else { return };
+    fn slice(&mut self, start: wire::Ns, length_ns: u64, events: &[Event]) {
+        let subject = self.deployed.as_ref().map(|deployed| Subject {
+            name: deployed.name.clone(),
+            group: deployed.group(),
+            address: deployed.address.to_string(),
+        });
+        let Some((session, subject)) = self.session.as_mut().zip(subject) else { return };
         let before = read(&mut self.meter);
-        let outcome = session.run(length_ns);
+        let (outcome, wrong) = std::thread::scope(|scope| {
+            let (end, over) = std::sync::mpsc::channel();
+            let events = (!events.is_empty())
+                .then(|| scope.spawn(move || events::perform(events, &subject, length_ns, &over)));
+            let outcome = session.run(length_ns);
+            drop(end);
+            (outcome, events.and_then(|events| events.join().ok().flatten()))
+        });
+        if let Some(wrong) = wrong {
+            self.trial.invalidate(format!("an event failed: {wrong}"));
+        }
         let after = read(&mut self.meter);
         let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         if let Some((_, resident_bytes)) = after {

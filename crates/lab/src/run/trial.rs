@@ -5,7 +5,7 @@ use ledger::Validity;
 use wire::Ns;
 use workload::Kind;
 
-use crate::drive::{Counts, Figure, Found, Interval, Piece};
+use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure};
 use crate::observe::Cpu;
 
 /// One slice.
@@ -29,6 +29,8 @@ pub struct Trial {
     pub(crate) validity: Validity,
     pub(crate) reason: Option<String>,
     pub(crate) started: Ns,
+    /// Whether its target had been loaded before it was measured.
+    pub(crate) is_warm: bool,
     pub(crate) measured_ns: u64,
     pub(crate) counts: Counts,
     /// CPU time of the target while measured; `None` is unseen.
@@ -42,6 +44,11 @@ pub struct Trial {
     pub(crate) slices: Vec<Slice>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) found: Vec<Found>,
+    /// Figures that the clients measured themselves.
+    pub(crate) figures: Vec<(&'static str, f64)>,
+    pub(crate) pressure: Pressure,
+    /// Every metric, once the trial is over and its histograms are in the ledger.
+    metrics: Vec<(&'static str, f64)>,
 }
 
 /// At most this many wrong answers are kept with their bytes in one trial.
@@ -55,6 +62,7 @@ impl Trial {
             validity: Validity::Valid,
             reason: None,
             started,
+            is_warm: false,
             measured_ns: 0,
             counts: Counts::default(),
             server: Some(Cpu::default()),
@@ -66,6 +74,9 @@ impl Trial {
             slices: Vec::new(),
             intervals: Vec::new(),
             found: Vec::new(),
+            figures: Vec::new(),
+            pressure: Pressure::default(),
+            metrics: Vec::new(),
         }
     }
 
@@ -98,6 +109,19 @@ impl Trial {
         let room = MOST_FOUND.saturating_sub(self.found.len());
         self.found.extend(piece.found.into_iter().take(room));
         self.intervals.extend(piece.intervals);
+        self.figures.extend(piece.figures);
+        self.pressure.add(piece.pressure);
+    }
+
+    /// The trial with its metrics and without its histograms and answers, which take megabytes.
+    pub(crate) fn condensed(mut self) -> Self {
+        let names = judge::METRICS.iter().map(|metric| metric.suite);
+        self.metrics = names.filter_map(|name| Some((name, self.compute(name)?))).collect();
+        self.intervals = Vec::new();
+        self.found = Vec::new();
+        self.figures = Vec::new();
+        self.slices = Vec::new();
+        self
     }
 
     /// Wrong answers make a trial invalid: how fast a wrong answer came says nothing.
@@ -139,6 +163,11 @@ impl Trial {
 
     /// The value of a metric by its name in suites; `None` is unseen.
     pub fn metric(&self, name: &str) -> Option<f64> {
+        let known = self.metrics.iter().find(|(known, _)| *known == name);
+        known.map(|(_, value)| *value)
+    }
+
+    fn compute(&self, name: &str) -> Option<f64> {
         let operations = self.counts.operations as f64;
         let per_operation =
             |ns: Option<u64>| ns.filter(|_| operations > 0.0).map(|ns| ns as f64 / operations);

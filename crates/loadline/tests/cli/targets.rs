@@ -1,8 +1,6 @@
 //! The ways a target comes to be, and what its bytes travel in.
 
-mod common;
-
-use common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, stderr, stdout};
 
 /// A quick suite whose target is `target`.
 fn suite(target: &str) -> String {
@@ -67,12 +65,12 @@ fn something_that_runs_already_is_loaded_at_its_address() {
     let listen = format!("unix:{}", socket.display());
     let mut cache = place.command(&["serve", "cache", "--listen", &listen]);
     let mut cache = cache.stdout(std::process::Stdio::null()).spawn().expect("a cache");
-    common::await_that("the cache listens", || socket.exists());
+    crate::common::await_that("the cache listens", || socket.exists());
     let target = format!("address = '{listen}'\nspeaks = 'memcached'");
     std::fs::write(place.path().join("suite.toml"), suite(&target)).expect("the suite");
     let (code, said) = run(&place);
-    common::send_signal("-TERM", cache.id());
-    assert_eq!(common::await_end(&mut cache).code(), Some(0), "a clean end");
+    crate::common::send_signal("-TERM", cache.id());
+    assert_eq!(crate::common::await_end(&mut cache).code(), Some(0), "a clean end");
     assert_eq!(code, 0, "{said}");
     assert!(said.contains("unseen"), "its CPU time is not zero but unseen: {said}");
 }

@@ -1,8 +1,8 @@
 //! `loadline run`, from outside: what a user sees, keeps and can rely on.
 
-mod common;
-
-use common::{Place, await_end, await_that, code, processes_with, send_signal, stderr, stdout};
+use crate::common::{
+    Place, await_end, await_that, code, processes_with, send_signal, stderr, stdout,
+};
 use std::process::Stdio;
 
 /// A quick suite of one cache; `TARGET` adds to the target, `REST` to the end.

@@ -1,0 +1,149 @@
+//! Things that happen at a time: a target stopped for a while, a signal, a command.
+
+use serde::{Deserialize, Deserializer, de::Error as _};
+use workload::units::Span;
+
+/// `[[event]]` as written.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct EventSpec {
+    at: Span,
+    every: Option<Span>,
+    #[serde(rename = "do")]
+    action: ActionSpec,
+    #[serde(rename = "for")]
+    length: Option<Span>,
+    target: Option<String>,
+}
+
+/// `do = "stop"`, `do = "SIGHUP"` or `do = ["program", "argument"]`
+#[derive(Clone, Debug)]
+enum ActionSpec {
+    Word(String),
+    Command(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for ActionSpec {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(word) => Ok(Self::Word(word)),
+            list @ toml::Value::Array(_) => {
+                list.try_into().map(Self::Command).map_err(D::Error::custom)
+            }
+            _ => Err(D::Error::custom("do = \"stop\", \"SIGHUP\" or [\"program\", …]")),
+        }
+    }
+}
+
+/// Something that happens at a time, in every slice.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// When it first happens, from the start of the slice.
+    pub at: Span,
+    /// And again after each of these.
+    pub every: Option<Span>,
+    /// What happens.
+    pub action: Action,
+    /// To which target; `None` is every one, each in its own slices.
+    pub target: Option<String>,
+}
+
+/// What happens to a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Its processes are stopped for so long, and then go on.
+    Stop(Span),
+    /// Its processes get a signal, by number.
+    Signal(i32),
+    /// A command is run, with `{address}` and `{pid}` filled in.
+    Command(Vec<String>),
+}
+
+/// The signals that an event may send, by name and number on Linux.
+const SIGNALS: &[(&str, i32)] = &[
+    ("SIGHUP", 1),
+    ("SIGINT", 2),
+    ("SIGKILL", 9),
+    ("SIGUSR1", 10),
+    ("SIGUSR2", 12),
+    ("SIGTERM", 15),
+];
+
+impl EventSpec {
+    /// What is written means this; `targets` are the names that there are.
+    pub(crate) fn resolve<'a>(
+        &self,
+        mut targets: impl Iterator<Item = &'a str>,
+    ) -> Result<Event, String> {
+        if let Some(name) = &self.target
+            && !targets.any(|target| target == name)
+        {
+            return Err(format!("there is no target \"{name}\""));
+        }
+        if self.every.is_some_and(|every| every < Span::from_ms(1)) {
+            return Err("every has to be at least 1ms".into());
+        }
+        let action = match (&self.action, self.length) {
+            (ActionSpec::Word(word), Some(length)) if word == "stop" => Action::Stop(length),
+            (ActionSpec::Word(word), None) if word == "stop" => {
+                return Err("say for how long it stops: for = \"200ms\"".into());
+            }
+            (_, Some(_)) => return Err("`for` belongs to do = \"stop\"".into()),
+            (ActionSpec::Command(command), None) if command.is_empty() => {
+                return Err("a command needs a program".into());
+            }
+            (ActionSpec::Command(command), None) => Action::Command(command.clone()),
+            (ActionSpec::Word(word), None) => {
+                let known = SIGNALS.iter().find(|(name, _)| name == word);
+                let names: Vec<_> = SIGNALS.iter().map(|(name, _)| *name).collect();
+                let (_, number) = known.ok_or_else(|| {
+                    let names = names.join(", ");
+                    format!(
+                        "do = \"{word}\" is neither \"stop\", nor a command, nor one of {names}"
+                    )
+                })?;
+                Action::Signal(*number)
+            }
+        };
+        Ok(Event { at: self.at, every: self.every, action, target: self.target.clone() })
+    }
+}
+
+impl Event {
+    /// The times at which it happens in a slice of this length, in nanoseconds from its start.
+    pub(crate) fn times(&self, length_ns: u64) -> impl Iterator<Item = u64> {
+        let every_ns = self.every.map_or(u64::MAX, |every| every.ns);
+        std::iter::successors(Some(self.at.ns), move |at| at.checked_add(every_ns))
+            .take_while(move |at| *at < length_ns)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Event, String> {
+        let spec: EventSpec = toml::from_str(text).map_err(|error| error.message().to_owned())?;
+        spec.resolve(["a", "b"].into_iter())
+    }
+
+    #[test]
+    fn events_happen_at_their_times_within_a_slice() {
+        let event = read("at = '500ms'\nevery = '2s'\ndo = 'stop'\nfor = '200ms'").unwrap();
+        assert_eq!(event.action, Action::Stop(Span::from_ms(200)));
+        let times: Vec<_> = event.times(5_000_000_000).collect();
+        assert_eq!(times, [500_000_000, 2_500_000_000, 4_500_000_000]);
+        let once = read("at = '1s'\ndo = ['true']").unwrap();
+        assert_eq!(once.times(5_000_000_000).count(), 1);
+    }
+
+    #[test]
+    fn what_is_no_event_is_said() {
+        assert!(read("at = '1s'\ndo = 'stop'").unwrap_err().contains("for how long"));
+        assert!(read("at = '1s'\ndo = 'dance'").unwrap_err().contains("SIGHUP"));
+        assert!(read("at = '1s'\ndo = []").unwrap_err().contains("needs a program"));
+        assert!(
+            read("at = '1s'\ndo = 'stop'\nfor = '1s'\ntarget = 'c'").unwrap_err().contains("\"c\"")
+        );
+    }
+}

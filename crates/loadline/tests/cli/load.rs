@@ -1,0 +1,87 @@
+//! The kinds of load that a suite may ask for, and what happens while it lasts.
+
+use crate::common::{Place, code, stderr, stdout};
+
+/// A suite of one cache with `clients` and `rest` added.
+fn suite(clients: &str, rest: &str) -> String {
+    format!(
+        r#"
+title = "A kind of load"
+[[target]]
+name = "ours"
+serve = "cache"
+[workload]
+room = "cache"
+operation = "get"
+keys = {{ count = 100 }}
+value = {{ bytes = 40 }}
+[[clients]]
+{clients}
+[require]
+wrong = "= 0"
+{rest}
+"#
+    )
+}
+
+/// Runs it and gives the result as JSON.
+fn run(place: &Place) -> serde_json::Value {
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    assert!([0, 4].contains(&code(&output)), "{}{}", stdout(&output), stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+#[test]
+fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
+    let open = "connections = 4\narrivals = { rate = \"1k/s\" }";
+    let event = "[[event]]\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n[rounds]\n\
+                 measure = \"400ms\"\nslice = \"none\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1";
+    let place = Place::with(&suite(open, event));
+    let result = run(&place);
+    let trial = &result["trials"][0];
+    assert_eq!(trial["operations"], 400, "{trial}");
+    assert_eq!(trial["state"], "cold", "nothing warmed it up");
+    // 150 of 400 requests met the stop and waited up to all of it.
+    let latency_ns = |name: &str| trial["latency_ns"][name].as_f64().expect("seen");
+    assert!(latency_ns("max") > 140e6, "{trial}");
+    assert!(latency_ns("p90") > 90e6, "a closed loop would have seen four slow ones: {trial}");
+}
+
+#[test]
+fn targets_run_on_from_round_to_round_when_nothing_restarts_them() {
+    let rounds = |restart| {
+        format!(
+            "[rounds]\nrestart = \"{restart}\"\nmeasure = \"20ms\"\nwarm_up = \"0s\"\n\
+             at_least = 3\nat_most = 3"
+        )
+    };
+    for (restart, starts, states) in
+        [("never", 1, ["cold", "warm", "warm"]), ("round", 3, ["cold", "cold", "cold"])]
+    {
+        let place = Place::with(&suite("connections = 1", &rounds(restart)));
+        let result = run(&place);
+        let trials = result["trials"].as_array().expect("trials");
+        let seen: Vec<_> = trials.iter().map(|trial| trial["state"].as_str()).collect();
+        assert_eq!(seen, states.map(Some), "{restart}");
+        let logs = std::fs::read_dir(place.path().join(".loadline/runs/1")).expect("logs");
+        assert_eq!(logs.count(), starts, "{restart}");
+    }
+}
+
+#[test]
+fn several_groups_of_clients_load_at_once_and_are_kept_apart() {
+    let groups = "name = \"many\"\nconnections = 4\n[[clients]]\nname = \"reference\"\n\
+                  arrivals = { think = \"5ms\" }";
+    let rest = "[rounds]\nmeasure = \"100ms\"\nat_least = 1\nat_most = 1";
+    let place = Place::with(&suite(groups, rest));
+    let result = run(&place);
+    assert_eq!(result["trials"][0]["wrong"], 0);
+    let ledger = ledger::Ledger::open_read_only(place.ledger()).expect("a ledger");
+    let view = ledger.run_view(1.into()).expect("a run");
+    let count = |name: &str| -> u64 {
+        let of_group = view.histograms.iter().filter(|row| row.clients == name);
+        of_group.filter(|row| row.kind.word() == "latency").map(|row| row.count).sum()
+    };
+    assert!(count("many") > 0 && count("reference") > 0);
+    assert!(count("reference") <= 21, "one slot that thinks 5 ms: {}", count("reference"));
+}
