@@ -1,6 +1,6 @@
 //! Failures and their exit codes: 1 an error, 2 a mistake in the command line or the suite.
 //!
-//! What a finished run found has codes of its own; see [`of_outcome`].
+//! What a finished run found has codes of its own; see `report::outcome`.
 
 use std::io::ErrorKind;
 use std::process::ExitCode;

@@ -70,6 +70,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     let code = crate::report::print(&ledger, run, args.json, args.fail_on.is_some())?;
     Ok(match ending {
         Ending::Finished => code,
+        Ending::Aborted(condition) => {
+            eprintln!("aborted, because {condition}; what was measured is kept as run {run}");
+            ExitCode::from(3)
+        }
         Ending::Interrupted => {
             eprintln!("interrupted; what was measured is kept as run {run}");
             ExitCode::from(130)

@@ -5,7 +5,7 @@
 //! lock, and reads the clock once per batch of answers. The dialect is called through a trait
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 //!
-//! [`caller`] is the second engine, for what blocks: the same schedule, checks and histograms.
+//! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
 
 mod caller;
 mod record;

@@ -1,11 +1,12 @@
 //! From a suite file to what will run: points, targets, clients and rounds, all checked before
 //! anything starts.
 //!
-//! What was written is [`suite`]; what it means is here. Control plane.
+//! What was written is in `suite`; what it means is here. Control plane.
 
 mod arrivals;
 mod error;
 mod event;
+mod expression;
 mod require;
 mod resolve;
 mod suite;
@@ -20,6 +21,7 @@ use workload::{DialectRow, Room, Workload};
 pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
 pub use error::SuiteError;
 pub use event::{Action, Event};
+pub use expression::Expression;
 pub use require::{Comparison, Requirement};
 pub use sweep::parse_setting;
 
@@ -59,6 +61,8 @@ pub struct Point {
     pub targets: Vec<Target>,
     /// What must hold for the first target.
     pub requirements: Vec<Requirement>,
+    /// What makes it pointless to go on with the run.
+    pub abort_on: Vec<Requirement>,
     /// What happens in every slice.
     pub events: Vec<Event>,
 }

@@ -1,6 +1,9 @@
 //! Requirements: what must hold for the first target, such as `"latency.p99" = "< 1ms"`.
 
-use workload::units::{ByteCount, Rate, Share, Span};
+use std::collections::BTreeMap;
+
+use super::error::nearest;
+use super::expression::Expression;
 
 /// How a figure is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +25,92 @@ pub enum Comparison {
 pub struct Requirement {
     /// As written: `latency.p99 < 1ms`.
     pub text: String,
-    /// The metric, by its name in suites.
-    pub metric: &'static str,
+    /// What is compared: a metric, or what is derived from metrics and the point's numbers, which
+    /// are filled in already.
+    pub figure: Expression,
     /// How it is compared.
     pub comparison: Comparison,
-    /// With what, in the metric's own unit.
+    /// With what, in base units.
     pub bound: f64,
 }
 
+/// What the names in a point's expressions mean.
+pub(super) struct Names<'a> {
+    /// `[derive]`: names with their expressions.
+    pub(super) derived: &'a BTreeMap<String, String>,
+    /// The point's suite, for its numbers.
+    pub(super) table: &'a toml::Table,
+}
+
+impl Names<'_> {
+    /// A number of the point, such as `clients.connections`.
+    fn number(&self, name: &str) -> Option<f64> {
+        let mut value = None;
+        let mut table = self.table;
+        let mut parts = name.split('.').peekable();
+        while let Some(part) = parts.next() {
+            value = table.get(part);
+            match value? {
+                toml::Value::Table(inner) => table = inner,
+                toml::Value::Array(items) => {
+                    let wanted = parts.peek().copied();
+                    let named = |item: &&toml::Value| {
+                        item.get("name").and_then(toml::Value::as_str) == wanted
+                    };
+                    let found = items.iter().find(named);
+                    if found.is_some() {
+                        parts.next();
+                    }
+                    table = found.or(items.first())?.as_table()?;
+                }
+                _ if parts.peek().is_some() => return None,
+                _ => {}
+            }
+        }
+        let value = value?;
+        value.as_integer().map(|number| number as f64).or_else(|| value.as_float())
+    }
+
+    /// The expression behind a requirement's left side, with only metrics left as names.
+    fn figure(&self, name: &str) -> Result<Expression, String> {
+        let expression = match self.derived.get(name) {
+            Some(text) => Expression::parse(text).map_err(|error| format!("{name}: {error}"))?,
+            None => Expression::Name(name.to_owned()),
+        };
+        self.fill(expression)
+    }
+
+    fn fill(&self, expression: Expression) -> Result<Expression, String> {
+        match expression {
+            Expression::Name(name) if judge::METRICS.iter().any(|row| row.suite == name) => {
+                Ok(Expression::Name(name))
+            }
+            Expression::Name(name) => match self.number(&name) {
+                Some(number) => Ok(Expression::Number(number)),
+                None => {
+                    let metrics = judge::METRICS.iter().map(|row| row.suite);
+                    let known = metrics.chain(self.derived.keys().map(String::as_str));
+                    let near = nearest(&name, known);
+                    let near = near.map(|near| format!("; did you mean \"{near}\"?"));
+                    let near = near.unwrap_or_default();
+                    Err(format!("\"{name}\" is neither a metric nor a number of the suite{near}"))
+                }
+            },
+            Expression::Pair(sign, left, right) => {
+                let (left, right) = (self.fill(*left)?, self.fill(*right)?);
+                Ok(Expression::Pair(sign, Box::new(left), Box::new(right)))
+            }
+            number => Ok(number),
+        }
+    }
+}
+
 impl Requirement {
-    /// Reads the metric and the bound.
+    /// Reads a requirement: `figure` is a metric or a derived name, `written` a sign and a bound.
     ///
     /// # Errors
     /// What is wrong and what would be right.
-    pub fn parse(metric: &str, written: &str) -> Result<Self, String> {
-        let known = judge::METRICS;
-        let Some(row) = known.iter().find(|row| row.suite == metric) else {
-            let near = super::error::nearest(metric, known.iter().map(|row| row.suite));
-            let near = near.map(|name| format!("; did you mean \"{name}\"?")).unwrap_or_default();
-            return Err(format!("unknown metric{near}"));
-        };
+    pub(super) fn parse(figure: &str, written: &str, names: &Names<'_>) -> Result<Self, String> {
         // The longer signs come first, so that `<=` is not read as `<`.
         let signs = [
             ("<=", Comparison::LessOrEqual),
@@ -56,11 +125,17 @@ impl Requirement {
         let (bound, comparison) = found.ok_or_else(|| {
             format!("\"{written}\" starts with none of <, <=, >, >=, =; write e.g. \"< 1ms\"")
         })?;
+        let bound = Expression::parse(bound.trim())?;
+        let unknown = |name: &&&str| names.number(name).is_none();
+        if let Some(name) = bound.names().iter().find(unknown) {
+            return Err(format!("\"{name}\" is no number of the suite, so it can't be a bound"));
+        }
+        let value = bound.value(&|name| names.number(name));
         Ok(Self {
-            text: format!("{metric} {}", written.trim()),
-            metric: row.suite,
+            text: format!("{figure} {}", written.trim()),
+            figure: names.figure(figure)?,
             comparison: *comparison,
-            bound: parse_bound(bound.trim())?,
+            bound: value.ok_or_else(|| format!("\"{written}\": no number comes of it"))?,
         })
     }
 
@@ -76,39 +151,40 @@ impl Requirement {
     }
 }
 
-/// A bound in the base unit of its kind: nanoseconds, bytes, a fraction, a rate or a count.
-fn parse_bound(text: &str) -> Result<f64, String> {
-    if let Ok(number) = text.replace('_', "").parse::<f64>() {
-        return Ok(number);
-    }
-    let time = text.parse::<Span>().map(|span| span.ns as f64);
-    let rate = || text.parse::<Rate>().map(|rate| rate.per_second);
-    let share = || text.parse::<Share>().map(|share| share.fraction);
-    let bytes = || text.parse::<ByteCount>().map(|count| count.bytes as f64);
-    time.or_else(|_| rate())
-        .or_else(|_| share())
-        .or_else(|_| bytes())
-        .map_err(|_| format!("\"{text}\" is not a bound such as 0, 1ms, 50k/s, 2% or 64MiB"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    fn parse(figure: &str, written: &str) -> Result<Requirement, String> {
+        let table = "[[clients]]\nname = 'c'\nconnections = 20".parse().unwrap();
+        let derived = "latency.mean / clients.connections".to_owned();
+        let derived = BTreeMap::from([("server_time".to_owned(), derived)]);
+        Requirement::parse(figure, written, &Names { derived: &derived, table: &table })
+    }
+
     #[test]
-    fn bounds_are_read_in_base_units() {
-        let bound = |text| Requirement::parse("latency.p99", text).map(|r| r.bound);
+    fn bounds_may_use_the_numbers_of_the_point() {
+        let bound = |text| parse("latency.p99", text).map(|requirement| requirement.bound);
         assert_eq!(bound("< 1ms"), Ok(1e6));
         assert_eq!(bound(">= 50k/s"), Ok(50_000.0));
-        assert_eq!(bound("= 0"), Ok(0.0));
+        assert_eq!(bound("<= 5s * clients.connections"), Ok(100e9));
+        assert_eq!(bound("<= 5s * clients.c.connections"), Ok(100e9));
         assert!(bound("1ms").unwrap_err().contains("starts with none"));
-        assert!(bound("< soon").unwrap_err().contains("is not a bound"));
-        assert!(Requirement::parse("latency.p98", "< 1ms").unwrap_err().contains("did you mean"));
+        assert!(bound("< clients.pipelines").unwrap_err().contains("no number of the suite"));
+    }
+
+    #[test]
+    fn a_derived_figure_is_made_of_metrics_and_the_points_numbers() {
+        let requirement = parse("server_time", "<= 5s").unwrap();
+        assert_eq!(requirement.figure.names(), ["latency.mean"]);
+        assert_eq!(requirement.figure.value(&|_| Some(100e9)), Some(5e9));
+        let unknown = parse("latency.p98", "< 1ms").unwrap_err();
+        assert!(unknown.contains("did you mean \"latency.p9"), "{unknown}");
     }
 
     #[test]
     fn a_bound_holds_or_breaks() {
-        let requirement = Requirement::parse("wrong", "= 0").unwrap();
+        let requirement = parse("wrong", "= 0").unwrap();
         assert!(requirement.holds(0.0));
         assert!(!requirement.holds(1.0));
     }

@@ -8,6 +8,7 @@ use workload::Client;
 use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
+use super::require::Names;
 use super::suite::{
     ClientsSpec, ConnectSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec,
     TransportSpec, WaitSpec,
@@ -50,12 +51,12 @@ pub(super) fn resolve(
             sweep::assign(&mut table, key, value.clone())
                 .map_err(|problem| source.error_at("sweep", problem, None))?;
         }
-        let spec = SuiteSpec::deserialize(table).map_err(|error| {
+        let spec = SuiteSpec::deserialize(table.clone()).map_err(|error| {
             let keys: Vec<_> = setting.iter().chain(settings).map(|(key, _)| &key[..]).collect();
             let message = format!("with {} set: {}", keys.join(", "), error.message());
             source.error_at("sweep", message, source.toml_error(&error).help_text())
         })?;
-        points.push(resolve_point(&source, &spec, setting, house)?);
+        points.push(resolve_point(&source, &spec, &table, setting, house)?);
         rounds = Some(resolve_rounds(&source, &spec.rounds)?);
     }
     let plan = Plan {
@@ -85,6 +86,7 @@ fn check_budget(source: &Source, plan: &Plan) -> Result<()> {
 fn resolve_point(
     source: &Source,
     spec: &SuiteSpec,
+    table: &toml::Table,
     setting: Vec<Setting>,
     house: House<'_>,
 ) -> Result<Point> {
@@ -115,11 +117,17 @@ fn resolve_point(
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
     unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
-    let requirements = spec.require.iter().map(|(metric, bound)| {
-        Requirement::parse(metric, bound)
-            .map_err(|problem| source.error_at(&format!("require.{metric}"), problem, None))
-    });
-    let requirements = requirements.collect::<Result<_>>()?;
+    let names = Names { derived: &spec.derive, table };
+    let conditions = |section: &str, written: &BTreeMap<String, String>| {
+        let read = |(figure, bound): (&String, &String)| {
+            let requirement = Requirement::parse(figure, bound, &names);
+            requirement
+                .map_err(|problem| source.error_at(&format!("{section}.{figure}"), problem, None))
+        };
+        written.iter().map(read).collect::<Result<Vec<_>>>()
+    };
+    let requirements = conditions("require", &spec.require)?;
+    let abort_on = conditions("abort_on", &spec.abort_on)?;
     let mut events = Vec::new();
     for event in &spec.event {
         let names = targets.iter().map(|target| &target.name[..]);
@@ -132,7 +140,7 @@ fn resolve_point(
         .collect();
     keys.insert("workload.operation".into(), workload.operation_label().into());
     let label = label(&workload, &clients, &keys);
-    Ok(Point { label, keys, workload, clients, targets, requirements, events })
+    Ok(Point { label, keys, workload, clients, targets, requirements, abort_on, events })
 }
 
 /// The point in words: what every report shows in its header.

@@ -25,8 +25,14 @@ pub(crate) struct SuiteSpec {
     pub(crate) event: Vec<EventSpec>,
     #[serde(default)]
     pub(crate) sweep: toml::Table,
+    /// Names for what is computed from metrics and the suite's numbers.
+    #[serde(default)]
+    pub(crate) derive: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) require: BTreeMap<String, String>,
+    /// Conditions in the same form under which the run ends at once.
+    #[serde(default)]
+    pub(crate) abort_on: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) rounds: RoundsSpec,
 }

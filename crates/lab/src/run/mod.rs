@@ -78,12 +78,14 @@ pub enum RunError {
 }
 
 /// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ending {
     /// All rounds are measured.
     Finished,
     /// It was told to stop; what was measured is kept.
     Interrupted,
+    /// A condition of the suite's `abort_on` was met; what was measured is kept.
+    Aborted(String),
 }
 
 /// Runs the plan. Whatever happens, what was measured is in the ledger and nothing is left
@@ -118,11 +120,14 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
             for (index, trials) in conductor.trials.iter().enumerate() {
                 keeper.requirements(index, &plan.points[index], trials)?;
             }
-            let state = match ending {
-                Ending::Finished => RunState::Finished,
-                Ending::Interrupted => RunState::Interrupted,
-            };
-            keeper.end(state, None)?;
+            match &ending {
+                Ending::Finished => keeper.end(RunState::Finished, None)?,
+                Ending::Interrupted => keeper.end(RunState::Interrupted, None)?,
+                Ending::Aborted(condition) => {
+                    let note = format!("aborted, because {condition}");
+                    keeper.end(RunState::Failed, Some(&note))?;
+                }
+            }
             Ok((keeper.run(), ending))
         }
         Err(error) => {
@@ -175,7 +180,13 @@ impl Conductor<'_> {
                 let trials = self.round(point, ordinal, seed)?;
                 self.finished_rounds += 1;
                 keeper.end_round(round, &self.plan.points[point], &trials)?;
-                self.trials[point].extend(trials.into_iter().map(Trial::condensed));
+                let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
+                let conditions = &self.plan.points[point].abort_on;
+                let reason = require::reason_to_abort(conditions, &trials);
+                self.trials[point].extend(trials);
+                if let Some(condition) = reason {
+                    return Ok(Ending::Aborted(condition));
+                }
             }
         }
         Ok(if self.stopped() { Ending::Interrupted } else { Ending::Finished })

@@ -4,12 +4,12 @@ use ledger::RequirementOutcome;
 
 use super::stopping::CONFIDENCE;
 use super::trial::Trial;
-use crate::plan::Requirement;
+use crate::plan::{Expression, Requirement};
 
 /// Metrics that are counted, not estimated: one wrong answer in any round is one too many.
 const COUNTED: &[&str] = &["wrong", "missing", "misses"];
 
-/// The metric's value and what became of the requirement.
+/// The figure's value and what became of the requirement.
 pub(super) fn outcome(
     requirement: &Requirement,
     trials: &[Trial],
@@ -18,15 +18,16 @@ pub(super) fn outcome(
     let held = |holds| {
         if holds { RequirementOutcome::Held } else { RequirementOutcome::Broken }
     };
-    if COUNTED.contains(&requirement.metric) {
+    let of = |trial: &&&Trial| requirement.figure.value(&|name| trial.metric(name));
+    if is_counted(&requirement.figure) {
         if first.iter().all(|trial| trial.measured_ns == 0) {
             return (None, RequirementOutcome::CantTell);
         }
-        let sum = first.iter().filter_map(|trial| trial.metric(requirement.metric)).sum();
+        let sum = first.iter().filter_map(|trial| of(&trial)).sum();
         return (Some(sum), held(requirement.holds(sum)));
     }
     let valid = first.iter().filter(|trial| trial.is_valid());
-    let values: Vec<f64> = valid.filter_map(|trial| trial.metric(requirement.metric)).collect();
+    let values: Vec<f64> = valid.filter_map(|trial| of(&trial)).collect();
     let Some(interval) = judge::series_interval(&values, CONFIDENCE) else {
         return (None, RequirementOutcome::CantTell);
     };
@@ -37,4 +38,19 @@ pub(super) fn outcome(
         _ => RequirementOutcome::CantTell,
     };
     (Some(interval.mean), outcome)
+}
+
+fn is_counted(figure: &Expression) -> bool {
+    matches!(figure, Expression::Name(name) if COUNTED.contains(&&name[..]))
+}
+
+/// The first of the conditions under which a run is not worth going on with that a trial meets.
+pub(super) fn reason_to_abort(conditions: &[Requirement], trials: &[Trial]) -> Option<String> {
+    trials.iter().find_map(|trial| {
+        let meets = |condition: &&Requirement| {
+            let value = condition.figure.value(&|name| trial.metric(name));
+            value.is_some_and(|value| condition.holds(value))
+        };
+        conditions.iter().find(meets).map(|condition| condition.text.clone())
+    })
 }

@@ -85,3 +85,21 @@ fn several_groups_of_clients_load_at_once_and_are_kept_apart() {
     assert!(count("many") > 0 && count("reference") > 0);
     assert!(count("reference") <= 21, "one slot that thinks 5 ms: {}", count("reference"));
 }
+
+#[test]
+fn requirements_may_be_computed_and_a_run_may_end_at_once() {
+    let rest = "[derive]\nserver_time = \"latency.mean / clients.connections\"\n\
+                [rounds]\nmeasure = \"20ms\"\nwarm_up = \"0s\"\nat_least = 5\nat_most = 5\n\
+                [sweep]\n\"clients.connections\" = [1, 2]";
+    let text = suite("connections = 1", rest);
+    let text = text.replace("wrong = \"= 0\"", "wrong = \"= 0\"\nserver_time = \"< 1s * 2\"");
+    let result = run(&Place::with(&text));
+    let outcomes = result["requirements"].as_array().expect("requirements");
+    assert_eq!(outcomes.len(), 4, "two at each of two points");
+    assert!(outcomes.iter().all(|one| one["outcome"] == "held"), "{outcomes:?}");
+    let abort = text.replace("[derive]", "[abort_on]\nrate_per_s = \"> 1/s\"\n[derive]");
+    let place = Place::with(&abort);
+    let output = place.loadline(&["run", "suite.toml", "--wait"]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(stderr(&output).contains("aborted, because rate_per_s > 1/s"), "{}", stderr(&output));
+}
