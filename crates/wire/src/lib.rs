@@ -8,8 +8,8 @@
 //! warm-up nothing here allocates or takes a contended lock per operation. What allocates is a
 //! connection that opens, a message that comes in several reads, and a peer that doesn't read.
 //!
-//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives it without a
-//!   socket.
+//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives it
+//!   without a socket.
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
 

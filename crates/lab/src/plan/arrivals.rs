@@ -50,8 +50,8 @@ struct StepSpec {
 
 impl<'de> Deserialize<'de> for ArrivalsSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const EXPECTED: &str = "\"closed\", { think = \"1s\" }, { rate = \"50k/s\", spacing = \"poisson\" }, \
-             { steps = [ … ] } or { trace = \"FILE\" }";
+        const EXPECTED: &str = "\"closed\", { think = \"1s\" }, \
+             { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } or { trace = \"FILE\" }";
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
             toml::Value::Table(table) => Table::deserialize(table)
@@ -193,9 +193,8 @@ impl Schedule {
                 Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
                 _ => {
                     let line_number = number + 1;
-                    return Err(format!(
-                        "{name}:{line_number}: \"{line}\" is no time in seconds from the line before on"
-                    ));
+                    let problem = "is no time in seconds, or is before the last one";
+                    return Err(format!("{name}:{line_number}: \"{line}\" {problem}"));
                 }
             }
             if trace_ns.len() > MOST_TRACED {

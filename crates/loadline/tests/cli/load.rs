@@ -35,7 +35,8 @@ fn run(place: &Place) -> serde_json::Value {
 fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
     let open = "connections = 4\narrivals = { rate = \"1k/s\" }";
     let event = "[[event]]\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n[rounds]\n\
-                 measure = \"400ms\"\nslice = \"none\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1";
+                 measure = \"400ms\"\nslice = \"none\"\nwarm_up = \"0s\"\n\
+                 at_least = 1\nat_most = 1";
     let place = Place::with(&suite(open, event));
     let result = run(&place);
     let trial = &result["trials"][0];

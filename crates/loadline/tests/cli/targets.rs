@@ -50,7 +50,8 @@ fn a_command_gets_its_port_socket_and_folder_and_is_set_up_before_each_start() {
     let exe = env!("CARGO_BIN_EXE_loadline");
     for (listen, transport) in [("127.0.0.1:{port}", "tcp"), ("unix:{socket}", "unix")] {
         let place = Place::with(&suite(&format!(
-            "command = ['sh', '-c', 'test -f {{dir}}/made && exec {exe} serve cache --listen {listen}']\n\
+            "command = ['sh', '-c', \
+             'test -f {{dir}}/made && exec {exe} serve cache --listen {listen}']\n\
              setup = ['touch', '{{dir}}/made']\nspeaks = 'memcached'\ntransport = '{transport}'"
         )));
         let (code, said) = run(&place);
