@@ -223,6 +223,7 @@ fn run_clients(
     let server = serve(habit);
     let load = Load {
         address: &server.addresses()[0],
+        batch: None,
         dialect,
         workload: &workload(),
         clients: &[clients],
@@ -362,7 +363,7 @@ impl Caller for Counting {
             }));
         }
         std::thread::sleep(Duration::from_micros(100));
-        Ok(Outcome { figures: vec![("size", self.0 as f64)], ..Outcome::right() })
+        Ok(Outcome { figures: vec![("size".into(), self.0 as f64)], ..Outcome::right() })
     }
 }
 

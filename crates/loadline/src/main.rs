@@ -49,6 +49,13 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Talk to a cache: get, set, delete, stats
     Cache(cache::CacheArgs),
+    /// Run a program once and say what it cost (used by `run` itself)
+    #[command(hide = true)]
+    Once {
+        /// The file for its output, the program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        arguments: Vec<String>,
+    },
     /// End what a killed run left behind (used by `run` itself)
     #[command(hide = true)]
     Guard,
@@ -62,6 +69,7 @@ fn main() -> ExitCode {
         Command::Ledger(args) => ledgers::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
+        Command::Once { arguments } => Ok(lab::drive::batch::once_main(&arguments)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };
     outcome.unwrap_or_else(exit::Failure::report)

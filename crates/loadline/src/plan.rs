@@ -59,7 +59,7 @@ fn as_text(plan: &Plan) -> String {
     for target in plan.targets() {
         let what = match &target.kind {
             TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
-            TargetKind::Command(command) => command.join(" "),
+            TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
             TargetKind::Address(address) => address.to_string(),
         };
         let skipped = target.skipped.as_deref().map(|why| format!("  LEFT OUT: {why}"));

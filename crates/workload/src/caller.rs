@@ -16,8 +16,32 @@ pub struct Outcome {
     pub wrong: u32,
     /// The first wrong answer's bytes.
     pub finding: Option<Finding>,
+    /// How long it took by the call's own measure; `None` is the time that the call took.
+    pub took_ns: Option<u64>,
+    /// What it cost the target, where only the call can tell.
+    pub cost: Option<Cost>,
     /// Figures that the call measured itself, by name: each is kept.
-    pub figures: Vec<(&'static str, f64)>,
+    pub figures: Vec<(String, f64)>,
+}
+
+/// What a call cost its target.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// CPU time in user mode.
+    pub user_ns: u64,
+    /// CPU time in the kernel.
+    pub system_ns: u64,
+    /// The most memory that was resident at once.
+    pub peak_bytes: u64,
+}
+
+impl Cost {
+    /// Adds what another call cost; memory is the larger of the two.
+    pub fn add(&mut self, other: Self) {
+        self.user_ns += other.user_ns;
+        self.system_ns += other.system_ns;
+        self.peak_bytes = self.peak_bytes.max(other.peak_bytes);
+    }
 }
 
 impl Outcome {

@@ -15,7 +15,7 @@ mod truth;
 pub mod units;
 mod values;
 
-pub use caller::{Caller, Outcome};
+pub use caller::{Caller, Cost, Outcome};
 pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
 pub use keys::{Distribution, Keys, Sampler};
 pub use room::{Client, DialectRow, Kind, MakeCaller, MakeDialect, Operation, Room};

@@ -14,6 +14,7 @@ use wire::Address;
 
 use super::guard::Guard;
 use super::{pin_this_thread, ready};
+use crate::drive::batch::Batch;
 use crate::plan::{Medium, Target, TargetKind};
 
 /// A target gets this long to end after SIGTERM before it is killed.
@@ -84,6 +85,8 @@ pub struct Deployed {
     pub name: String,
     /// Where it is spoken to.
     pub address: Address,
+    /// What to run, when it is a batch: nothing runs in between.
+    pub batch: Option<Batch>,
     process: Option<(Child, Place)>,
 }
 
@@ -124,7 +127,7 @@ impl Deployer {
     ) -> Result<Deployed, DeployError> {
         let name = target.name.clone();
         if let TargetKind::Address(address) = &target.kind {
-            return Ok(Deployed { name, address: address.clone(), process: None });
+            return Ok(Deployed { name, address: address.clone(), batch: None, process: None });
         }
         self.started += 1;
         let folder = self.folder.join(format!("{:04}-{name}", self.started));
@@ -139,10 +142,22 @@ impl Deployer {
         if let Some(setup) = &target.setup {
             helper(target, "setup", setup, &place)?;
         }
+        if let TargetKind::Batch(_) = target.kind {
+            let batch = Batch {
+                exe: self.exe.clone(),
+                command: place.fill(&command),
+                env: target.env.clone(),
+                cpus: target.cpus.clone(),
+                folder,
+                figures: target.figures.clone(),
+            };
+            let address = place.address();
+            return Ok(Deployed { name, address, batch: Some(batch), process: None });
+        }
         let child = spawn(target, &command, &place).map_err(start_error)?;
         self.guard.tell('+', child.id());
         let address = place.address();
-        let mut deployed = Deployed { name, address, process: Some((child, place)) };
+        let mut deployed = Deployed { name, address, batch: None, process: Some((child, place)) };
         match deployed.await_ready(target, announced, stop) {
             Ok(()) => Ok(deployed),
             Err(error) => {
@@ -167,7 +182,7 @@ impl Deployer {
                 command.extend(arguments.iter().cloned());
                 (command, true)
             }
-            TargetKind::Command(own) => {
+            TargetKind::Command(own) | TargetKind::Batch(own) => {
                 command.extend(own.iter().cloned());
                 (command, false)
             }

@@ -1,11 +1,10 @@
 //! The second engine: one thread a slot, whose client blocks in `call(op)`.
 
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use wire::{Address, Fault, Ns, clock};
-use workload::{Caller, Done, Events, MakeCaller, Outcome, Stream, Truth};
+use wire::{Fault, Ns, clock};
+use workload::{Caller, Cost, Done, Events, Outcome, Stream};
 
 use super::record::{Figure, Piece, Recorder};
 use super::schedule::ArrivalTimes;
@@ -25,7 +24,8 @@ pub(super) struct CallWorker {
     stream: Stream,
     recorder: Recorder,
     events: Events,
-    figures: Vec<(&'static str, f64)>,
+    figures: Vec<(String, f64)>,
+    cost: Option<Cost>,
     trouble: Option<String>,
     runs: u64,
 }
@@ -34,12 +34,10 @@ impl CallWorker {
     /// Makes the client.
     pub(super) fn open(
         duty: Duty,
-        make: MakeCaller,
-        address: &Address,
-        truth: &Arc<Truth>,
+        make: impl FnOnce() -> Result<Box<dyn Caller>, Fault>,
     ) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
-        let caller = make(address, truth).map_err(std::io::Error::other)?;
+        let caller = make().map_err(std::io::Error::other)?;
         let name = (duty.group as u64) << 32 | duty.slots.start as u64;
         Ok(Self {
             stream: Stream::new(&duty.workload, duty.round, name),
@@ -48,6 +46,7 @@ impl CallWorker {
             caller,
             events: Events::default(),
             figures: Vec::new(),
+            cost: None,
             trouble: None,
             runs: 0,
         })
@@ -79,6 +78,7 @@ impl CallWorker {
             trouble: self.trouble.take(),
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures),
+            cost: self.cost.take(),
         }
     }
 
@@ -152,13 +152,17 @@ impl CallWorker {
     fn record(&mut self, operation: usize, scheduled: Ns, outcome: Outcome) -> Ns {
         let now = clock::now();
         self.events.clear();
-        let Outcome { keys, misses, wrong, finding, figures } = outcome;
+        let Outcome { keys, misses, wrong, finding, took_ns, cost, figures } = outcome;
         if let Some(finding) = finding {
             self.events.found(|| finding);
         }
         self.recorder.answers_at(now, &mut self.events);
-        self.recorder.done(operation, now - scheduled, &Done { tag: 0, keys, misses, wrong });
+        let done = Done { tag: 0, keys, misses, wrong };
+        self.recorder.done(operation, took_ns.unwrap_or(now - scheduled), &done);
         self.figures.extend(figures);
+        if let Some(cost) = cost {
+            self.cost.get_or_insert_default().add(cost);
+        }
         now
     }
 }

@@ -7,6 +7,7 @@
 //!
 //! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
 
+pub mod batch;
 mod caller;
 mod record;
 mod schedule;

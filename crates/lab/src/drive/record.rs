@@ -2,7 +2,7 @@
 
 use hdrhistogram::Histogram;
 use wire::Ns;
-use workload::{Done, Events, Finding, Kind, Operation, Room};
+use workload::{Cost, Done, Events, Finding, Kind, Operation, Room};
 
 use super::timed::Pressure;
 use crate::observe::Cpu;
@@ -110,7 +110,9 @@ pub struct Piece {
     /// How hard a schedule pressed; zero without one.
     pub pressure: Pressure,
     /// Figures that calls measured themselves, in their order.
-    pub figures: Vec<(&'static str, f64)>,
+    pub figures: Vec<(String, f64)>,
+    /// What the calls cost the target, where only they can tell.
+    pub cost: Option<Cost>,
 }
 
 /// Collects one thread's latencies and hands each second's on as it ends.

@@ -5,9 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use wire::{Address, Ns};
-use workload::{Client, DialectRow, Truth, Workload};
+use wire::{Address, Fault, Ns};
+use workload::{Caller, Client, DialectRow, Truth, Workload};
 
+use super::batch::{Batch, BatchCaller};
 use super::caller::CallWorker;
 use super::record::Piece;
 use super::slot::Origin;
@@ -21,6 +22,8 @@ pub struct Load<'a> {
     pub address: &'a Address,
     /// How it is spoken to.
     pub dialect: &'static DialectRow,
+    /// A command to run over and over instead.
+    pub batch: Option<Batch>,
     /// The operations.
     pub workload: &'a Workload,
     /// Who sends them.
@@ -74,6 +77,7 @@ impl Session {
         for (group, clients) in load.clients.iter().enumerate() {
             // A caller blocks, so each of its slots is a thread of its own.
             let count = match load.dialect.client {
+                _ if load.batch.is_some() => clients.connections,
                 Client::Calls(_) => clients.connections,
                 Client::Stream(_) | Client::Datagrams(_) => clients.threads,
             };
@@ -140,6 +144,9 @@ impl Session {
             sum.trouble = sum.trouble.or(piece.trouble);
             sum.pressure.add(piece.pressure);
             sum.figures.extend(piece.figures);
+            if let Some(cost) = piece.cost {
+                sum.cost.get_or_insert_default().add(cost);
+            }
         }
         Ok(sum)
     }
@@ -152,15 +159,22 @@ fn start(
     truth: Arc<Truth>,
     duty: Duty,
 ) -> std::io::Result<Thread> {
+    if let Some(batch) = &load.batch {
+        let (batch, stop) = (batch.clone(), load.stop.clone());
+        let make = move || {
+            let caller = BatchCaller::new(batch, stop);
+            let caller = caller.map_err(|error| Fault::new(error.to_string()))?;
+            Ok(Box::new(caller) as Box<dyn Caller>)
+        };
+        return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
+    }
     let (make, datagrams) = match load.dialect.client {
         Client::Stream(make) => (make, false),
         Client::Datagrams(make) => (make, true),
         Client::Calls(make) => {
             let address = load.address.clone();
-            return Thread::start(
-                move || CallWorker::open(duty, make, &address, &truth),
-                CallWorker::obey,
-            );
+            let make = move || make(&address, &truth);
+            return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
         }
     };
     let origin = Origin {

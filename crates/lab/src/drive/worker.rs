@@ -166,6 +166,7 @@ impl Worker {
                 Work::Prepare(_) | Work::Closed { .. } => Default::default(),
             },
             figures: Vec::new(),
+            cost: None,
         }
     }
 

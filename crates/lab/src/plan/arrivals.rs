@@ -51,7 +51,8 @@ struct StepSpec {
 impl<'de> Deserialize<'de> for ArrivalsSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         const EXPECTED: &str = "\"closed\", { think = \"1s\" }, \
-             { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } or { trace = \"FILE\" }";
+             { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } \
+             or { trace = \"FILE\" }";
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
             toml::Value::Table(table) => Table::deserialize(table)

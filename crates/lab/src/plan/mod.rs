@@ -11,6 +11,7 @@ mod require;
 mod resolve;
 mod suite;
 mod sweep;
+mod target;
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -82,6 +83,8 @@ pub struct Target {
     pub cpus: Vec<usize>,
     /// Environment variables beside the lab's own.
     pub env: BTreeMap<String, String>,
+    /// What is picked out of a batch's output, by name.
+    pub figures: Vec<(String, regex_lite::Regex)>,
     /// A command run once before anything starts.
     pub build: Option<Vec<String>>,
     /// A command run before each start.
@@ -101,6 +104,8 @@ pub enum TargetKind {
     Room(&'static str, Vec<String>),
     /// A program, with placeholders `{port}` and `{dir}` still in its arguments.
     Command(Vec<String>),
+    /// A program that is run to its end, over and over.
+    Batch(Vec<String>),
     /// Something that runs already, at this address.
     Address(wire::Address),
 }

@@ -4,20 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use workload::Client;
 use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
 use super::require::Names;
 use super::suite::{
-    ClientsSpec, ConnectSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec, TargetSpec,
-    TransportSpec, WaitSpec,
+    ClientsSpec, ConnectSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec, WaitSpec,
 };
 use super::sweep::{self, Setting};
-use super::{Clients, House, Medium, Plan, Point, Requirement, Rounds, Target, TargetKind};
+use super::{Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
 use crate::deploy;
+use crate::drive::batch;
 
-type Result<T> = std::result::Result<T, Box<SuiteError>>;
+pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
 
 /// Limits of one group of clients; a suite beyond them is a mistake.
 const MOST_CONNECTIONS: usize = 100_000;
@@ -90,9 +89,10 @@ fn resolve_point(
     setting: Vec<Setting>,
     house: House<'_>,
 ) -> Result<Point> {
-    let room = house.rooms.iter().find(|room| room.name == spec.workload.room);
+    let rooms = || house.rooms.iter().copied().chain([&batch::ROOM]);
+    let room = rooms().find(|room| room.name == spec.workload.room);
     let Some(room) = room else {
-        let known: Vec<_> = house.rooms.iter().map(|room| room.name).collect();
+        let known: Vec<_> = rooms().map(|room| room.name).collect();
         let message =
             format!("no room \"{}\"; there are: {}", spec.workload.room, known.join(", "));
         return Err(source.error_at("workload.room", message, None));
@@ -111,7 +111,12 @@ fn resolve_point(
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let mut targets = Vec::new();
     for target in &spec.target {
-        targets.push(resolve_target(source, target, room, house)?);
+        targets.push(target::resolve(source, target, room, house)?);
+    }
+    let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
+    if (room.name == batch::ROOM.name) != (batches.count() == targets.len()) {
+        let message = "batch targets, and only they, go with workload.room = \"batch\"";
+        return Err(source.error_at("workload.room", message, None));
     }
     if targets.is_empty() {
         return Err(source.error_at("target", "a suite needs at least one target", None));
@@ -221,7 +226,7 @@ fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<
     })
 }
 
-fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
+pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
     let here = deploy::cpus_here();
     match cpus.iter().find(|cpu| !here.contains(cpu)) {
         None => Ok(()),
@@ -231,134 +236,6 @@ fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
             Err(source.error_at(key, message, Some(help.into())))
         }
     }
-}
-
-fn resolve_target(
-    source: &Source,
-    spec: &TargetSpec,
-    room: &'static workload::Room,
-    house: House<'_>,
-) -> Result<Target> {
-    let key = format!("target.{}", spec.name);
-    let wrong = |part: &str, message: String, help: Option<String>| {
-        source.error_at(&format!("{key}.{part}"), message, help)
-    };
-    check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
-    let kind = resolve_kind(spec, house).map_err(|(part, problem)| wrong(part, problem, None))?;
-    let own = || room.dialects.first().map(|row| row.name);
-    let speaks = spec.speaks.as_deref().or(match kind {
-        TargetKind::Room(..) => own(),
-        TargetKind::Command(_) | TargetKind::Address(_) => None,
-    });
-    let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
-    let Some(speaks) = speaks else {
-        let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
-        return Err(wrong("speaks", message, Some(format!("speaks = \"{}\"", known[0]))));
-    };
-    let dialect = room.dialect(speaks).ok_or_else(|| {
-        let help = nearest(speaks, known.iter().copied());
-        let message =
-            format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
-        wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
-    })?;
-    let medium = match (dialect.client, spec.transport) {
-        (Client::Datagrams(_), None) => Medium::Udp,
-        (Client::Datagrams(_), Some(_)) => {
-            let message = format!("{speaks} travels in datagrams, so there is nothing to choose");
-            return Err(wrong("transport", message, None));
-        }
-        (_, None | Some(TransportSpec::Tcp)) => Medium::Tcp,
-        (_, Some(TransportSpec::Tcp6)) => Medium::Tcp6,
-        (_, Some(TransportSpec::Unix)) => Medium::Unix,
-    };
-    let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
-    if [&spec.build, &spec.setup, &spec.wrap].iter().any(empty) {
-        return Err(wrong("name", "build, setup and wrap need a program".into(), None));
-    }
-    let program = match (&kind, &spec.build) {
-        // What is yet to be built can't be looked for.
-        (TargetKind::Command(command), None) => deploy::missing_program(&command[0]),
-        _ => None,
-    };
-    let wrap = spec.wrap.as_ref().and_then(|wrap| deploy::missing_program(&wrap[0]));
-    let skipped = program.or(wrap);
-    if let (Some(reason), false) = (&skipped, spec.optional) {
-        let help = "install it, or say `optional = true` to leave it out where it is missing";
-        return Err(wrong("command", reason.clone(), Some(help.into())));
-    }
-    Ok(Target {
-        name: spec.name.clone(),
-        kind,
-        dialect,
-        medium,
-        cpus: spec.cpus.clone(),
-        env: spec.env.clone(),
-        build: spec.build.clone(),
-        setup: spec.setup.clone(),
-        wrap: spec.wrap.clone(),
-        ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
-        skipped,
-    })
-}
-
-fn resolve_kind(
-    spec: &TargetSpec,
-    house: House<'_>,
-) -> std::result::Result<TargetKind, (&'static str, String)> {
-    match (&spec.serve, &spec.command, &spec.address) {
-        (Some(name), None, None) => {
-            let room = house.rooms.iter().find(|room| room.name == name);
-            let room = room.ok_or_else(|| ("serve", format!("there is no room \"{name}\"")))?;
-            let arguments = long_flags(&spec.options).map_err(|problem| ("options", problem))?;
-            (house.check_arguments)(room.name, &arguments)
-                .map_err(|problem| ("options", problem))?;
-            Ok(TargetKind::Room(room.name, arguments))
-        }
-        _ if !spec.options.is_empty() => {
-            Err(("options", "only a target with `serve` has options".into()))
-        }
-        (None, Some(command), None) if !command.is_empty() => {
-            Ok(TargetKind::Command(command.clone()))
-        }
-        (None, None, Some(address)) => resolve_address(address, spec.allow_remote)
-            .map(TargetKind::Address)
-            .map_err(|problem| ("address", problem)),
-        _ => {
-            let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], address = \"…\"";
-            Err(("name", message.into()))
-        }
-    }
-}
-
-/// `IP:PORT` or `unix:PATH`. Loading a host that is not this one takes a word of its own.
-fn resolve_address(text: &str, allow_remote: bool) -> std::result::Result<wire::Address, String> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return Ok(wire::Address::Unix(path.into()));
-    }
-    match text.parse::<std::net::SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() || allow_remote => {
-            Ok(wire::Address::Internet(address))
-        }
-        Ok(_) => Err("only loopback addresses are loaded, unless allow_remote = true".into()),
-        Err(_) => Err(format!("\"{text}\" is neither IP:PORT nor unix:PATH")),
-    }
-}
-
-/// A room's options as its long flags; `true` is a flag without a value, `false` none at all.
-fn long_flags(options: &toml::Table) -> std::result::Result<Vec<String>, String> {
-    let mut flags = Vec::new();
-    for (name, value) in options {
-        let flag = format!("--{}", name.replace('_', "-"));
-        match value {
-            toml::Value::Boolean(false) => {}
-            toml::Value::Boolean(true) => flags.push(flag),
-            toml::Value::String(text) => flags.push(format!("{flag}={text}")),
-            toml::Value::Integer(number) => flags.push(format!("{flag}={number}")),
-            toml::Value::Float(number) => flags.push(format!("{flag}={number}")),
-            _ => return Err(format!("{name} takes a plain value")),
-        }
-    }
-    Ok(flags)
 }
 
 fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
@@ -403,7 +280,7 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::{DialectRow, Kind, Operation, Room};
+    use workload::{Client, DialectRow, Kind, Operation, Room};
 
     static ROOM: Room = Room {
         name: "toy",

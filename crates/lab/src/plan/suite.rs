@@ -72,6 +72,11 @@ pub(crate) struct TargetSpec {
     pub(crate) options: toml::Table,
     /// A program started by the lab.
     pub(crate) command: Option<Vec<String>>,
+    /// A program that is run to its end, over and over: each run is one operation.
+    pub(crate) batch: Option<Vec<String>>,
+    /// What is picked out of a batch's output: names with patterns that have one group.
+    #[serde(default)]
+    pub(crate) figures: BTreeMap<String, String>,
     /// Something that runs already.
     pub(crate) address: Option<String>,
     /// Whether that may be another host.

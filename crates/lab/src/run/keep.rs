@@ -224,7 +224,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
 fn describe(target: &Target) -> String {
     match &target.kind {
         TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
-        TargetKind::Command(command) => command.join(" "),
+        TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
         TargetKind::Address(address) => address.to_string(),
     }
 }

@@ -121,6 +121,7 @@ impl Conductor<'_> {
         let Some(deployed) = &bench.deployed else { return };
         let load = Load {
             address: &deployed.address,
+            batch: deployed.batch.clone(),
             dialect: target.dialect,
             workload: &here.workload,
             clients: &here.clients,
@@ -215,6 +216,12 @@ impl Bench {
         }
         match outcome {
             Ok(piece) => {
+                let server =
+                    piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns)).or(server);
+                if let Some(cost) = piece.cost {
+                    let most = self.trial.server_rss_bytes.unwrap_or(0).max(cost.peak_bytes);
+                    self.trial.server_rss_bytes = Some(most);
+                }
                 let broken = piece.trouble.is_some();
                 if broken && let Some(how) = self.death() {
                     self.trial.invalidate(how);

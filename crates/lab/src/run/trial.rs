@@ -45,7 +45,7 @@ pub struct Trial {
     pub(crate) intervals: Vec<Interval>,
     pub(crate) found: Vec<Found>,
     /// Figures that the clients measured themselves.
-    pub(crate) figures: Vec<(&'static str, f64)>,
+    pub(crate) figures: Vec<(String, f64)>,
     pub(crate) pressure: Pressure,
     /// Every metric, once the trial is over and its histograms are in the ledger.
     metrics: Vec<(&'static str, f64)>,

@@ -96,3 +96,30 @@ fn a_wrapped_target_is_measured_and_its_timings_are_invalid() {
     assert_eq!(code, 4, "{said}");
     assert!(said.contains("timings are those of env too"), "{said}");
 }
+
+#[test]
+fn whole_processes_are_batches_with_their_time_memory_and_figures() {
+    let batch = |script: &str| {
+        let target = format!(
+            "batch = ['sh', '-c', '{script}']\nfigures = {{ speed = 'at ([0-9.]+) knots' }}"
+        );
+        let text = suite(&target);
+        let start = text.find("[workload]").expect("a workload");
+        let end = text.find("[[clients]]").expect("clients");
+        let workload = "[workload]\nroom = 'batch'\noperation = 'run'\nkeys = { count = 1 }\n\
+                        value = { bytes = 8 }\n";
+        text.replace(&text[start..end], workload).replace("connections = 2", "connections = 1")
+    };
+    let place = Place::with(&batch("echo sailing at 12.5 knots"));
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let trial = &json["trials"][0];
+    assert!(trial["operations"].as_u64().expect("a count") > 0, "{trial}");
+    assert!(trial["server"]["cpu_ns_per_op"].as_f64().expect("seen") > 0.0, "{trial}");
+    assert!(trial["server"]["rss_bytes"].as_f64().expect("seen") > 100_000.0, "{trial}");
+    let place = Place::with(&batch("echo struck a rock; exit 3"));
+    let (code, said) = run(&place);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("status 3") && said.contains("struck a rock"), "{said}");
+}

@@ -1,0 +1,171 @@
+//! What a written target means: how it comes to be, how it is spoken to, and over what.
+
+use std::collections::BTreeMap;
+
+use regex_lite::Regex;
+use workload::units::Span;
+use workload::{Client, DialectRow};
+
+use super::error::{Source, nearest};
+use super::resolve::{Result, check_cpus};
+use super::suite::{TargetSpec, TransportSpec};
+use super::{House, Medium, Target, TargetKind};
+use crate::deploy;
+
+pub(super) fn resolve(
+    source: &Source,
+    spec: &TargetSpec,
+    room: &'static workload::Room,
+    house: House<'_>,
+) -> Result<Target> {
+    let key = format!("target.{}", spec.name);
+    let wrong = |part: &str, message: String, help: Option<String>| {
+        source.error_at(&format!("{key}.{part}"), message, help)
+    };
+    check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
+    let kind = resolve_kind(spec, house).map_err(|(part, problem)| wrong(part, problem, None))?;
+    let own = || room.dialects.first().map(|row| row.name);
+    let speaks = spec.speaks.as_deref().or(match kind {
+        TargetKind::Room(..) | TargetKind::Batch(_) => own(),
+        TargetKind::Command(_) | TargetKind::Address(_) => None,
+    });
+    let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
+    let Some(speaks) = speaks else {
+        let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
+        return Err(wrong("speaks", message, Some(format!("speaks = \"{}\"", known[0]))));
+    };
+    let dialect = room.dialect(speaks).ok_or_else(|| {
+        let help = nearest(speaks, known.iter().copied());
+        let message =
+            format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
+        wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
+    })?;
+    let medium = resolve_medium(dialect, spec.transport)
+        .map_err(|problem| wrong("transport", problem, None))?;
+    let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
+    if [&spec.build, &spec.setup, &spec.wrap].iter().any(empty) {
+        return Err(wrong("name", "build, setup and wrap need a program".into(), None));
+    }
+    let program = match (&kind, &spec.build) {
+        // What is yet to be built can't be looked for.
+        (TargetKind::Command(command) | TargetKind::Batch(command), None) => {
+            deploy::missing_program(&command[0])
+        }
+        _ => None,
+    };
+    let wrap = spec.wrap.as_ref().and_then(|wrap| deploy::missing_program(&wrap[0]));
+    let skipped = program.or(wrap);
+    if let (Some(reason), false) = (&skipped, spec.optional) {
+        let help = "install it, or say `optional = true` to leave it out where it is missing";
+        return Err(wrong("command", reason.clone(), Some(help.into())));
+    }
+    Ok(Target {
+        name: spec.name.clone(),
+        kind,
+        dialect,
+        medium,
+        cpus: spec.cpus.clone(),
+        env: spec.env.clone(),
+        figures: resolve_figures(&spec.figures)
+            .map_err(|problem| wrong("figures", problem, None))?,
+        build: spec.build.clone(),
+        setup: spec.setup.clone(),
+        wrap: spec.wrap.clone(),
+        ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
+        skipped,
+    })
+}
+
+fn resolve_kind(
+    spec: &TargetSpec,
+    house: House<'_>,
+) -> std::result::Result<TargetKind, (&'static str, String)> {
+    match (&spec.serve, &spec.command, &spec.address, &spec.batch) {
+        (Some(name), None, None, None) => {
+            let room = house.rooms.iter().find(|room| room.name == name);
+            let room = room.ok_or_else(|| ("serve", format!("there is no room \"{name}\"")))?;
+            let arguments = long_flags(&spec.options).map_err(|problem| ("options", problem))?;
+            (house.check_arguments)(room.name, &arguments)
+                .map_err(|problem| ("options", problem))?;
+            Ok(TargetKind::Room(room.name, arguments))
+        }
+        _ if !spec.options.is_empty() => {
+            Err(("options", "only a target with `serve` has options".into()))
+        }
+        (None, Some(command), None, None) if !command.is_empty() => {
+            Ok(TargetKind::Command(command.clone()))
+        }
+        (None, None, None, Some(command)) if !command.is_empty() => {
+            Ok(TargetKind::Batch(command.clone()))
+        }
+        (None, None, Some(address), None) => resolve_address(address, spec.allow_remote)
+            .map(TargetKind::Address)
+            .map_err(|problem| ("address", problem)),
+        _ => {
+            let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], \
+                           address = \"…\", batch = [\"…\"]";
+            Err(("name", message.into()))
+        }
+    }
+}
+
+/// Patterns with one group each.
+fn resolve_figures(
+    figures: &BTreeMap<String, String>,
+) -> std::result::Result<Vec<(String, Regex)>, String> {
+    let read = |(name, pattern): (&String, &String)| {
+        let pattern = Regex::new(pattern).map_err(|error| format!("{name}: {error}"))?;
+        match pattern.captures_len() {
+            2 => Ok((name.clone(), pattern)),
+            _ => Err(format!("{name}: the pattern needs one group, such as \"took ([0-9.]+) s\"")),
+        }
+    };
+    figures.iter().map(read).collect()
+}
+
+/// `IP:PORT` or `unix:PATH`. Loading a host that is not this one takes a word of its own.
+fn resolve_address(text: &str, allow_remote: bool) -> std::result::Result<wire::Address, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return Ok(wire::Address::Unix(path.into()));
+    }
+    match text.parse::<std::net::SocketAddr>() {
+        Ok(address) if address.ip().is_loopback() || allow_remote => {
+            Ok(wire::Address::Internet(address))
+        }
+        Ok(_) => Err("only loopback addresses are loaded, unless allow_remote = true".into()),
+        Err(_) => Err(format!("\"{text}\" is neither IP:PORT nor unix:PATH")),
+    }
+}
+
+/// A room's options as its long flags; `true` is a flag without a value, `false` none at all.
+fn long_flags(options: &toml::Table) -> std::result::Result<Vec<String>, String> {
+    let mut flags = Vec::new();
+    for (name, value) in options {
+        let flag = format!("--{}", name.replace('_', "-"));
+        match value {
+            toml::Value::Boolean(false) => {}
+            toml::Value::Boolean(true) => flags.push(flag),
+            toml::Value::String(text) => flags.push(format!("{flag}={text}")),
+            toml::Value::Integer(number) => flags.push(format!("{flag}={number}")),
+            toml::Value::Float(number) => flags.push(format!("{flag}={number}")),
+            _ => return Err(format!("{name} takes a plain value")),
+        }
+    }
+    Ok(flags)
+}
+
+/// What the target's bytes travel in.
+fn resolve_medium(
+    dialect: &DialectRow,
+    transport: Option<TransportSpec>,
+) -> std::result::Result<Medium, String> {
+    match (dialect.client, transport) {
+        (Client::Datagrams(_), None) => Ok(Medium::Udp),
+        (Client::Datagrams(_), Some(_)) => {
+            Err(format!("{} travels in datagrams, so there is nothing to choose", dialect.name))
+        }
+        (_, None | Some(TransportSpec::Tcp)) => Ok(Medium::Tcp),
+        (_, Some(TransportSpec::Tcp6)) => Ok(Medium::Tcp6),
+        (_, Some(TransportSpec::Unix)) => Ok(Medium::Unix),
+    }
+}
