@@ -4,3 +4,12 @@ mod common;
 mod load;
 mod run;
 mod targets;
+
+/// The page that shows how a service is added shows what is compiled.
+#[test]
+fn the_page_about_adding_a_service_shows_the_example_as_it_is() {
+    let page = include_str!("../../../../docs/adding-a-service.md");
+    let example = include_str!("../../examples/files.rs");
+    assert!(page.contains(example), "copy examples/files.rs into docs/adding-a-service.md");
+    assert!(example.lines().count() < 100, "it is meant to be short");
+}
