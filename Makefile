@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help tour test peers fmt needs
+.PHONY: help tour test bench peers fmt needs
 
 # A shell that was open while Rust was installed does not have cargo on its path yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -11,6 +11,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 help:
 	@echo 'make tour    build loadline and run the experiment of suites/tour.toml'
 	@echo 'make test    everything that a change must pass: format, lints, docs, tidy, tests'
+	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
 
@@ -21,6 +22,9 @@ tour: needs
 
 test: needs
 	@cargo --locked xtask test
+
+bench: needs
+	@cargo --locked xtask bench
 
 peers: needs
 	@cargo --locked xtask peers

@@ -1,6 +1,7 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `test`. This file only wires: each
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `test`. This file only wires: each
 //! subcommand is a file of the same name, and what they share is in `process`.
 
+mod bench;
 mod peers;
 mod process;
 mod test;
@@ -24,6 +25,8 @@ enum Task {
     Tidy(tidy::Args),
     /// Install the programs that Loadline is measured against, and show what is there
     Peers(peers::Args),
+    /// Run suites and write what they found into the documents
+    Bench(bench::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -32,6 +35,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Peers(args) => peers::run(&args),
+        Task::Bench(args) => bench::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

@@ -1,0 +1,118 @@
+//! `cargo xtask bench`: runs suites and writes what they found between markers in the documents.
+//!
+//! A figure in a document is never typed: it comes from a run, with the suite, the command, the
+//! commit and the host beside it, and every peer measured in the same rounds.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::process::{output, repository, run as run_command};
+
+/// Which figures to write.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Only these suites, by name; all of the table otherwise
+    names: Vec<String>,
+}
+
+/// A suite and the document that shows it, between `<!-- bench:NAME -->` and `<!-- end -->`.
+struct Row {
+    name: &'static str,
+    document: &'static str,
+}
+
+/// Every suite whose figures stand in a document.
+const ROWS: &[Row] = &[
+    Row { name: "tour", document: "README.md" },
+    Row { name: "generator", document: "BENCHMARKS.md" },
+    Row { name: "open-loop", document: "BENCHMARKS.md" },
+];
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    for name in &args.names {
+        if !ROWS.iter().any(|row| row.name == name) {
+            let known: Vec<_> = ROWS.iter().map(|row| row.name).collect();
+            bail!("no figures of \"{name}\" stand in a document, only of: {}", known.join(", "));
+        }
+    }
+    run_command(Command::new("cargo").args(["build", "--release", "--locked", "-p", "loadline"]))?;
+    let wanted = |row: &&Row| args.names.is_empty() || args.names.iter().any(|n| n == row.name);
+    for row in ROWS.iter().filter(wanted) {
+        let path = repository().join(row.document);
+        let text = fs::read_to_string(&path).with_context(|| row.document.to_owned())?;
+        let figures = measure(row.name)?;
+        let written = replace(&text, row.name, &figures)
+            .with_context(|| format!("{} has no markers for {}", row.document, row.name))?;
+        fs::write(&path, written).with_context(|| row.document.to_owned())?;
+        eprintln!("{}: {} is written", row.document, row.name);
+    }
+    Ok(())
+}
+
+/// Runs a suite and gives its report as a block of Markdown.
+fn measure(name: &str) -> Result<String> {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    let target = target.unwrap_or_else(|| repository().join("target"));
+    let suite = format!("suites/{name}.toml");
+    let mut command = Command::new(target.join("release/loadline"));
+    command.args(["run", &suite, "--wait"]).current_dir(repository());
+    let finished = command.stderr(std::process::Stdio::inherit()).output()?;
+    // 3 and 4 are results too: a broken requirement, and one that can't be told.
+    if !matches!(finished.status.code(), Some(0 | 3 | 4)) {
+        bail!("{suite} was not measured: {}", finished.status);
+    }
+    let report = String::from_utf8_lossy(&finished.stdout);
+    let (commit, host) = (commit()?, host());
+    Ok(format!("```\n$ loadline run {suite}\n{}```\nCommit {commit}, {host}.\n", report))
+}
+
+/// The commit, and whether the tree differs from it in more than documents.
+fn commit() -> Result<String> {
+    let git = |arguments: &[&str]| output(Command::new("git").args(arguments));
+    let commit = git(&["rev-parse", "--short", "HEAD"])?;
+    let changed = git(&["status", "--porcelain", "--", "crates", "suites", "Cargo.lock"])?;
+    let mark = if changed.trim().is_empty() { "" } else { " with changes" };
+    Ok(format!("{}{mark}", commit.trim()))
+}
+
+fn host() -> String {
+    let read = |path| fs::read_to_string(path).unwrap_or_default();
+    let cpu = read("/proc/cpuinfo");
+    let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
+    let cores = std::thread::available_parallelism().map_or(0, usize::from);
+    let kernel = read("/proc/sys/kernel/osrelease");
+    format!("{cores} cores of {}, Linux {}", model.unwrap_or("an unseen CPU"), kernel.trim())
+}
+
+/// The document with what stands between the markers of `name` replaced; `None` without markers.
+fn replace(text: &str, name: &str, figures: &str) -> Option<String> {
+    let begin = format!("<!-- bench:{name} -->\n");
+    let start = text.find(&begin)? + begin.len();
+    let end = start + text[start..].find("<!-- end -->")?;
+    Some(format!("{}{figures}{}", &text[..start], &text[end..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_stands_between_the_markers_is_replaced() {
+        let text = "a\n<!-- bench:x -->\nold\n<!-- end -->\nb\n<!-- bench:y -->\n<!-- end -->\n";
+        let new = "a\n<!-- bench:x -->\nnew\n<!-- end -->\nb\n<!-- bench:y -->\n<!-- end -->\n";
+        assert_eq!(replace(text, "x", "new\n").as_deref(), Some(new));
+        assert_eq!(replace(text, "z", "new\n"), None);
+    }
+
+    #[test]
+    fn every_row_has_its_suite_and_its_markers() {
+        for row in ROWS {
+            assert!(repository().join(format!("suites/{}.toml", row.name)).is_file());
+            let text = fs::read_to_string(repository().join(row.document)).unwrap();
+            assert!(replace(&text, row.name, "").is_some(), "{}", row.name);
+        }
+    }
+}
