@@ -76,6 +76,12 @@ pub enum LedgerError {
     /// A histogram can't be encoded or decoded.
     #[error("a latency histogram is damaged: {0}")]
     Histogram(String),
+    /// A chunk of samples can't be unpacked.
+    #[error("the samples from {start_ns} ns on are damaged")]
+    Chunk {
+        /// When it begins.
+        start_ns: u64,
+    },
     /// The identity of this process can't be read from /proc.
     #[error("can't read this process's identity from /proc")]
     Process(#[source] std::io::Error),

@@ -15,18 +15,22 @@
 //! | `schema` | migrations, and what is refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `histogram` | latency histograms as blobs and percentiles |
+//! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
 //! | `process` | whether the process that left a run `running` is still there |
 
+mod chunk;
 mod error;
 mod histogram;
 mod open;
 mod process;
 mod read;
 mod rows;
+mod samples;
 mod schema;
 mod words;
 mod write;
 
+pub use chunk::{CHUNK_NS, SamplePoint};
 pub use error::LedgerError;
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
@@ -35,8 +39,9 @@ pub use process::ProcessMark;
 pub use read::{RunLine, RunView, TrialSlices};
 pub use rows::{
     FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SliceRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow, UNFINISHED,
+    RoundId, RoundRow, RunId, RunRow, SeriesId, SeriesRow, SliceRow, SuiteId, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, UNFINISHED,
 };
+pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
 pub use words::{DataState, HistogramKind, RequirementOutcome, RunState, Validity};

@@ -79,6 +79,10 @@ id! {
     /// A row of `trial`.
     TrialId
 }
+id! {
+    /// A row of `series`.
+    SeriesId
+}
 
 /// The reason of a trial that was begun and not yet (or never) measured to its end.
 pub const UNFINISHED: &str = "unfinished";
@@ -360,4 +364,20 @@ pub struct RequirementRow {
     pub value: Option<f64>,
     /// What became of it.
     pub outcome: RequirementOutcome,
+}
+
+/// One series of values over the time of a run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SeriesRow {
+    /// The run.
+    pub run_id: RunId,
+    /// The target that it is of; `None` is the host.
+    pub target_id: Option<TargetId>,
+    /// The sensor.
+    pub sensor: String,
+    /// Its name within the sensor: `cpu0.user`.
+    pub name: String,
+    /// The unit of its values: `fraction`, `cores`, `count`, `bytes`, `ns`, `per_s` or
+    /// `bytes_per_s`.
+    pub unit: String,
 }

@@ -7,7 +7,7 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::LedgerError;
 
 /// The SQL that leads from each version to the next; the first makes an empty file version 1.
-const MIGRATIONS: &[&str] = &[include_str!("schema/v1.sql")];
+const MIGRATIONS: &[&str] = &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql")];
 
 /// The schema version that this build writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
@@ -58,4 +58,42 @@ fn found_version(connection: &Connection, path: &Path) -> Result<i64, LedgerErro
         return Err(LedgerError::NewerSchema { path, found, known });
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::open::Ledger;
+
+    #[test]
+    fn a_ledger_of_version_1_keeps_its_runs_and_gains_series() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.sqlite");
+        let old = Connection::open(&path).unwrap();
+        old.execute_batch(MIGRATIONS[0]).unwrap();
+        old.execute_batch(
+            "INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
+             INSERT INTO fingerprint VALUES (1, 'f', '{}');
+             INSERT INTO run VALUES (7, 1, 1, 'loadline run', '0.1.0', -1, '2026-01-02T03:04:05Z',
+                 NULL, 'finished', NULL, 'rate_per_s', 0.02, 0.95, 1, 'pid', 'boot', 2);",
+        )
+        .unwrap();
+        old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
+        old.pragma_update(None, "user_version", 1).unwrap();
+        drop(old);
+        let refused = Ledger::open_read_only(&path).unwrap_err();
+        assert!(matches!(refused, LedgerError::OlderSchema { found: 1, .. }));
+
+        let ledger = Ledger::open(&path).unwrap();
+        let run = ledger.last_run().unwrap().unwrap();
+        assert_eq!(run.get(), 7);
+        assert_eq!(ledger.run_view(run).unwrap().run.seed, u64::MAX);
+        assert_eq!(ledger.series(run).unwrap(), []);
+        let version = pragma_version(&ledger.connection);
+        assert_eq!(version, SCHEMA_VERSION);
+    }
+
+    fn pragma_version(connection: &Connection) -> i64 {
+        connection.pragma_query_value(None, "user_version", |row| row.get(0)).unwrap()
+    }
 }

@@ -4,7 +4,8 @@ use hdrhistogram::Histogram;
 use ledger::{
     DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
     PointId, PointRow, RequirementOutcome, RequirementRow, RoundRow, RunId, RunRow, RunState,
-    SliceRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, Validity,
+    SamplePoint, SampleWriter, SeriesRow, SliceRow, SuiteRow, TargetId, TargetRow, TrialId,
+    TrialRow, UNFINISHED, Validity,
 };
 use serde_json::json;
 
@@ -201,4 +202,76 @@ fn equal_suites_and_fingerprints_are_one_row() {
     assert!(second.run > first.run);
     let suite = |run| ledger.run_view(run).unwrap().run.suite_id;
     assert_eq!(suite(first.run), suite(second.run));
+}
+
+fn series_of(run_id: RunId, target_id: Option<TargetId>, name: &str) -> SeriesRow {
+    let (sensor, unit) = ("processes".to_owned(), "cores".to_owned());
+    SeriesRow { run_id, target_id, sensor, name: name.into(), unit }
+}
+
+#[test]
+fn samples_come_back_series_by_series_and_an_unfinished_chunk_is_seen_too() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { run, target, .. } = begin_run(&mut ledger);
+    let host = series_of(run, None, "cpu");
+    let of_target = series_of(run, Some(target), "cpu");
+    let ids = [&host, &of_target].map(|row| ledger.add_series(row).unwrap());
+    assert_eq!(ledger.add_series(&host).unwrap(), ids[0], "the same series is one row");
+    let series = ledger.series(run).unwrap();
+    assert_eq!(series, [(ids[0], host), (ids[1], of_target)]);
+
+    let mut writer = SampleWriter::new();
+    let sample = |tenth: u64| SamplePoint { at_ns: tenth * 100_000_000, value: tenth as f64 };
+    for tenth in 95..=112 {
+        writer.push(ids[0], sample(tenth));
+    }
+    writer.push(ids[0], SamplePoint { value: f64::NAN, ..sample(113) });
+    writer.push(ids[0], sample(112));
+    writer.flush(&mut ledger).unwrap();
+    let expected: Vec<_> = (95..=112).map(sample).collect();
+    assert_eq!(ledger.samples(ids[0]).unwrap(), expected, "nothing twice, and no NaN");
+    assert_eq!(ledger.samples(ids[1]).unwrap(), []);
+
+    ledger.begin_batch().unwrap();
+    writer.push(ids[0], sample(114));
+    writer.flush(&mut ledger).unwrap();
+    assert!(ledger.in_batch(), "a batch that is open stays so");
+    ledger.commit_batch().unwrap();
+    assert_eq!(ledger.samples(ids[0]).unwrap().last(), Some(&sample(114)));
+}
+
+/// Values as sensors give them: sixty series, of which a third never moves, a third wanders and a
+/// third is noise.
+#[test]
+fn an_hour_of_sixty_series_stays_under_eight_megabytes() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut ledger = Ledger::open(&path).unwrap();
+    let Begun { run, .. } = begin_run(&mut ledger);
+    let mut writer = SampleWriter::new();
+    let mut state = 1_u64;
+    let mut random = move || {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        (state >> 33) as f64 / f64::from(1_u32 << 31)
+    };
+    const MINUTES: u64 = 6;
+    for index in 0..60 {
+        let series = ledger.add_series(&series_of(run, None, &format!("s{index}"))).unwrap();
+        let mut level = 1e8;
+        for tenth in 1..MINUTES * 600 {
+            level *= 0.99 + random() * 0.02;
+            let value = match index % 3 {
+                0 => 0.0,
+                1 => level,
+                _ => 4e5 * (0.9 + random() * 0.2),
+            };
+            // Timers are late by up to a millisecond.
+            let at_ns = tenth * 100_000_000 + (random() * 3e5) as u64;
+            writer.push(series, SamplePoint { at_ns, value });
+        }
+        writer.flush(&mut ledger).unwrap();
+    }
+    drop(ledger);
+    let hour_bytes = std::fs::metadata(&path).unwrap().len() * 60 / MINUTES;
+    assert!(hour_bytes < 8_000_000, "{hour_bytes}");
 }

@@ -1,6 +1,7 @@
 //! The command: parses what was typed, runs it, and turns the outcome into an exit code.
 
 mod cache;
+mod doctor;
 mod exit;
 mod home;
 mod house;
@@ -45,6 +46,8 @@ enum Command {
     Report(report::ReportArgs),
     /// List the runs in the ledger
     Ledger(ledgers::LedgerArgs),
+    /// Say what this host is good for as a place to measure on, and what to do about it
+    Doctor(doctor::DoctorArgs),
     /// Serve a room
     Serve(serve::ServeArgs),
     /// Talk to a cache: get, set, delete, stats
@@ -67,6 +70,7 @@ fn main() -> ExitCode {
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Ledger(args) => ledgers::run(&args),
+        Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
         Command::Once { arguments } => Ok(lab::drive::batch::once_main(&arguments)),

@@ -1,9 +1,38 @@
 //! Looking at the host and at process groups. A reading that is not possible is unseen, not zero.
 //! Control plane.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `sensor`, `sensors/` | what a sensor is, the index of all, and one file for each |
+//! | `watch` | the thread that reads them ten times a second |
+//! | `hiccup` | the thread that notes pauses of the host |
+//! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
+//! | `group`, `members` | CPU time and memory of a process group |
+//! | `record` | the way of samples into the ledger |
+//! | `look` | what is seen and unseen on this host |
+//! | `fingerprint` | what the host and this program are |
+//! | `source` | files of the kernel's, opened once |
 
+mod disturbance;
 mod fingerprint;
 mod group;
+mod hiccup;
+mod look;
+mod mark;
+mod members;
+mod record;
+mod sensor;
+mod sensors;
+mod source;
+mod watch;
 
-pub use fingerprint::fingerprint;
+pub use disturbance::{Disturbance, OwnCpu, RULES, Rule, Wait};
 pub(crate) use fingerprint::sha256;
-pub use group::{Cpu, GroupMeter, thread_cpu};
+pub use fingerprint::{fingerprint, fingerprint_with};
+pub use group::{Cpu, GroupMeter, process_cpu_ns, thread_cpu};
+pub use hiccup::Pauses;
+pub use look::{Seen, look};
+pub use mark::{CoreMark, Mark};
+pub use record::Recorder;
+pub use sensor::{Line, SENSORS, Sensor};
+pub use watch::{Sample, Series, Watch};

@@ -35,6 +35,8 @@ pub struct Sensor {
     pub source: &'static str,
     /// When it, or a part of it, is unseen.
     pub unseen: &'static str,
+    /// In how many tenths of a second it is read once: 1, or more where a reading is dear.
+    pub every: u32,
     /// What it reads: the same series everywhere, whether seen or not.
     pub series: &'static [Line],
     /// What it looks at.
@@ -127,8 +129,7 @@ mod tests {
             }
             for line in sensor.series {
                 assert!(names.insert((sensor.name, line.name)), "{} {}", sensor.name, line.name);
-                let units =
-                    ["fraction", "cores", "count", "bytes", "ns", "per_s", "bytes_per_s"];
+                let units = ["fraction", "cores", "count", "bytes", "ns", "per_s", "bytes_per_s"];
                 assert!(units.contains(&line.unit), "{}", line.unit);
             }
         }

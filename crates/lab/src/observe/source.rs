@@ -8,13 +8,22 @@ use std::os::unix::fs::FileExt;
 /// that sensors want stand at the head of the few texts that may be longer.
 const TEXT_LIMIT_BYTES: usize = 256 << 10;
 
+/// The longest text of one line.
+const LINE_LIMIT_BYTES: usize = 4 << 10;
+
 /// The buffer that every reading goes through.
 #[derive(Debug)]
 pub(super) struct Scratch(Box<[u8]>);
 
 impl Scratch {
+    /// For any text.
     pub(super) fn new() -> Self {
         Self(vec![0; TEXT_LIMIT_BYTES].into_boxed_slice())
+    }
+
+    /// For a text of one line.
+    pub(super) fn for_lines() -> Self {
+        Self(vec![0; LINE_LIMIT_BYTES].into_boxed_slice())
     }
 }
 

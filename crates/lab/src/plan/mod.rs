@@ -163,6 +163,8 @@ pub struct Rounds {
     pub until: Option<Share>,
     /// Two targets count as the same when the interval lies within this.
     pub same_within: Share,
+    /// Whether slices are watched for disturbance, and measured again when they are disturbed.
+    pub repeat_disturbed: bool,
     /// Whether targets are started fresh in every round; else they run on, and from the second
     /// round on nothing is prepared.
     pub restart: bool,

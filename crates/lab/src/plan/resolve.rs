@@ -9,7 +9,8 @@ use workload::units::{Share, Span};
 use super::error::{Source, SuiteError, nearest};
 use super::require::Names;
 use super::suite::{
-    ClientsSpec, ConnectSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec, WaitSpec,
+    ClientsSpec, ConnectSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec,
+    WaitSpec,
 };
 use super::sweep::{self, Setting};
 use super::{Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
@@ -272,6 +273,7 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
         until: spec.until,
         same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
         restart: spec.restart != Some(RestartSpec::Never),
+        repeat_disturbed: spec.disturbed != Some(DisturbedSpec::Ignore),
         primary: primary.suite,
         budget: spec.budget,
     })

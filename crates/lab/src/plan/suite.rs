@@ -176,6 +176,7 @@ pub(crate) struct RoundsSpec {
     pub(crate) until: Option<Share>,
     pub(crate) same_within: Option<Share>,
     pub(crate) restart: Option<RestartSpec>,
+    pub(crate) disturbed: Option<DisturbedSpec>,
     pub(crate) primary: Option<String>,
     pub(crate) budget: Option<Span>,
 }
@@ -188,6 +189,16 @@ pub(crate) enum RestartSpec {
     Round,
     /// Targets run on from round to round: for questions about repetition.
     Never,
+}
+
+/// `disturbed = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DisturbedSpec {
+    /// A disturbed slice is measured again, as often as half the slices of a trial.
+    Repeat,
+    /// Nothing is taken for disturbed: for hosts that are never quiet.
+    Ignore,
 }
 
 /// `slice = "500ms"` or `slice = "none"`

@@ -13,7 +13,7 @@ use ledger::{
 use super::stopping::CONFIDENCE;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram};
-use crate::observe::sha256;
+use crate::observe::{Recorder, Watch, sha256};
 use crate::plan::{Plan, Point, Target, TargetKind};
 
 /// A run's place in the ledger.
@@ -22,6 +22,7 @@ pub(super) struct Keeper<'a> {
     run: RunId,
     targets: Vec<TargetId>,
     points: Vec<PointId>,
+    recorder: Recorder,
 }
 
 impl<'a> Keeper<'a> {
@@ -61,7 +62,7 @@ impl<'a> Keeper<'a> {
             same_within: plan.rounds.same_within.fraction,
             confidence: CONFIDENCE,
         })?;
-        let mut keeper = Self { ledger, run, targets: Vec::new(), points: Vec::new() };
+        let mut targets = Vec::new();
         for (ordinal, target) in (0..).zip(plan.targets()) {
             let row = TargetRow {
                 run_id: run,
@@ -70,15 +71,18 @@ impl<'a> Keeper<'a> {
                 description: describe(target),
                 skipped: target.skipped.clone(),
             };
-            keeper.targets.push(keeper.ledger.add_target(&row)?);
+            targets.push(ledger.add_target(&row)?);
         }
+        let mut points = Vec::new();
         for (ordinal, point) in (0..).zip(&plan.points) {
             let keys = point.keys.clone().into_iter().collect();
             let row = PointRow { run_id: run, ordinal, label: point.label.clone(), keys };
-            keeper.points.push(keeper.ledger.add_point(&row)?);
+            points.push(ledger.add_point(&row)?);
         }
-        keeper.ledger.commit_batch()?;
-        Ok(keeper)
+        ledger.commit_batch()?;
+        let names = plan.targets().iter().map(|target| target.name.clone());
+        let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
+        Ok(Self { ledger, run, targets, points, recorder })
     }
 
     pub(super) fn run(&self) -> RunId {
@@ -102,11 +106,13 @@ impl<'a> Keeper<'a> {
         round: RoundId,
         point: &Point,
         trials: &[Trial],
+        watch: &Watch,
     ) -> Result<(), LedgerError> {
         self.ledger.begin_batch()?;
         for trial in trials {
             self.trial(round, point, trial)?;
         }
+        self.recorder.write(self.ledger, watch)?;
         self.ledger.commit_batch()
     }
 
@@ -144,8 +150,11 @@ impl<'a> Keeper<'a> {
                 operations: slice.operations,
                 server_cpu_ns: slice.server.map(|cpu| cpu.total_ns),
                 generator_cpu_ns: Some(slice.generator.total_ns),
-                validity: Validity::Valid,
-                reason: None,
+                validity: match slice.disturbed {
+                    Some(_) => Validity::Disturbed,
+                    None => Validity::Valid,
+                },
+                reason: slice.disturbed.clone(),
             })?;
         }
         self.histograms(id, point, trial)?;

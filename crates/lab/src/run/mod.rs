@@ -18,6 +18,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::deploy::{DeployError, Deployer};
+use crate::observe::Watch;
 use crate::plan::Plan;
 use keep::Keeper;
 use round::Bench;
@@ -98,15 +99,22 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
     let fingerprint = crate::observe::fingerprint(exe);
     let mut keeper = Keeper::begin(ledger, plan, fingerprint, command, seed)?;
     let folder: PathBuf = logs.join(keeper.run().to_string());
+    let clock_zero = wire::clock::now();
+    let watch = Watch::start(clock_zero, &[]).map_err(|source| RunError::System {
+        what: "starting to watch the host".to_owned(),
+        source,
+    })?;
+    watch.follow_own("generator");
     let mut conductor = Conductor {
         plan,
+        watch,
         deployer: Deployer::new(exe, &folder).map_err(|source| RunError::System {
             what: format!("preparing {}", folder.display()),
             source,
         })?,
         random: SmallRng::seed_from_u64(seed),
         stop,
-        clock_zero: wire::clock::now(),
+        clock_zero,
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
         kept: plan.points.iter().map(|_| Vec::new()).collect(),
@@ -140,6 +148,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
 /// Keeps what a run needs from round to round.
 struct Conductor<'a> {
     plan: &'a Plan,
+    watch: Watch,
     deployer: Deployer,
     random: SmallRng,
     stop: Arc<AtomicBool>,
@@ -179,7 +188,7 @@ impl Conductor<'_> {
                 let round = keeper.begin_round(point, ordinal, seed, self.now())?;
                 let trials = self.round(point, ordinal, seed)?;
                 self.finished_rounds += 1;
-                keeper.end_round(round, &self.plan.points[point], &trials)?;
+                keeper.end_round(round, &self.plan.points[point], &trials, &self.watch)?;
                 let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
                 let conditions = &self.plan.points[point].abort_on;
                 let reason = require::reason_to_abort(conditions, &trials);

@@ -6,11 +6,11 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use super::events::{self, Subject};
-use super::trial::Trial;
+use super::trial::{Slice, Trial};
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
-use crate::drive::{DriveError, Load, Session};
-use crate::observe::{Cpu, GroupMeter};
+use crate::drive::{DriveError, Load, Piece, Session};
+use crate::observe::{Cpu, Disturbance, GroupMeter, Mark, OwnCpu, Wait, Watch};
 use crate::plan::{Event, Point, Target};
 
 /// One target through a round. The session comes before the process, so that its connections are
@@ -20,6 +20,10 @@ pub(super) struct Bench {
     deployed: Option<Deployed>,
     meter: Option<GroupMeter>,
     trial: Trial,
+    /// Slices measured so far in this round.
+    measured: u64,
+    /// How many disturbed slices may still be measured again in this round.
+    repeats: u64,
 }
 
 impl Conductor<'_> {
@@ -86,6 +90,7 @@ impl Conductor<'_> {
     fn end(&mut self, mut bench: Bench) {
         drop(bench.session.take());
         if let Some(deployed) = bench.deployed.take() {
+            self.watch.leave(&deployed.name);
             self.deployer.stop(deployed);
         }
     }
@@ -113,7 +118,11 @@ impl Conductor<'_> {
             trial.invalidate(format!("its timings are those of {} too", wrap[0]));
         }
         let group = deployed.as_ref().and_then(Deployed::group);
-        Bench { session: None, meter: group.map(GroupMeter::new), deployed, trial }
+        if let Some(group) = group {
+            self.watch.follow(&target.name, group);
+        }
+        let meter = group.map(GroupMeter::new);
+        Bench { session: None, meter, deployed, trial, measured: 0, repeats: 0 }
     }
 
     /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
@@ -164,24 +173,35 @@ impl Conductor<'_> {
         random: &mut SmallRng,
     ) {
         let rounds = &self.plan.rounds;
+        let here = &self.plan.points[point];
         let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
         let slices = rounds.measure.ns.div_ceil(slice_ns);
-        for slice in 0..slices {
-            let length_ns = slice_ns.min(rounds.measure.ns - slice * slice_ns);
-            let mut order: Vec<usize> = (0..benches.len()).collect();
+        for bench in benches.iter_mut() {
+            bench.measured = 0;
+            bench.repeats = slices.div_ceil(2);
+        }
+        loop {
+            let waits = |bench: &Bench| bench.session.is_some() && bench.measured < slices;
+            let mut order: Vec<usize> =
+                (0..benches.len()).filter(|i| waits(&benches[*i])).collect();
+            if order.is_empty() {
+                return;
+            }
             order.shuffle(random);
             for index in order {
                 if self.stopped() {
                     return;
                 }
                 let bench = &mut benches[index];
-                if bench.session.is_some() {
-                    let name = &self.plan.points[point].targets[bench.trial.target].name;
-                    let activity = format!("measuring {name}, slice {} of {slices}", slice + 1);
-                    self.tell(point, ordinal, &activity);
-                    let start = self.now();
-                    bench.slice(start, length_ns, &self.plan.points[point].events);
-                }
+                let done_ns = bench.measured * slice_ns;
+                let length_ns = slice_ns.min(rounds.measure.ns - done_ns);
+                let name = &here.targets[bench.trial.target].name;
+                let number = bench.measured + 1;
+                let activity = format!("measuring {name}, slice {number} of {slices}");
+                self.tell(point, ordinal, &activity);
+                let start = self.now();
+                let watch = rounds.repeat_disturbed.then_some(&mut self.watch);
+                bench.slice(start, length_ns, here, watch);
             }
         }
     }
@@ -189,14 +209,59 @@ impl Conductor<'_> {
 
 impl Bench {
     /// Measures one slice, with the target's CPU time read right before and right after.
-    fn slice(&mut self, start: wire::Ns, length_ns: u64, events: &[Event]) {
+    fn slice(&mut self, start: wire::Ns, length_ns: u64, here: &Point, watch: Option<&mut Watch>) {
+        let before = read(&mut self.meter);
+        let (outcome, marks) = self.piece(length_ns, &here.events, watch);
+        let after = read(&mut self.meter);
+        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
+        self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
+        let piece = match outcome {
+            Ok(piece) => piece,
+            Err(error) => return self.fail(&error),
+        };
+        self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
+        let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
+        let server = exact.or(server);
+        let broken = piece.trouble.is_some();
+        if broken && let Some(how) = self.death() {
+            self.trial.invalidate(how);
+        }
+        let slice = Slice {
+            start,
+            duration_ns: piece.duration_ns,
+            operations: piece.counts.operations,
+            server,
+            generator: piece.generator,
+            disturbed: marks.and_then(|marks| self.disturbed(&marks, server, &piece, here)),
+        };
+        if slice.disturbed.is_some() && self.repeats > 0 && !broken {
+            self.repeats -= 1;
+            self.trial.set_aside(slice, piece);
+        } else {
+            self.measured += 1;
+            self.trial.add(slice, piece);
+        }
+        if broken {
+            self.session = None;
+        }
+    }
+
+    /// Loads the target for so long while its events happen. Gives the host's marks around it.
+    fn piece(
+        &mut self,
+        length_ns: u64,
+        events: &[Event],
+        mut watch: Option<&mut Watch>,
+    ) -> (Result<Piece, DriveError>, Option<(Mark, Mark)>) {
         let subject = self.deployed.as_ref().map(|deployed| Subject {
             name: deployed.name.clone(),
             group: deployed.group(),
             address: deployed.address.to_string(),
         });
-        let Some((session, subject)) = self.session.as_mut().zip(subject) else { return };
-        let before = read(&mut self.meter);
+        let Some((session, subject)) = self.session.as_mut().zip(subject) else {
+            return (Err(DriveError::Ended), None);
+        };
+        let first = watch.as_mut().map(|watch| watch.mark());
         let (outcome, wrong) = std::thread::scope(|scope| {
             let (end, over) = std::sync::mpsc::channel();
             let events = (!events.is_empty())
@@ -205,34 +270,53 @@ impl Bench {
             drop(end);
             (outcome, events.and_then(|events| events.join().ok().flatten()))
         });
+        let last = watch.as_mut().map(|watch| watch.mark());
         if let Some(wrong) = wrong {
             self.trial.invalidate(format!("an event failed: {wrong}"));
         }
-        let after = read(&mut self.meter);
-        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
-        if let Some((_, resident_bytes)) = after {
-            let most = self.trial.server_rss_bytes.unwrap_or(0).max(resident_bytes);
-            self.trial.server_rss_bytes = Some(most);
-        }
-        match outcome {
-            Ok(piece) => {
-                let server =
-                    piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns)).or(server);
-                if let Some(cost) = piece.cost {
-                    let most = self.trial.server_rss_bytes.unwrap_or(0).max(cost.peak_bytes);
-                    self.trial.server_rss_bytes = Some(most);
-                }
-                let broken = piece.trouble.is_some();
-                if broken && let Some(how) = self.death() {
-                    self.trial.invalidate(how);
-                }
-                self.trial.add(start, piece, server);
-                if broken {
-                    self.session = None;
-                }
-            }
-            Err(error) => self.fail(&error),
-        }
+        (outcome, first.zip(last))
+    }
+
+    /// Who else was at work during a slice, if anybody was.
+    fn disturbed(
+        &self,
+        (first, last): &(Mark, Mark),
+        server: Option<Cpu>,
+        piece: &Piece,
+        here: &Point,
+    ) -> Option<String> {
+        let target = &here.targets[self.trial.target];
+        let here_cpus = crate::deploy::cpus_here().len();
+        let cores = |cpus: &[usize]| if cpus.is_empty() { here_cpus } else { cpus.len() };
+        let mut pinned: Vec<&[usize]> = here.clients.iter().map(|group| &group.cpus[..]).collect();
+        pinned.push(&target.cpus);
+        let free = pinned.iter().any(|cpus| cpus.is_empty());
+        let mut cpus = if free { Vec::new() } else { pinned.concat() };
+        cpus.sort_unstable();
+        cpus.dedup();
+        let generator_cpus: Vec<usize> =
+            here.clients.iter().flat_map(|group| group.cpus.iter().copied()).collect();
+        let waits = [
+            Wait {
+                side: &target.name,
+                waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
+                runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
+                cores: cores(&target.cpus),
+            },
+            Wait {
+                side: "the generator",
+                waited_ns: piece.generator.waited_ns,
+                runnable: here.clients.iter().map(|group| group.threads).sum(),
+                cores: cores(&generator_cpus),
+            },
+        ];
+        let server_ns = server.map(|cpu| cpu.total_ns);
+        let own = OwnCpu { server_ns, clients_ns: 0, waits: &waits };
+        Disturbance::between(first, last, &own, &cpus)
+    }
+
+    fn keep_largest(&mut self, resident_bytes: Option<u64>) {
+        self.trial.server_rss_bytes = self.trial.server_rss_bytes.max(resident_bytes);
     }
 
     /// How the target died, if it did. It may take a moment from its connections' end to its own.

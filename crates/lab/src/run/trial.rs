@@ -16,6 +16,8 @@ pub(crate) struct Slice {
     pub(crate) operations: u64,
     pub(crate) server: Option<Cpu>,
     pub(crate) generator: Cpu,
+    /// Who else was at work meanwhile, if anybody was.
+    pub(crate) disturbed: Option<String>,
 }
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
@@ -82,8 +84,10 @@ impl Trial {
 
     /// Marks it as not comparable; the first reason stays.
     pub(crate) fn invalidate(&mut self, reason: impl Into<String>) {
-        self.validity = Validity::Invalid;
-        self.reason.get_or_insert_with(|| reason.into());
+        if self.validity != Validity::Invalid {
+            self.validity = Validity::Invalid;
+            self.reason = Some(reason.into());
+        }
     }
 
     /// Whether it may be compared.
@@ -91,20 +95,31 @@ impl Trial {
         self.validity == Validity::Valid
     }
 
-    /// Adds a measured slice. `server` is its target's CPU time; `None` is unseen.
-    pub(crate) fn add(&mut self, start: Ns, piece: Piece, server: Option<Cpu>) {
+    /// Notes a slice that is not counted, because it was disturbed and is measured again. Its
+    /// wrong answers count all the same.
+    pub(crate) fn set_aside(&mut self, slice: Slice, piece: Piece) {
+        self.counts.wrong += piece.counts.wrong;
+        self.judge_answers(&piece.found, piece.trouble.as_deref());
+        let room = MOST_FOUND.saturating_sub(self.found.len());
+        self.found.extend(piece.found.into_iter().take(room));
+        self.slices.push(slice);
+    }
+
+    /// Adds a measured slice. A disturbed one that can't be measured again makes the trial
+    /// disturbed.
+    pub(crate) fn add(&mut self, slice: Slice, piece: Piece) {
+        if let Some(reason) = &slice.disturbed
+            && self.validity == Validity::Valid
+        {
+            self.validity = Validity::Disturbed;
+            self.reason = Some(reason.clone());
+        }
         self.measured_ns += piece.duration_ns;
         self.counts.add(piece.counts);
         self.generator = self.generator.plus(piece.generator);
         self.busy_ns += piece.busy * piece.duration_ns as f64;
-        self.server = self.server.zip(server).map(|(sum, slice)| sum.plus(slice));
-        self.slices.push(Slice {
-            start,
-            duration_ns: piece.duration_ns,
-            operations: piece.counts.operations,
-            server,
-            generator: piece.generator,
-        });
+        self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
+        self.slices.push(slice);
         self.judge_answers(&piece.found, piece.trouble.as_deref());
         let room = MOST_FOUND.saturating_sub(self.found.len());
         self.found.extend(piece.found.into_iter().take(room));

@@ -34,9 +34,9 @@ fn run(place: &Place) -> serde_json::Value {
 #[test]
 fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
     let open = "connections = 4\narrivals = { rate = \"1k/s\" }";
-    let event = "[[event]]\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n[rounds]\n\
-                 measure = \"400ms\"\nslice = \"none\"\nwarm_up = \"0s\"\n\
-                 at_least = 1\nat_most = 1";
+    let event = "[[event]]\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n\
+                 [rounds]\ndisturbed = \"ignore\"\nmeasure = \"400ms\"\nslice = \"none\"\n\
+                 warm_up = \"0s\"\nat_least = 1\nat_most = 1";
     let place = Place::with(&suite(open, event));
     let result = run(&place);
     let trial = &result["trials"][0];
@@ -52,7 +52,8 @@ fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
 fn targets_run_on_from_round_to_round_when_nothing_restarts_them() {
     let rounds = |restart| {
         format!(
-            "[rounds]\nrestart = \"{restart}\"\nmeasure = \"20ms\"\nwarm_up = \"0s\"\n\
+            "[rounds]\ndisturbed = \"ignore\"\nrestart = \"{restart}\"\n\
+             measure = \"20ms\"\nwarm_up = \"0s\"\n\
              at_least = 3\nat_most = 3"
         )
     };
@@ -73,7 +74,7 @@ fn targets_run_on_from_round_to_round_when_nothing_restarts_them() {
 fn several_groups_of_clients_load_at_once_and_are_kept_apart() {
     let groups = "name = \"many\"\nconnections = 4\n[[clients]]\nname = \"reference\"\n\
                   arrivals = { think = \"5ms\" }";
-    let rest = "[rounds]\nmeasure = \"100ms\"\nat_least = 1\nat_most = 1";
+    let rest = "[rounds]\ndisturbed = \"ignore\"\nmeasure = \"100ms\"\nat_least = 1\nat_most = 1";
     let place = Place::with(&suite(groups, rest));
     let result = run(&place);
     assert_eq!(result["trials"][0]["wrong"], 0);
@@ -90,7 +91,8 @@ fn several_groups_of_clients_load_at_once_and_are_kept_apart() {
 #[test]
 fn requirements_may_be_computed_and_a_run_may_end_at_once() {
     let rest = "[derive]\nserver_time = \"latency.mean / clients.connections\"\n\
-                [rounds]\nmeasure = \"20ms\"\nwarm_up = \"0s\"\nat_least = 5\nat_most = 5\n\
+                [rounds]\ndisturbed = \"ignore\"\nmeasure = \"20ms\"\nwarm_up = \"0s\"\n\
+                at_least = 5\nat_most = 5\n\
                 [sweep]\n\"clients.connections\" = [1, 2]";
     let text = suite("connections = 1", rest);
     let text = text.replace("wrong = \"= 0\"", "wrong = \"= 0\"\nserver_time = \"< 1s * 2\"");

@@ -24,6 +24,7 @@ pipeline = 2
 [require]
 wrong = "= 0"
 [rounds]
+disturbed = "ignore"
 measure = "{measure}"
 slice = "30ms"
 warm_up = "10ms"

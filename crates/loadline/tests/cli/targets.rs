@@ -21,6 +21,7 @@ connections = 2
 wrong = "= 0"
 missing = "= 0"
 [rounds]
+disturbed = "ignore"
 measure = "30ms"
 warm_up = "10ms"
 at_least = 1

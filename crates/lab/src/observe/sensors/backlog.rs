@@ -10,6 +10,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
           core ran out of time for them; on the whole host",
     source: "/proc/net/softnet_stat",
     unseen: "never, save in a sandbox",
+    every: 5,
     series: &[Line::rate("dropped"), Line::rate("squeezed")],
     of: Of::Host(|_: &Scope| Box::new(Backlog(Source::open("/proc/net/softnet_stat")))),
 };

@@ -10,6 +10,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "share of each core's time by what it did; `others` is the sum of the run's other cores",
     source: "/proc/stat",
     unseen: "never, save in a sandbox that hides /proc/stat; steal stays 0 where the host hides it",
+    every: 1,
     series: &[
         Line::share("user", "fraction"),
         Line::share("system", "fraction"),

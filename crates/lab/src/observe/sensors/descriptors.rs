@@ -7,9 +7,10 @@ use super::super::source::Scratch;
 /// The row.
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "descriptors",
-    doc: "open files and sockets of a process group; once a second",
+    doc: "open files and sockets of a process group",
     source: "/proc/PID/fd",
     unseen: "before Linux 6.2, which counts them first; for another user's processes",
+    every: 10,
     series: &[Line::level("open", "count")],
     of: Of::Group(|members: &mut Members, _: &mut Scratch, readings: &mut [Option<u64>]| {
         readings[0] = members.descriptors();

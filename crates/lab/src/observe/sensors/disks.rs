@@ -12,6 +12,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
           busy (several busy disks add up)",
     source: "/proc/diskstats",
     unseen: "where there is no disk to be seen, as in many containers",
+    every: 5,
     series: &[
         Line { name: "read", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
         Line { name: "written", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
@@ -83,7 +84,7 @@ fn parse(text: &[u8], disks: &[Vec<u8>]) -> [u64; 5] {
 #[test]
 fn only_real_disks_are_summed() {
     let text = b"   7       0 loop0 9 9 9 9 9 9 9 9 9 9 9\n \
-        254       0 vda 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091 16842\n \
+        254       0 vda 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091\n \
         254       1 vda1 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091\n \
         254      16 vdb 1 0 2 0 3 0 4 0 0 5 0\n";
     let disks = disks(text, |name| matches!(name, "vda" | "vdb"));

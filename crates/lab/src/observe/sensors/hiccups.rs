@@ -7,10 +7,11 @@ use super::super::source::Scratch;
 /// The row.
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "hiccups",
-    doc: "how much later than asked for a thread on the run's cores wakes that sleeps 1 ms at a \
-          time, beside its wait for a core: the host's own pauses",
+    doc: "how much later than asked for a thread on the run's cores wakes that sleeps 5 ms at a \
+          time, beside its wait for a core: the host's own pauses, at least",
     source: "a thread of the lab's",
     unseen: "when the thread can't be started",
+    every: 1,
     series: &[
         Line::level("longest", "ns"),
         Line::rate("over_1_ms"),

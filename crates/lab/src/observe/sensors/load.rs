@@ -9,6 +9,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "tasks that run or want to: the mean over a minute, and at the moment",
     source: "/proc/loadavg",
     unseen: "never, save in a sandbox that hides /proc/loadavg",
+    every: 1,
     series: &[
         Line { name: "one_minute", unit: "count", kind: Kind::Level(0.01) },
         Line::level("runnable", "count"),

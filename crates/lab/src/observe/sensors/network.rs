@@ -10,6 +10,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
           sent and received at once)",
     source: "/proc/net/dev",
     unseen: "never, save in a sandbox; another network namespace's interfaces always",
+    every: 1,
     series: &[
         Line::bytes_rate("received"),
         Line::bytes_rate("sent"),
@@ -43,7 +44,8 @@ fn parse(text: &[u8]) -> [u64; 8] {
             *field = number(word).unwrap_or(0);
         }
         let [bytes_in, packets_in, _, dropped_in, ..] = fields;
-        let [bytes_out, packets_out, _, dropped_out] = [fields[8], fields[9], fields[10], fields[11]];
+        let [bytes_out, packets_out, _, dropped_out] =
+            [fields[8], fields[9], fields[10], fields[11]];
         let values = match name {
             b"lo" => [0, 0, 0, 0, 0, bytes_in, packets_in, dropped_in + dropped_out],
             _ => [bytes_in, bytes_out, packets_in, packets_out, dropped_in + dropped_out, 0, 0, 0],
@@ -59,7 +61,7 @@ fn parse(text: &[u8]) -> [u64; 8] {
 fn interfaces_are_summed_and_loopback_stands_apart() {
     let text = b"Inter-|   Receive                                                |  Transmit\n \
 face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop fifo\n\
-    lo: 44230580558 72235729    0 5958    0     0          0         0 44230580558 72235729    0 0\n\
+    lo: 44230580558 72235729    0 5958    0     0          0      0 44230580558 72235729    0 0\n\
   eth0: 123970801    7281    0    1    0     0          0         0   624811    5768    0    2 0\n\
   eth1:1 1 0 0 0 0 0 0 1 1 0 0 0\n";
     let expected = [123_970_802, 624_812, 7_282, 5_769, 3, 44_230_580_558, 72_235_729, 5_958];

@@ -9,6 +9,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "share of time in which some task on the host waited for it (PSI, `some`)",
     source: "/proc/pressure/{cpu,io,memory}",
     unseen: "on a kernel without PSI, or with it switched off (boot with psi=1)",
+    every: 1,
     series: &[share("cpu"), share("io"), share("memory")],
     of: Of::Host(|_: &Scope| {
         let open = |what| Source::open(&format!("/proc/pressure/{what}"));

@@ -11,6 +11,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
           memory and threads",
     source: "/proc/PID/stat, /proc/PID/task/TID/schedstat",
     unseen: "for a target that the lab didn't start, and with hidepid for another user's",
+    every: 1,
     series: &[
         Line::share("cpu", "cores"),
         Line::share("waiting", "cores"),

@@ -11,6 +11,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
           lost to a full receive or send buffer; on the whole host",
     source: "/proc/net/snmp, /proc/net/netstat",
     unseen: "never, save in a sandbox; another network namespace's sockets always",
+    every: 5,
     series: &[
         Line::rate("tcp_retransmits"),
         Line::rate("udp_receive_errors"),

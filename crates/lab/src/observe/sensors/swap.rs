@@ -9,6 +9,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "memory swapped in and out, and pages that had to be read from disk, on the whole host",
     source: "/proc/vmstat",
     unseen: "on a kernel without swap",
+    every: 5,
     series: &[page_rate("in"), page_rate("out"), Line::rate("major_faults")],
     of: Of::Host(|_: &Scope| Box::new(Swap(Source::open("/proc/vmstat")))),
 };

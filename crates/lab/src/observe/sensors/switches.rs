@@ -8,9 +8,10 @@ use super::super::source::Scratch;
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "switches",
     doc: "context switches of a process group's threads: voluntary ones wait for something, \
-          involuntary ones had to make room; once a second",
+          involuntary ones had to make room",
     source: "/proc/PID/task/TID/status",
     unseen: "for a target that the lab didn't start",
+    every: 10,
     series: &[Line::rate("voluntary"), Line::rate("involuntary")],
     of: Of::Group(read),
 };

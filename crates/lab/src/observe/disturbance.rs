@@ -1,0 +1,248 @@
+//! Whether something else got into a slice: pure rules over two marks, one row each, with the
+//! limit and why it is what it is.
+
+use super::mark::{CoreMark, Mark};
+
+/// The kernel prints idle and stolen time in ticks of this length.
+const TICK_NS: u64 = 10_000_000;
+
+/// What was measured, so that it is not taken for somebody else's.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct OwnCpu<'a> {
+    /// CPU time of the target in the slice; `None`, which is unseen, leaves other programs'
+    /// CPU time unseen as well.
+    pub server_ns: Option<u64>,
+    /// CPU time of load that runs in processes of its own, beside the lab's.
+    pub clients_ns: u64,
+    /// Who waited for a core; empty leaves that rule out.
+    pub waits: &'a [Wait<'a>],
+}
+
+/// How long one side's threads were ready to run in the slice and had no core.
+#[derive(Clone, Copy, Debug)]
+pub struct Wait<'a> {
+    /// Which side, in words: a target's name, `the generator`.
+    pub side: &'a str,
+    /// All its threads together.
+    pub waited_ns: u64,
+    /// How many of them wanted to run most of the time.
+    pub runnable: usize,
+    /// How many cores that side has. With more runnable threads than cores it waits for itself.
+    pub cores: usize,
+}
+
+/// What lay between two marks. `None` is unseen.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Disturbance {
+    /// From one mark to the other.
+    pub length_ns: u64,
+    /// The time of all the run's cores together.
+    pub core_time_ns: u64,
+    /// CPU time on the run's cores that belongs to neither target, load nor lab.
+    pub foreign_ns: Option<u64>,
+    /// Whether that is only known from ticks.
+    pub coarse: bool,
+    /// The most that the hypervisor kept of one core.
+    pub most_stolen_ns: Option<u64>,
+    /// The longest pause of the host.
+    pub longest_pause_ns: Option<u64>,
+    /// Pauses over a millisecond, together.
+    pub lost_ns: Option<u64>,
+    /// Pages swapped in and out.
+    pub swapped_pages: Option<u64>,
+    /// The greatest share of the slice that a side without too many threads waited for a core.
+    pub most_waited: Option<(String, f64)>,
+}
+
+/// A rule: how much is too much.
+#[derive(Debug)]
+pub struct Rule {
+    /// What it is about.
+    pub name: &'static str,
+    /// What is still well, in the rule's own unit.
+    pub limit: f64,
+    /// Why that is the limit.
+    pub why: &'static str,
+    /// What was too much, if it was.
+    judge: fn(&Disturbance, f64) -> Option<String>,
+}
+
+/// Every rule.
+pub static RULES: &[Rule] = &[
+    Rule {
+        name: "foreign CPU time",
+        limit: 0.02,
+        why: "of the cores' time: the differences that matter are of this size, and a quiet host \
+              stays far below",
+        judge: |seen, limit| {
+            let share = seen.foreign_share().filter(|share| !seen.coarse && *share > limit)?;
+            Some(format!("other programs used {} of the run's cores", percent(share)))
+        },
+    },
+    Rule {
+        name: "foreign CPU time, known from ticks",
+        limit: 0.10,
+        why: "of the cores' time: without the scheduler's sums, interrupts and waking up count as \
+              somebody else's, which is several percent under load",
+        judge: |seen, limit| {
+            let share = seen.foreign_share().filter(|share| seen.coarse && *share > limit)?;
+            Some(format!("other programs used about {} of the run's cores", percent(share)))
+        },
+    },
+    Rule {
+        name: "stolen time",
+        limit: 0.01,
+        why: "of one core's time, and two ticks at least: one tick may be old time that has just \
+              added up, of two one was surely lost in this slice",
+        judge: |seen, limit| {
+            let stolen_ns = seen.most_stolen_ns?;
+            let share = stolen_ns as f64 / seen.length_ns.max(1) as f64;
+            (stolen_ns >= 2 * TICK_NS && share > limit)
+                .then(|| format!("the hypervisor kept {} of a core", percent(share)))
+        },
+    },
+    Rule {
+        name: "longest pause",
+        limit: 10e6,
+        why: "nanoseconds: 2 % of a slice of half a second. A quiet virtual machine pauses for a \
+              few tenths of a millisecond, and that is its floor, not a disturbance",
+        judge: |seen, limit| {
+            let longest_ns = seen.longest_pause_ns? as f64;
+            (longest_ns > limit).then(|| format!("the host paused for {:.0} ms", longest_ns / 1e6))
+        },
+    },
+    Rule {
+        name: "pauses together",
+        limit: 0.02,
+        why: "of the time: as much as other programs may take",
+        judge: |seen, limit| {
+            let share = seen.lost_ns? as f64 / seen.length_ns.max(1) as f64;
+            (share > limit).then(|| format!("the host paused for {} of the time", percent(share)))
+        },
+    },
+    Rule {
+        name: "swapping",
+        limit: 16.0,
+        why: "pages: two clusters of the kernel's read-ahead, which any program that wakes up \
+              may need, change nothing",
+        judge: |seen, limit| {
+            let pages = seen.swapped_pages?;
+            (pages as f64 > limit).then(|| format!("the host swapped {pages} pages"))
+        },
+    },
+    Rule {
+        name: "waiting for a core",
+        limit: 0.05,
+        why: "of the time, of a side that has a core for each of its runnable threads: measured, \
+              quiet runs stay under 2 % and disturbed ones begin at 9 %",
+        judge: |seen, limit| {
+            let (side, share) = seen.most_waited.as_ref().filter(|(_, share)| *share > limit)?;
+            Some(format!("{side} waited {} of the time for a core", percent(*share)))
+        },
+    },
+];
+
+impl Disturbance {
+    /// Why the slice between two marks is disturbed; `None` when it isn't. `cpus` are the run's
+    /// cores; empty means all.
+    pub fn between(
+        before: &Mark,
+        after: &Mark,
+        own: &OwnCpu<'_>,
+        cpus: &[usize],
+    ) -> Option<String> {
+        Self::measure(before, after, own, cpus).reason()
+    }
+
+    /// What lay between two marks, of which `after` is the next one after `before`.
+    pub fn measure(before: &Mark, after: &Mark, own: &OwnCpu<'_>, cpus: &[usize]) -> Self {
+        let length_ns = after.at.saturating_sub(before.at);
+        let of_run = |core: &CoreMark| cpus.is_empty() || cpus.contains(&core.cpu);
+        let cores: Vec<Core> = after
+            .cores
+            .iter()
+            .filter(|core| of_run(core))
+            .filter_map(|after| {
+                let before = before.cores.iter().find(|core| core.cpu == after.cpu)?;
+                Some(Core::between(before, after, length_ns))
+            })
+            .collect();
+        let since =
+            |value: fn(&Mark) -> Option<u64>| Some(value(after)?.saturating_sub(value(before)?));
+        let lab_ns = after.lab_ns.saturating_sub(before.lab_ns);
+        let own_ns = own.server_ns.map(|server_ns| server_ns + own.clients_ns + lab_ns);
+        let (foreign_ns, coarse) = foreign(&cores, own_ns);
+        Self {
+            length_ns,
+            core_time_ns: length_ns * cores.len() as u64,
+            foreign_ns,
+            coarse,
+            most_stolen_ns: cores.iter().map(|core| core.stolen_ns).max(),
+            longest_pause_ns: after.pauses.map(|pauses| pauses.longest_ns),
+            lost_ns: since(|mark| mark.pauses.map(|pauses| pauses.lost_ns)),
+            swapped_pages: since(|mark| mark.swapped_pages),
+            most_waited: most_waited(own.waits, length_ns),
+        }
+    }
+
+    /// Everything that was too much, in words.
+    pub fn reason(&self) -> Option<String> {
+        let reasons: Vec<String> =
+            RULES.iter().filter_map(|rule| (rule.judge)(self, rule.limit)).collect();
+        (!reasons.is_empty()).then(|| reasons.join("; "))
+    }
+
+    /// The part of the cores' time that belongs to somebody else.
+    pub fn foreign_share(&self) -> Option<f64> {
+        (self.core_time_ns > 0).then(|| Some(self.foreign_ns? as f64 / self.core_time_ns as f64))?
+    }
+}
+
+/// One core between two marks.
+struct Core {
+    ran_ns: Option<u64>,
+    /// What is not idle; idle time is exact but printed in ticks, so this is to a tick.
+    not_idle_ns: u64,
+    stolen_ns: u64,
+}
+
+impl Core {
+    fn between(before: &CoreMark, after: &CoreMark, length_ns: u64) -> Self {
+        let ran_ns = after.ran_ns.zip(before.ran_ns);
+        let idle_ns = after.idle_ns.saturating_sub(before.idle_ns);
+        Self {
+            ran_ns: ran_ns.map(|(after, before)| after.saturating_sub(before)),
+            not_idle_ns: length_ns.saturating_sub(idle_ns),
+            stolen_ns: after.steal_ns.saturating_sub(before.steal_ns),
+        }
+    }
+}
+
+/// CPU time on these cores that isn't ours, and whether it is only known from ticks.
+fn foreign(cores: &[Core], own_ns: Option<u64>) -> (Option<u64>, bool) {
+    let ran: Option<u64> = cores.iter().map(|core| core.ran_ns).sum();
+    let not_idle_ns: u64 = cores.iter().map(|core| core.not_idle_ns).sum();
+    let ticks_ns = TICK_NS * cores.len() as u64;
+    let Some(own_ns) = own_ns else { return (None, ran.is_none()) };
+    match ran {
+        // A task that never slept may appear late and at once; a core can't have been busier than
+        // it was not idle.
+        Some(ran_ns) => (Some(ran_ns.min(not_idle_ns + ticks_ns).saturating_sub(own_ns)), false),
+        None => (Some(not_idle_ns.saturating_sub(ticks_ns).saturating_sub(own_ns)), true),
+    }
+}
+
+/// The side that waited most, of those that did not wait for themselves.
+fn most_waited(waits: &[Wait<'_>], length_ns: u64) -> Option<(String, f64)> {
+    let judged = waits.iter().filter(|wait| wait.runnable <= wait.cores);
+    let most = judged.max_by_key(|wait| wait.waited_ns)?;
+    Some((most.side.to_owned(), most.waited_ns as f64 / length_ns.max(1) as f64))
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", share * 100.0)
+}
+
+#[cfg(test)]
+#[path = "disturbance_tests.rs"]
+mod tests;

@@ -1,0 +1,169 @@
+//! The rules on recorded marks of a host with two cores: slices of half a second, clean and not.
+
+use super::super::hiccup::Pauses;
+use super::*;
+
+const MS: u64 = 1_000_000;
+
+/// A mark before a slice, of two cores whose tasks' time is told in nanoseconds.
+fn before() -> Mark {
+    let core = |cpu, ran_ns, idle_ticks, steal_ticks| CoreMark {
+        cpu,
+        ran_ns: Some(ran_ns),
+        idle_ns: idle_ticks * TICK_NS,
+        steal_ns: steal_ticks * TICK_NS,
+    };
+    Mark {
+        at: 7_000_000_000,
+        cores: vec![
+            core(0, 1_129_626_234_512, 230_535, 82),
+            core(1, 1_239_366_452_199, 224_216, 76),
+        ],
+        lab_ns: 900 * MS,
+        swapped_pages: Some(12),
+        pauses: Some(Pauses { longest_ns: 5_000 * MS, count: 3, lost_ns: 5_010 * MS }),
+    }
+}
+
+/// The mark after a clean slice: the server had core 0 to itself, the load three quarters of core
+/// 1, and `kworker` and the like 1.5 ms.
+fn after() -> Mark {
+    let mut mark = before();
+    mark.at += 500 * MS;
+    let [server, generator] = &mut mark.cores[..] else { unreachable!() };
+    server.ran_ns = server.ran_ns.map(|ran_ns| ran_ns + 500 * MS);
+    generator.ran_ns = generator.ran_ns.map(|ran_ns| ran_ns + 376 * MS);
+    generator.idle_ns += 12 * TICK_NS;
+    mark.lab_ns += 376 * MS;
+    mark.pauses = Some(Pauses { longest_ns: 274_000, count: 3, lost_ns: 5_010 * MS });
+    mark
+}
+
+const OWN: OwnCpu<'_> = OwnCpu { server_ns: Some(498_500_000), clients_ns: 0, waits: &[] };
+
+fn reason(after: &Mark) -> Option<String> {
+    Disturbance::between(&before(), after, &OWN, &[0, 1])
+}
+
+#[test]
+fn a_clean_slice_is_not_disturbed_by_what_is_always_there() {
+    let seen = Disturbance::measure(&before(), &after(), &OWN, &[0, 1]);
+    assert_eq!((seen.foreign_ns, seen.coarse), (Some(1_500_000), false));
+    assert_eq!(seen.longest_pause_ns, Some(274_000));
+    assert_eq!(seen.reason(), None);
+}
+
+#[test]
+fn cpu_time_that_is_nobodys_of_ours_disturbs_above_two_percent() {
+    let mut mark = after();
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 18 * MS);
+    assert_eq!(reason(&mark), None, "19.5 ms of 1,000");
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 3_500_000);
+    assert_eq!(reason(&mark).unwrap(), "other programs used 2.3 % of the run's cores");
+    let other_core = Disturbance::between(&before(), &mark, &OWN, &[0]);
+    assert_eq!(other_core, None, "core 1 is none of the run's");
+}
+
+#[test]
+fn load_in_processes_of_its_own_is_ours() {
+    let mut mark = after();
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 90 * MS);
+    assert!(reason(&mark).is_some());
+    let own = OwnCpu { clients_ns: 90 * MS, ..OWN };
+    assert_eq!(Disturbance::between(&before(), &mark, &own, &[0, 1]), None);
+}
+
+#[test]
+fn a_task_that_appears_late_is_held_against_idle_time() {
+    // Three seconds of a task that never slept are added to core 1 at once.
+    let mut mark = after();
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 3_000 * MS);
+    let seen = Disturbance::measure(&before(), &mark, &OWN, &[0, 1]);
+    let not_idle_ns = (500 + 380) * MS + 2 * TICK_NS;
+    assert_eq!(seen.foreign_ns, Some(not_idle_ns - 498_500_000 - 376 * MS));
+}
+
+#[test]
+fn without_the_schedulers_sums_idle_time_judges_with_a_wider_limit() {
+    let (mut first, mut mark) = (before(), after());
+    for core in first.cores.iter_mut().chain(&mut mark.cores) {
+        core.ran_ns = None;
+    }
+    let seen = Disturbance::measure(&first, &mark, &OWN, &[0, 1]);
+    assert_eq!((seen.foreign_ns, seen.coarse), (Some(0), true), "ticks are given the benefit");
+    assert_eq!(seen.reason(), None);
+    // The same load on a core that another program kept from being idle for 110 ms.
+    mark.cores[1].idle_ns -= 11 * TICK_NS;
+    let seen = Disturbance::measure(&first, &mark, &OWN, &[0, 1]);
+    assert_eq!(seen.foreign_ns, Some(95_500_000));
+    assert_eq!(seen.reason(), None, "less than a tenth may be interrupts");
+    let own = OwnCpu { server_ns: Some(480 * MS), ..OWN };
+    let reason = Disturbance::between(&first, &mark, &own, &[0, 1]).unwrap();
+    assert_eq!(reason, "other programs used about 11.4 % of the run's cores");
+}
+
+#[test]
+fn a_target_whose_cpu_time_is_unseen_leaves_other_programs_unseen() {
+    let mut mark = after();
+    mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 300 * MS);
+    let own = OwnCpu { server_ns: None, ..OWN };
+    let seen = Disturbance::measure(&before(), &mark, &own, &[]);
+    assert_eq!((seen.foreign_ns, seen.reason()), (None, None));
+}
+
+#[test]
+fn one_tick_of_steal_may_be_old_and_two_are_not() {
+    let mut mark = after();
+    mark.cores[0].steal_ns += TICK_NS;
+    mark.cores[1].steal_ns += TICK_NS;
+    assert_eq!(reason(&mark), None);
+    mark.cores[1].steal_ns += TICK_NS;
+    assert_eq!(reason(&mark).unwrap(), "the hypervisor kept 4.0 % of a core");
+    // Over ten seconds two ticks are nothing.
+    mark.at += 9_500 * MS;
+    let seen = Disturbance::measure(&before(), &mark, &OWN, &[0, 1]);
+    assert_eq!(seen.most_stolen_ns, Some(2 * TICK_NS));
+    assert!((RULES[2].judge)(&seen, RULES[2].limit).is_none());
+}
+
+#[test]
+fn a_long_pause_disturbs_and_so_do_many_short_ones() {
+    let mut mark = after();
+    mark.pauses = Some(Pauses { longest_ns: 23 * MS, count: 4, lost_ns: 5_033 * MS });
+    let reasons = reason(&mark).unwrap();
+    assert_eq!(reasons, "the host paused for 23 ms; the host paused for 4.6 % of the time");
+    mark.pauses = Some(Pauses { longest_ns: 4 * MS, count: 8, lost_ns: 5_025 * MS });
+    assert_eq!(reason(&mark).unwrap(), "the host paused for 3.0 % of the time");
+    mark.pauses = None;
+    assert_eq!(reason(&mark), None, "unseen is no disturbance");
+}
+
+#[test]
+fn swapping_disturbs_beyond_a_page_cluster_or_two() {
+    let mut mark = after();
+    mark.swapped_pages = Some(12 + 16);
+    assert_eq!(reason(&mark), None);
+    mark.swapped_pages = Some(12 + 17);
+    assert_eq!(reason(&mark).unwrap(), "the host swapped 17 pages");
+    mark.swapped_pages = None;
+    assert_eq!(reason(&mark), None);
+}
+
+#[test]
+fn waiting_counts_only_for_a_side_that_does_not_wait_for_itself() {
+    let wait =
+        |side, waited_ms, runnable| Wait { side, waited_ns: waited_ms * MS, runnable, cores: 1 };
+    let judge = |waits: &[Wait<'_>]| {
+        Disturbance::between(&before(), &after(), &OwnCpu { waits, ..OWN }, &[0, 1])
+    };
+    assert_eq!(judge(&[wait("memcached", 10, 1), wait("the generator", 300, 4)]), None);
+    let reason = judge(&[wait("memcached", 45, 1), wait("the generator", 5, 1)]).unwrap();
+    assert_eq!(reason, "memcached waited 9.0 % of the time for a core");
+}
+
+#[test]
+fn every_rule_says_why_its_limit_is_what_it_is() {
+    for rule in RULES {
+        assert!(rule.limit > 0.0 && rule.why.len() > 20, "{}", rule.name);
+    }
+}

@@ -1,0 +1,455 @@
+//! The processes of a group and their threads, with their files kept open: the one reader behind
+//! [`super::GroupMeter`] and the sensors of process groups.
+//!
+//! CPU time and wait are the scheduler's, in nanoseconds (`/proc/PID/task/TID/schedstat`, first
+//! and second figure; Linux Documentation/scheduler/sched-stats.rst). What has ended keeps
+//! counting: a thread with its last reading, or with its process's clock ticks where those say
+//! more; a process likewise, or with what its parent in the group has waited for. So a process
+//! that came and went between two looks is counted to within a tick, if its parent waited for it.
+
+use std::fs::File;
+use std::mem::MaybeUninit;
+
+use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
+use rustix::process::Pid;
+
+use super::source::{Scratch, Source, nth_number, number, value_of, words};
+
+/// What a group has used so far, and holds now. The counters never fall.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Usage {
+    pub(super) cpu_ns: u64,
+    pub(super) user_ticks: u64,
+    pub(super) system_ticks: u64,
+    /// How long its threads were ready to run and had no core.
+    pub(super) waited_ns: u64,
+    pub(super) minor_faults: u64,
+    pub(super) major_faults: u64,
+    pub(super) resident_bytes: u64,
+    pub(super) threads: u64,
+}
+
+impl Usage {
+    /// Both together.
+    fn plus(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns + other.cpu_ns,
+            user_ticks: self.user_ticks + other.user_ticks,
+            system_ticks: self.system_ticks + other.system_ticks,
+            waited_ns: self.waited_ns + other.waited_ns,
+            minor_faults: self.minor_faults + other.minor_faults,
+            major_faults: self.major_faults + other.major_faults,
+            resident_bytes: self.resident_bytes + other.resident_bytes,
+            threads: self.threads + other.threads,
+        }
+    }
+
+    /// The greater of each.
+    fn max(self, other: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.max(other.cpu_ns),
+            user_ticks: self.user_ticks.max(other.user_ticks),
+            system_ticks: self.system_ticks.max(other.system_ticks),
+            waited_ns: self.waited_ns.max(other.waited_ns),
+            minor_faults: self.minor_faults.max(other.minor_faults),
+            major_faults: self.major_faults.max(other.major_faults),
+            resident_bytes: self.resident_bytes.max(other.resident_bytes),
+            threads: self.threads.max(other.threads),
+        }
+    }
+
+    /// What was counted since `earlier`; it holds nothing.
+    fn since(self, earlier: Self) -> Self {
+        Self {
+            cpu_ns: self.cpu_ns.saturating_sub(earlier.cpu_ns),
+            user_ticks: self.user_ticks.saturating_sub(earlier.user_ticks),
+            system_ticks: self.system_ticks.saturating_sub(earlier.system_ticks),
+            minor_faults: self.minor_faults.saturating_sub(earlier.minor_faults),
+            major_faults: self.major_faults.saturating_sub(earlier.major_faults),
+            ..Self::default()
+        }
+    }
+}
+
+/// The members of one process group.
+#[derive(Debug)]
+pub(super) struct Members {
+    group: i32,
+    folder: Option<rustix::fd::OwnedFd>,
+    entries: Box<[MaybeUninit<u8>]>,
+    /// Every process of the host at the last look, members or not.
+    known: Vec<u32>,
+    listed: Vec<u32>,
+    processes: Vec<Process>,
+    /// The last readings of members that have ended.
+    ended: Usage,
+    /// What members have waited for of their children, since the first look; it never falls.
+    waited_for: Usage,
+    looked: bool,
+    units: Units,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Units {
+    tick_ns: u64,
+    page_bytes: u64,
+}
+
+/// At most so many threads of a process have a file open here; the others' are opened each time.
+const OPEN_LIMIT: usize = 64;
+
+/// Room for about a thousand entries of `/proc` at a time.
+const ENTRIES_BYTES: usize = 32 << 10;
+
+impl Members {
+    pub(super) fn of(group: Pid) -> Self {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
+        let page_bytes = rustix::param::page_size() as u64;
+        Self {
+            group: group.as_raw_nonzero().get(),
+            folder: rustix::fs::open("/proc", flags, Mode::empty()).ok(),
+            entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
+            known: Vec::new(),
+            listed: Vec::new(),
+            processes: Vec::new(),
+            ended: Usage::default(),
+            waited_for: Usage::default(),
+            looked: false,
+            units: Units { tick_ns, page_bytes },
+        }
+    }
+
+    /// Looks for new members. Only a process that was not there at the last look is opened.
+    pub(super) fn look(&mut self, scratch: &mut Scratch) {
+        let Some(folder) = &self.folder else { return };
+        self.listed.clear();
+        if rustix::fs::seek(folder, SeekFrom::Start(0)).is_err() {
+            return;
+        }
+        let mut entries = RawDir::new(folder, &mut self.entries);
+        while let Some(Ok(entry)) = entries.next() {
+            let pid = number(entry.file_name().to_bytes());
+            self.listed.extend(pid.and_then(|pid| u32::try_from(pid).ok()));
+        }
+        self.listed.sort_unstable();
+        for pid in &self.listed {
+            if self.known.binary_search(pid).is_ok() {
+                continue;
+            }
+            let Some(process) = Process::open(*pid, self.group, self.units, scratch) else {
+                continue;
+            };
+            let baseline = if self.looked { Usage::default() } else { process.waited_for };
+            self.processes.push(Process { baseline, ..process });
+        }
+        std::mem::swap(&mut self.known, &mut self.listed);
+        self.looked = true;
+    }
+
+    /// What the group uses; `None` when no member can be read.
+    pub(super) fn read(&mut self, scratch: &mut Scratch) -> Option<Usage> {
+        let (group, units) = (self.group, self.units);
+        let ended = &mut self.ended;
+        self.processes.retain_mut(|process| {
+            let lives = process.update(group, units, scratch);
+            if !lives {
+                *ended = ended.plus(Usage { resident_bytes: 0, threads: 0, ..process.usage });
+            }
+            lives
+        });
+        let children = |process: &Process| process.waited_for.since(process.baseline);
+        let waited_for = self.processes.iter().map(children).fold(Usage::default(), Usage::plus);
+        self.waited_for = self.waited_for.max(waited_for);
+        let gone = self.ended.max(self.waited_for);
+        let living = self.processes.iter().map(|process| process.usage);
+        (!self.processes.is_empty()).then(|| living.fold(gone, Usage::plus))
+    }
+
+    /// Voluntary and involuntary context switches of the threads that live.
+    pub(super) fn switches(&mut self, scratch: &mut Scratch) -> Option<[u64; 2]> {
+        let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
+        let mut sum = None;
+        for task in tasks {
+            let status = task.open("status");
+            if let Some(switches) = status.read(scratch).and_then(parse_switches) {
+                task.switches = switches;
+            }
+            let [voluntary, involuntary] = sum.unwrap_or([0, 0]);
+            sum = Some([voluntary + task.switches[0], involuntary + task.switches[1]]);
+        }
+        sum
+    }
+
+    /// Open files. The kernel gives a folder of open files its
+    /// number of entries as size since Linux 6.2, and before that 0.
+    pub(super) fn descriptors(&mut self) -> Option<u64> {
+        let sizes = self.processes.iter().map(|process| {
+            let size = process.open_files.as_ref()?.metadata().ok()?.len();
+            (size > 0).then_some(size)
+        });
+        let sum: Option<u64> = sizes.sum();
+        sum.filter(|_| !self.processes.is_empty())
+    }
+
+    /// How many threads ran or waited for at least `least_ns` since this was last asked.
+    pub(super) fn busy_threads(&mut self, least_ns: u64) -> usize {
+        let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
+        let busy = tasks.map(|task| {
+            let now_ns = task.cpu_ns + task.waited_ns;
+            now_ns - std::mem::replace(&mut task.asked_ns, now_ns)
+        });
+        busy.filter(|busy_ns| *busy_ns >= least_ns).count()
+    }
+}
+
+#[derive(Debug)]
+struct Process {
+    pid: u32,
+    stat: Source,
+    open_files: Option<File>,
+    tasks: Vec<Task>,
+    /// CPU time and wait of threads that have ended.
+    ended: (u64, u64),
+    usage: Usage,
+    waited_for: Usage,
+    baseline: Usage,
+}
+
+#[derive(Debug)]
+struct Task {
+    process: u32,
+    id: u32,
+    /// Kept open, but for threads beyond [`OPEN_LIMIT`].
+    schedstat: Option<Source>,
+    cpu_ns: u64,
+    waited_ns: u64,
+    switches: [u64; 2],
+    asked_ns: u64,
+    lives: bool,
+}
+
+impl Process {
+    /// Opens a process if it is a member.
+    fn open(pid: u32, group: i32, units: Units, scratch: &mut Scratch) -> Option<Self> {
+        let mut process = Self {
+            pid,
+            stat: Source::open(&format!("/proc/{pid}/stat")),
+            open_files: None,
+            tasks: Vec::new(),
+            ended: (0, 0),
+            usage: Usage::default(),
+            waited_for: Usage::default(),
+            baseline: Usage::default(),
+        };
+        let stat = process.stat.read_line(scratch).and_then(Stat::parse)?;
+        if stat.group != group {
+            return None;
+        }
+        process.open_files = File::open(format!("/proc/{pid}/fd")).ok();
+        process.update(group, units, scratch).then_some(process)
+    }
+
+    /// Reads it again; false when it is gone or has left the group.
+    fn update(&mut self, group: i32, units: Units, scratch: &mut Scratch) -> bool {
+        let stat = self.stat.read_line(scratch).and_then(Stat::parse);
+        let Some(stat) = stat.filter(|stat| stat.group == group) else { return false };
+        if stat.threads != self.tasks.len() as u64 {
+            self.look();
+        }
+        let mut all_live = true;
+        for task in &mut self.tasks {
+            task.lives = task.update(scratch);
+            all_live &= task.lives;
+        }
+        if !all_live {
+            self.look();
+            for task in self.tasks.iter_mut().filter(|task| task.cpu_ns == 0) {
+                task.lives = task.update(scratch);
+            }
+        }
+        let (mut cpu_ns, mut waited_ns) = self.ended;
+        for task in &self.tasks {
+            cpu_ns += task.cpu_ns;
+            waited_ns += task.waited_ns;
+        }
+        let ticks_ns = (stat.user_ticks + stat.system_ticks) * units.tick_ns;
+        self.usage = Usage {
+            cpu_ns: cpu_ns.max(ticks_ns).max(self.usage.cpu_ns),
+            user_ticks: stat.user_ticks,
+            system_ticks: stat.system_ticks,
+            waited_ns,
+            minor_faults: stat.minor_faults,
+            major_faults: stat.major_faults,
+            resident_bytes: stat.resident_pages * units.page_bytes,
+            threads: stat.threads,
+        };
+        let [minor_faults, major_faults, user_ticks, system_ticks] = stat.of_children;
+        self.waited_for = Usage {
+            cpu_ns: (user_ticks + system_ticks) * units.tick_ns,
+            user_ticks,
+            system_ticks,
+            minor_faults,
+            major_faults,
+            ..Usage::default()
+        };
+        true
+    }
+
+    /// Lists its threads anew: what has ended keeps counting, what is new is opened.
+    fn look(&mut self) {
+        let (cpu_ns, waited_ns) = &mut self.ended;
+        self.tasks.retain(|task| {
+            if !task.lives {
+                *cpu_ns += task.cpu_ns;
+                *waited_ns += task.waited_ns;
+            }
+            task.lives
+        });
+        let entries = std::fs::read_dir(format!("/proc/{}/task", self.pid));
+        for entry in entries.into_iter().flatten().flatten() {
+            let id = entry.file_name().to_str().and_then(|name| name.parse().ok());
+            let Some(id) = id.filter(|id| self.tasks.iter().all(|task| task.id != *id)) else {
+                continue;
+            };
+            let process = self.pid;
+            let (schedstat, switches, lives) = (None, [0; 2], true);
+            let (cpu_ns, waited_ns, asked_ns) = (0, 0, 0);
+            let mut task =
+                Task { process, id, schedstat, cpu_ns, waited_ns, switches, asked_ns, lives };
+            if self.tasks.len() < OPEN_LIMIT {
+                task.schedstat = Some(task.open("schedstat"));
+            }
+            self.tasks.push(task);
+        }
+    }
+}
+
+impl Task {
+    fn open(&self, file: &str) -> Source {
+        Source::open(&format!("/proc/{}/task/{}/{file}", self.process, self.id))
+    }
+
+    /// Reads it again; false when it is gone.
+    fn update(&mut self, scratch: &mut Scratch) -> bool {
+        let opened;
+        let schedstat = match &self.schedstat {
+            Some(schedstat) => schedstat,
+            None => {
+                opened = self.open("schedstat");
+                &opened
+            }
+        };
+        let Some(line) = schedstat.read_line(scratch) else { return false };
+        let (Some(cpu_ns), Some(waited_ns)) = (nth_number(line, 0), nth_number(line, 1)) else {
+            return false;
+        };
+        (self.cpu_ns, self.waited_ns) = (cpu_ns, waited_ns);
+        true
+    }
+}
+
+/// What is needed of `/proc/PID/stat`; proc_pid_stat(5).
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Stat {
+    pub(super) group: i32,
+    minor_faults: u64,
+    major_faults: u64,
+    pub(super) user_ticks: u64,
+    pub(super) system_ticks: u64,
+    /// Minor and major faults, user and system ticks of children that were waited for.
+    of_children: [u64; 4],
+    threads: u64,
+    resident_pages: u64,
+}
+
+impl Stat {
+    /// The name in parentheses may itself hold spaces and parentheses: count from the last one.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
+        let end = text.iter().rposition(|byte| *byte == b')')?;
+        let mut fields = [0; 22];
+        let mut seen = 0;
+        for (field, word) in fields.iter_mut().zip(words(&text[end + 1..])) {
+            // The state is a letter, and some fields may be negative; none of those is used.
+            *field = number(word).unwrap_or(0);
+            seen += 1;
+        }
+        (seen == fields.len()).then(|| Self {
+            group: i32::try_from(fields[2]).unwrap_or(0),
+            minor_faults: fields[7],
+            major_faults: fields[9],
+            user_ticks: fields[11],
+            system_ticks: fields[12],
+            of_children: [fields[8], fields[10], fields[13], fields[14]],
+            threads: fields[17],
+            resident_pages: fields[21],
+        })
+    }
+}
+
+fn parse_switches(text: &[u8]) -> Option<[u64; 2]> {
+    let voluntary = value_of(text, b"voluntary_ctxt_switches:")?;
+    Some([voluntary, value_of(text, b"nonvoluntary_ctxt_switches:")?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_name_with_spaces_and_parentheses_is_no_field() {
+        let text = b"7 (a b) c) S 1 42 43 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 5 0 100 9 375 18 1";
+        let expected = Stat {
+            group: 42,
+            minor_faults: 1,
+            major_faults: 3,
+            user_ticks: 11,
+            system_ticks: 22,
+            of_children: [2, 4, 33, 44],
+            threads: 5,
+            resident_pages: 375,
+        };
+        assert_eq!(Stat::parse(text), Some(expected));
+        assert_eq!(Stat::parse(b"7 (cut) S 1 42"), None);
+    }
+
+    #[test]
+    fn switches_are_read_as_they_were_recorded() {
+        let text = b"Name:\tcat\nThreads:\t1\nvoluntary_ctxt_switches:\t17\n\
+            nonvoluntary_ctxt_switches:\t4\n";
+        assert_eq!(parse_switches(text), Some([17, 4]));
+        assert_eq!(parse_switches(b"Name:\tcat\n"), None);
+    }
+
+    #[test]
+    fn the_own_group_is_seen_in_every_respect() {
+        let mut scratch = Scratch::new();
+        let mut members = Members::of(rustix::process::getpgrp());
+        assert_eq!(members.read(&mut scratch), None, "nobody was looked for");
+        members.look(&mut scratch);
+        let usage = members.read(&mut scratch).expect("this process");
+        assert!(usage.resident_bytes > 0 && usage.threads > 0 && usage.cpu_ns > 0);
+        assert!(members.switches(&mut scratch).is_some());
+        let _ = members.descriptors();
+    }
+
+    #[test]
+    fn a_child_that_was_waited_for_between_two_looks_still_counts() {
+        let mut scratch = Scratch::new();
+        let mut members = Members::of(rustix::process::getpgrp());
+        members.look(&mut scratch);
+        let before = members.read(&mut scratch).unwrap();
+        let status = std::process::Command::new("true").status();
+        assert!(status.is_ok_and(|status| status.success()));
+        let after = members.read(&mut scratch).unwrap();
+        assert!(after.minor_faults > before.minor_faults);
+    }
+
+    #[test]
+    fn a_group_without_members_is_unseen() {
+        let mut scratch = Scratch::new();
+        let mut members = Members::of(Pid::from_raw(i32::MAX).unwrap());
+        members.look(&mut scratch);
+        assert_eq!(members.read(&mut scratch), None);
+    }
+}

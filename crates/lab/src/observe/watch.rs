@@ -1,0 +1,390 @@
+//! The thread that reads every sensor ten times a second, on the run's clock, and keeps what it
+//! read until it is taken away.
+//!
+//! A counter becomes its growth per second over the interval's true length, from one successful
+//! reading to the next; a counter that fell was made anew and says nothing. A sample stands at the
+//! end of its interval.
+
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use rustix::process::Pid;
+use wire::Ns;
+use wire::clock::{MILLISECOND_NS, now};
+
+use super::hiccup::Hiccups;
+use super::mark::{Mark, Marker};
+use super::members::Members;
+use super::sensor::{Kind, Of, Probe, SENSORS, Scope, Sensor};
+use super::source::Scratch;
+
+/// From one reading to the next.
+const PERIOD_NS: u64 = 100 * MILLISECOND_NS;
+
+/// Process groups are looked through for new members once in so many readings.
+const LOOK_EVERY: u32 = 10;
+
+/// At most so many samples are kept until they are taken: about an hour of fifty series. What
+/// comes later is counted and lost.
+const SAMPLES_LIMIT: usize = 2_000_000;
+
+/// At most so many process groups are followed at once.
+const GROUPS_LIMIT: usize = 64;
+
+/// What one series is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Series {
+    /// The process group, by the name it is followed under; `None` is the host.
+    pub group: Option<String>,
+    /// The sensor.
+    pub sensor: &'static str,
+    /// Its name within the sensor: `user`, or `cpu0.user` where there are several of a kind.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: &'static str,
+}
+
+/// One value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Sample {
+    /// Which series, as an index into [`Watch::series`].
+    pub series: u32,
+    /// When, on the run's clock.
+    pub at: Ns,
+    /// What was seen.
+    pub value: f64,
+}
+
+/// Watches the host and the process groups that it is told to follow, until it is dropped.
+#[derive(Debug)]
+pub struct Watch {
+    orders: Sender<Order>,
+    shared: Arc<Shared>,
+    marker: Marker,
+    handle: Option<JoinHandle<()>>,
+    _hiccups: Arc<Hiccups>,
+}
+
+enum Order {
+    Follow(String, Pid),
+    Leave(String),
+}
+
+#[derive(Debug, Default)]
+struct Shared {
+    series: Mutex<Vec<Series>>,
+    samples: Mutex<Samples>,
+}
+
+#[derive(Debug, Default)]
+struct Samples {
+    kept: Vec<Sample>,
+    lost: u64,
+}
+
+impl Watch {
+    /// Starts to watch. `clock_zero` is the zero of the run's clock and `cpus` are the run's cores;
+    /// empty means all that this process may use. Where there are other cores it sits on those.
+    ///
+    /// # Errors
+    /// When a thread can't be started.
+    pub fn start(clock_zero: Ns, cpus: &[usize]) -> std::io::Result<Self> {
+        let here = crate::deploy::cpus_here();
+        let cpus = if cpus.is_empty() { here.clone() } else { cpus.to_vec() };
+        let hiccups = Arc::new(Hiccups::start(&cpus));
+        let marker = Marker::open(clock_zero, hiccups.reader());
+        let shared = Arc::new(Shared::default());
+        let (orders, received) = channel();
+        let aside: Vec<usize> = here.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
+        let scope = Scope { cpus, hiccups: hiccups.clone() };
+        let its = shared.clone();
+        let handle = std::thread::Builder::new().name("watch".into()).spawn(move || {
+            let _ = crate::deploy::pin_this_thread(&aside);
+            let mut watcher = Watcher::open(clock_zero, &scope, its);
+            watcher.watch(&received);
+        })?;
+        Ok(Self { orders, shared, marker, handle: Some(handle), _hiccups: hiccups })
+    }
+
+    /// Follows a process group from now on, under this name; one of the same name is left.
+    pub fn follow(&self, name: &str, group: Pid) {
+        // The thread only ends when this is dropped.
+        let _ = self.orders.send(Order::Follow(name.to_owned(), group));
+    }
+
+    /// Follows the process group of this program.
+    pub fn follow_own(&self, name: &str) {
+        self.follow(name, rustix::process::getpgrp());
+    }
+
+    /// Follows it no longer. Its series stays, for the next group of the same name.
+    pub fn leave(&self, name: &str) {
+        let _ = self.orders.send(Order::Leave(name.to_owned()));
+    }
+
+    /// What has been sampled since this was last called.
+    pub fn take(&self) -> Vec<Sample> {
+        std::mem::take(&mut locked(&self.shared.samples).kept)
+    }
+
+    /// Every series so far; it only grows, so that indices stay as they are.
+    pub fn series(&self) -> Vec<Series> {
+        locked(&self.shared.series).clone()
+    }
+
+    /// How many samples were lost because nobody took them.
+    pub fn lost(&self) -> u64 {
+        locked(&self.shared.samples).lost
+    }
+
+    /// What is judged about a slice, read at once by the calling thread: right before the slice
+    /// and right after it.
+    pub fn mark(&mut self) -> Mark {
+        self.marker.read()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        // Hanging up is the order to end.
+        let (nobody, _) = channel();
+        self.orders = nobody;
+        if let Some(handle) = self.handle.take() {
+            let _ = handle.join();
+        }
+    }
+}
+
+/// A thread that panicked has left whole samples behind.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// One sensor of the host, or of one group.
+struct Stream {
+    sensor: &'static Sensor,
+    /// The place of its first series.
+    first: u32,
+    readings: Vec<Option<u64>>,
+    /// The last successful reading of each.
+    last: Vec<Option<(Ns, u64)>>,
+}
+
+struct Group {
+    name: String,
+    members: Members,
+    streams: Vec<Stream>,
+}
+
+struct Watcher {
+    clock_zero: Ns,
+    scratch: Scratch,
+    host: Vec<(Stream, Box<dyn Probe>)>,
+    groups: Vec<Group>,
+    batch: Vec<Sample>,
+    shared: Arc<Shared>,
+}
+
+impl Watcher {
+    fn open(clock_zero: Ns, scope: &Scope, shared: Arc<Shared>) -> Self {
+        let mut host = Vec::new();
+        for sensor in SENSORS {
+            if let Of::Host(open) = sensor.of {
+                let probe = open(scope);
+                host.push((Stream::new(sensor, None, &probe.instances(), &shared), probe));
+            }
+        }
+        let scratch = Scratch::new();
+        Self { clock_zero, scratch, host, groups: Vec::new(), batch: Vec::new(), shared }
+    }
+
+    fn watch(&mut self, orders: &Receiver<Order>) {
+        let mut tick = 0_u32;
+        let mut due = now();
+        loop {
+            let wait = Duration::from_nanos(due.saturating_sub(now()));
+            match orders.recv_timeout(wait) {
+                Ok(Order::Follow(name, group)) => self.follow(name, group),
+                Ok(Order::Leave(name)) => self.leave(&name),
+                Err(RecvTimeoutError::Disconnected) => return,
+                Err(RecvTimeoutError::Timeout) => {
+                    self.sample(tick);
+                    tick = tick.wrapping_add(1);
+                    // A reading that was missed is not made up for.
+                    due = (due + PERIOD_NS).max(now());
+                }
+            }
+        }
+    }
+
+    fn follow(&mut self, name: String, group: Pid) {
+        self.leave(&name);
+        if self.groups.len() == GROUPS_LIMIT {
+            tracing::warn!("{name} is not watched: {GROUPS_LIMIT} process groups are already");
+            return;
+        }
+        let mut streams = Vec::new();
+        for sensor in SENSORS {
+            if matches!(sensor.of, Of::Group(_)) {
+                streams.push(Stream::new(sensor, Some(&name), &[String::new()], &self.shared));
+            }
+        }
+        let mut group = Group { name, members: Members::of(group), streams };
+        group.sample(self.clock_zero, 0, &mut self.scratch, &mut self.batch);
+        self.groups.push(group);
+        self.hand_over();
+    }
+
+    fn leave(&mut self, name: &str) {
+        let Some(place) = self.groups.iter().position(|group| group.name == name) else { return };
+        let mut group = self.groups.swap_remove(place);
+        group.sample(self.clock_zero, 0, &mut self.scratch, &mut self.batch);
+        self.hand_over();
+    }
+
+    /// Reads what is due in this tenth of a second.
+    fn sample(&mut self, tick: u32) {
+        let due = |(stream, _): &&mut (Stream, _)| tick.is_multiple_of(stream.sensor.every);
+        for (stream, probe) in self.host.iter_mut().filter(due) {
+            stream.readings.fill(None);
+            probe.read(&mut self.scratch, &mut stream.readings);
+            stream.emit(now() - self.clock_zero, &mut self.batch);
+        }
+        for group in &mut self.groups {
+            group.sample(self.clock_zero, tick, &mut self.scratch, &mut self.batch);
+        }
+        self.hand_over();
+    }
+
+    fn hand_over(&mut self) {
+        let mut samples = locked(&self.shared.samples);
+        let room = SAMPLES_LIMIT.saturating_sub(samples.kept.len()).min(self.batch.len());
+        samples.lost += (self.batch.len() - room) as u64;
+        samples.kept.extend_from_slice(&self.batch[..room]);
+        self.batch.clear();
+    }
+}
+
+impl Group {
+    /// Once a second it is looked for new members as well.
+    fn sample(&mut self, zero: Ns, tick: u32, scratch: &mut Scratch, batch: &mut Vec<Sample>) {
+        if tick.is_multiple_of(LOOK_EVERY) {
+            self.members.look(scratch);
+        }
+        let due = |stream: &&mut Stream| tick.is_multiple_of(stream.sensor.every);
+        for stream in self.streams.iter_mut().filter(due) {
+            stream.readings.fill(None);
+            if let Of::Group(read) = stream.sensor.of {
+                read(&mut self.members, scratch, &mut stream.readings);
+            }
+            stream.emit(now() - zero, batch);
+        }
+    }
+}
+
+impl Stream {
+    /// Finds its series again when a group of this name was followed before, or adds them.
+    fn new(
+        sensor: &'static Sensor,
+        group: Option<&str>,
+        instances: &[String],
+        shared: &Shared,
+    ) -> Self {
+        let mut all = locked(&shared.series);
+        let known =
+            |series: &Series| series.group.as_deref() == group && series.sensor == sensor.name;
+        let first = all.iter().position(known).unwrap_or(all.len());
+        if first == all.len() {
+            for instance in instances {
+                let dot = if instance.is_empty() { "" } else { "." };
+                all.extend(sensor.series.iter().map(|line| Series {
+                    group: group.map(str::to_owned),
+                    sensor: sensor.name,
+                    name: format!("{instance}{dot}{}", line.name),
+                    unit: line.unit,
+                }));
+            }
+        }
+        let count = sensor.series.len() * instances.len();
+        let (readings, last) = (vec![None; count], vec![None; count]);
+        Self { sensor, first: first as u32, readings, last }
+    }
+
+    /// Turns the readings into samples; what is unseen makes none.
+    fn emit(&mut self, at: Ns, batch: &mut Vec<Sample>) {
+        let lines = self.sensor.series.iter().cycle();
+        let series = self.first..;
+        for (((line, series), reading), last) in
+            lines.zip(series).zip(&self.readings).zip(&mut self.last)
+        {
+            let Some(reading) = *reading else { continue };
+            let before = last.replace((at, reading));
+            if let Some(value) = value(line.kind, before, at, reading) {
+                batch.push(Sample { series, at, value });
+            }
+        }
+    }
+}
+
+fn value(kind: Kind, before: Option<(Ns, u64)>, at: Ns, reading: u64) -> Option<f64> {
+    match kind {
+        Kind::Level(scale) => Some(reading as f64 * scale),
+        Kind::Rate(scale) => {
+            let (since, earlier) = before?;
+            let growth = reading.checked_sub(earlier)?;
+            let interval_ns = at.checked_sub(since).filter(|interval_ns| *interval_ns > 0)?;
+            Some(growth as f64 * scale * 1e9 / interval_ns as f64)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wire::clock::SECOND_NS;
+
+    use super::*;
+
+    #[test]
+    fn a_counter_becomes_its_growth_over_the_true_interval() {
+        let rate = Kind::Rate(1.0);
+        let second = SECOND_NS;
+        assert_eq!(value(rate, None, second, 5), None, "there is nothing to compare with");
+        assert_eq!(value(rate, Some((second, 5)), 3 * second, 9), Some(2.0));
+        assert_eq!(value(rate, Some((second, 5)), 2 * second, 4), None, "it was made anew");
+        assert_eq!(value(rate, Some((second, 5)), second, 9), None, "no time has passed");
+        assert_eq!(value(Kind::Level(0.01), None, second, 469), Some(4.69));
+        let share = value(Kind::Rate(1e-9), Some((0, 0)), second, 250_000_000).unwrap();
+        assert!((share - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn the_interval_of_a_counter_reaches_over_what_was_not_read() {
+        let shared = Shared::default();
+        let mut stream = Stream::new(SENSORS[1], None, &[String::new()], &shared);
+        let mut batch = Vec::new();
+        assert_eq!(stream.sensor.name, "load");
+        stream.readings = vec![Some(105), None, Some(7)];
+        stream.emit(4, &mut batch);
+        let expected = [(0, 1.05), (2, 7.0)].map(|(series, value)| Sample { series, at: 4, value });
+        assert_eq!(batch, expected);
+    }
+
+    #[test]
+    fn a_group_of_the_same_name_goes_on_in_its_series() {
+        let shared = Shared::default();
+        let host = Stream::new(SENSORS[0], None, &["cpu0".into(), "cpu1".into()], &shared);
+        let names = [String::new()];
+        let first = Stream::new(SENSORS[1], Some("a"), &names, &shared);
+        let other = Stream::new(SENSORS[1], Some("b"), &names, &shared);
+        let again = Stream::new(SENSORS[1], Some("a"), &names, &shared);
+        assert_eq!((host.first, first.first, other.first, again.first), (0, 12, 15, 12));
+        let series = locked(&shared.series);
+        assert_eq!(series[6].name, "cpu1.user");
+        assert_eq!(
+            (series[12].name.as_str(), series[12].group.as_deref()),
+            ("one_minute", Some("a"))
+        );
+    }
+}

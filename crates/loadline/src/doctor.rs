@@ -1,0 +1,93 @@
+//! `loadline doctor`: what this host is good for as a place to measure on, and what to do about it.
+
+mod advice;
+mod ceiling;
+mod measure;
+mod print;
+
+use std::process::ExitCode;
+
+use anyhow::Context;
+use lab::observe::{Disturbance, OwnCpu, Seen, Watch};
+use serde_json::Value;
+
+use crate::exit::Failure;
+use crate::home::RunLock;
+
+/// Arguments of `loadline doctor`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  loadline doctor\n  loadline doctor --json | jq .advice")]
+pub(crate) struct DoctorArgs {
+    /// Print it as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// Wait when this host is measuring already, instead of giving up
+    #[arg(long)]
+    wait: bool,
+}
+
+/// Everything that was found out.
+#[derive(Debug)]
+struct Checkup {
+    /// The cores that this process may use.
+    cpus: Vec<usize>,
+    /// Facts by name, as every run keeps them.
+    fingerprint: Value,
+    clock_read_ns: f64,
+    timers: Vec<measure::Timer>,
+    floor: measure::Floor,
+    /// What others did meanwhile.
+    others: Disturbance,
+    /// What watching a run costs, as a share of one core.
+    watching: f64,
+    round_trip: measure::RoundTrip,
+    copied_bytes_per_s: f64,
+    ceilings: Vec<ceiling::Ceiling>,
+    seen: Vec<Seen>,
+}
+
+impl Checkup {
+    /// A fact of the fingerprint; `None` is unseen.
+    fn fact(&self, name: &str) -> Option<&str> {
+        self.fingerprint.get(name).and_then(Value::as_str)
+    }
+}
+
+pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
+    let _lock = RunLock::take(args.wait)?;
+    eprintln!("looking at this host for about six seconds; leave it alone meanwhile");
+    let checkup = examine()?;
+    let advice = advice::advice(&checkup);
+    if args.json {
+        println!("{}", serde_json::to_string_pretty(&print::json(&checkup, &advice))?);
+    } else {
+        print!("{}", print::text(&checkup, &advice));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn examine() -> anyhow::Result<Checkup> {
+    let cpus = lab::deploy::cpus_here();
+    let exe = std::env::current_exe().context("this program can't find itself")?;
+    let mut watch = Watch::start(wire::clock::now(), &cpus).context("no thread can be started")?;
+    watch.follow_own("doctor");
+    let watching = measure::watching();
+    let before = watch.mark();
+    let floor = measure::floor();
+    let after = watch.mark();
+    drop(watch);
+    let own = OwnCpu { server_ns: Some(0), ..OwnCpu::default() };
+    Ok(Checkup {
+        fingerprint: lab::observe::fingerprint(&exe),
+        clock_read_ns: measure::clock_read_ns(),
+        timers: measure::timers(),
+        floor,
+        others: Disturbance::measure(&before, &after, &own, &[]),
+        watching,
+        round_trip: measure::round_trip(&cpus).context("no round trip over loopback")?,
+        copied_bytes_per_s: measure::copied_bytes_per_s(),
+        ceilings: ceiling::ceilings(&cpus)?,
+        seen: lab::observe::look(&cpus),
+        cpus,
+    })
+}
