@@ -106,6 +106,7 @@ static ROOM: Room = Room {
     dialects: &[],
     longest_key_bytes: 250,
     longest_value_bytes: 1024,
+    prepares: true,
 };
 
 /// What the toy server does differently.

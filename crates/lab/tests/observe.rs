@@ -91,6 +91,7 @@ fn run_of(ledger: &mut Ledger) -> (RunId, TargetId) {
         ended_at: None,
         state: RunState::Running,
         note: None,
+        settings: Vec::new(),
         primary_metric: "rate_per_s".into(),
         same_within: 0.02,
         confidence: 0.95,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use crate::rows::RunId;
+use crate::rows::{RunId, TrialId};
 
 /// Every way in which reading or writing a ledger fails.
 #[derive(Debug, thiserror::Error)]
@@ -73,6 +73,14 @@ pub enum LedgerError {
     /// A batch was begun inside another.
     #[error("a batch is open already")]
     BatchOpen,
+    /// A trial was given more slow requests than it may have.
+    #[error("trial {trial} has {limit} slow requests already, and no room for more")]
+    SlowFull {
+        /// The trial.
+        trial: TrialId,
+        /// How many a trial may have.
+        limit: usize,
+    },
     /// A histogram can't be encoded or decoded.
     #[error("a latency histogram is damaged: {0}")]
     Histogram(String),

@@ -36,12 +36,12 @@ pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use open::Ledger;
 pub use process::ProcessMark;
-pub use read::{RunLine, RunView, TrialSlices};
+pub use read::{RunLine, RunView, TrialSlices, ValueSummary};
 pub use rows::{
     FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SeriesId, SeriesRow, SliceRow, SuiteId, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, UNFINISHED,
+    RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow, SlowRow, SuiteId,
+    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, ValueRow,
 };
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
-pub use words::{DataState, HistogramKind, RequirementOutcome, RunState, Validity};
+pub use words::{DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity};

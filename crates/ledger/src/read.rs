@@ -9,7 +9,7 @@ use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
     FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow, RoundId, RoundRow,
-    RunId, RunRow, SliceRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
+    RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, ValueRow,
 };
 use crate::words::RunState;
 
@@ -18,6 +18,8 @@ use crate::words::RunState;
 pub struct RunLine {
     /// Its id.
     pub id: RunId,
+    /// Its identity: the same in every ledger that holds it.
+    pub uid: String,
     /// The title of its suite.
     pub title: String,
     /// The path of its suite.
@@ -43,6 +45,8 @@ pub struct RunLine {
 pub struct RunView {
     /// Its id.
     pub id: RunId,
+    /// Its identity: the same in every ledger that holds it.
+    pub uid: String,
     /// The run.
     pub run: RunRow,
     /// Its suite.
@@ -63,8 +67,29 @@ pub struct RunView {
     pub histograms: Vec<HistogramRow>,
     /// Its wrong answers, in the order in which they came.
     pub findings: Vec<FindingRow>,
+    /// Its slowest requests, by trial, the slowest first.
+    pub slow: Vec<SlowRow>,
+    /// What its calls measured themselves, by trial and name.
+    pub values: Vec<ValueSummary>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
+}
+
+/// The figures of one name that the calls of one trial measured themselves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueSummary {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Their name.
+    pub name: String,
+    /// How many there are.
+    pub count: u64,
+    /// The least.
+    pub min: f64,
+    /// Their arithmetic mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: f64,
 }
 
 /// How one trial was sliced.
@@ -93,6 +118,7 @@ impl Ledger {
             |row| {
                 Ok(RunLine {
                     id: row.get("id")?,
+                    uid: row.get("uid")?,
                     title: row.get("title")?,
                     path: row.get("path")?,
                     command: row.get("command")?,
@@ -121,9 +147,11 @@ impl Ledger {
             true => None,
             false => Some(self.connection.unchecked_transaction()?),
         };
-        let run = self
+        let (uid, run) = self
             .connection
-            .query_row("SELECT * FROM run WHERE id = ?1", [id], run_row)
+            .query_row("SELECT * FROM run WHERE id = ?1", [id], |row| {
+                Ok((row.get("uid")?, run_row(row)?))
+            })
             .optional()?
             .ok_or(LedgerError::NoSuchRun(id))?;
         let suite = self.connection.query_row(
@@ -138,6 +166,7 @@ impl Ledger {
         )?;
         let view = RunView {
             id,
+            uid,
             run,
             suite,
             fingerprint,
@@ -154,6 +183,8 @@ impl Ledger {
             })?,
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
+            slow: self.rows(SLOW, [id], slow_row)?,
+            values: self.rows(VALUES, [id], value_summary)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
         };
         drop(snapshot);
@@ -174,6 +205,20 @@ impl Ledger {
             params![trial],
             histogram_row,
         )
+    }
+
+    /// Every figure that the calls of one trial measured themselves, in the order in which they
+    /// came.
+    pub fn values(&self, trial: TrialId) -> Result<Vec<ValueRow>, LedgerError> {
+        let sql = "SELECT * FROM value WHERE trial_id = ?1 ORDER BY ordinal";
+        self.rows(sql, params![trial], |row| {
+            Ok(ValueRow {
+                trial_id: row.get("trial_id")?,
+                ordinal: row.get("ordinal")?,
+                name: row.get("name")?,
+                value: row.get("value")?,
+            })
+        })
     }
 
     fn rows<T>(
@@ -210,6 +255,17 @@ const FINDINGS: &str = "SELECT finding.* FROM finding
     JOIN trial ON trial.id = finding.trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 ORDER BY finding.id";
+const SLOW: &str = "SELECT slow.* FROM slow
+    JOIN trial ON trial.id = slow.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 ORDER BY trial_id, latency_ns DESC, at_ns";
+const VALUES: &str = "SELECT value.trial_id, value.name, count(*) AS count, min(value) AS min,
+        avg(value) AS mean, max(value) AS max
+    FROM value
+    JOIN trial ON trial.id = value.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1
+    GROUP BY value.trial_id, value.name ORDER BY value.trial_id, min(value.ordinal)";
 const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
     JOIN point ON point.id = requirement.point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
@@ -240,6 +296,7 @@ fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
         ended_at: row.get("ended_at")?,
         state: effective_state(row)?,
         note: row.get("note")?,
+        settings: json(row, "settings")?,
         primary_metric: row.get("primary_metric")?,
         same_within: row.get("same_within")?,
         confidence: row.get("confidence")?,
@@ -314,6 +371,11 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
         generator_rss_bytes: row.get("generator_rss_bytes")?,
         prepare_ns: row.get("prepare_ns")?,
         warmup_ns: row.get("warmup_ns")?,
+        overloaded: row.get("overloaded")?,
+        offered: row.get("offered")?,
+        backlog_most: row.get("backlog_most")?,
+        failed_at: row.get("failed_at")?,
+        unchecked: row.get("unchecked")?,
     };
     Ok((row.get("id")?, trial))
 }
@@ -363,6 +425,27 @@ fn finding_row(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
     })
 }
 
+fn slow_row(row: &Row<'_>) -> rusqlite::Result<SlowRow> {
+    Ok(SlowRow {
+        trial_id: row.get("trial_id")?,
+        at_ns: row.get("at_ns")?,
+        latency_ns: row.get("latency_ns")?,
+        clients: row.get("clients")?,
+        operation: row.get("operation")?,
+    })
+}
+
+fn value_summary(row: &Row<'_>) -> rusqlite::Result<ValueSummary> {
+    Ok(ValueSummary {
+        trial_id: row.get("trial_id")?,
+        name: row.get("name")?,
+        count: row.get("count")?,
+        min: row.get("min")?,
+        mean: row.get("mean")?,
+        max: row.get("max")?,
+    })
+}
+
 fn requirement_row(row: &Row<'_>) -> rusqlite::Result<RequirementRow> {
     Ok(RequirementRow {
         run_id: row.get("run_id")?,
@@ -387,7 +470,7 @@ fn json<T: TryFromJson>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
     T::try_from_json(value).ok_or_else(|| damaged("not the expected kind of JSON".into()))
 }
 
-/// What JSON columns hold. Two types don't warrant deriving through serde.
+/// What JSON columns hold. Three types don't warrant deriving through serde.
 trait TryFromJson: Sized {
     fn try_from_json(value: Value) -> Option<Self>;
 }
@@ -409,5 +492,13 @@ impl TryFromJson for Vec<String> {
             _ => None,
         };
         items.into_iter().map(text).collect()
+    }
+}
+
+impl TryFromJson for Vec<(String, String)> {
+    fn try_from_json(value: Value) -> Option<Self> {
+        let Value::Array(items) = value else { return None };
+        let pair = |item| <[String; 2]>::try_from(Vec::<String>::try_from_json(item)?).ok();
+        items.into_iter().map(|item| pair(item).map(|[key, value]| (key, value))).collect()
     }
 }

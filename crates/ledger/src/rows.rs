@@ -9,7 +9,7 @@ use std::fmt;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde_json::{Map, Value};
 
-use crate::words::{DataState, HistogramKind, RequirementOutcome, RunState, Validity};
+use crate::words::{DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity};
 
 /// Defines the typed id of a table's rows.
 macro_rules! id {
@@ -136,6 +136,8 @@ pub struct RunRow {
     pub state: RunState,
     /// A remark of the user, or why it failed.
     pub note: Option<String>,
+    /// What was set beside the suite's text (`--set`): dotted keys and values as TOML writes them.
+    pub settings: Vec<(String, String)>,
     /// The metric that carries verdicts, by its name in suites: `rate_per_s`.
     pub primary_metric: String,
     /// Differences up to this fraction are called the same: 0.02 is ±2 %.
@@ -236,6 +238,16 @@ pub struct TrialRow {
     pub prepare_ns: Option<u64>,
     /// How long warming up took; `None` when there was no warm-up.
     pub warmup_ns: Option<u64>,
+    /// Whether the backlog grew through the measured phase. That is a result, not a fault.
+    pub overloaded: bool,
+    /// Requests that a schedule made due in the measured phase; `None` without a schedule.
+    pub offered: Option<u64>,
+    /// The most requests that were due and had no free slot; `None` without a schedule.
+    pub backlog_most: Option<u64>,
+    /// The phase in which the target failed; `None` when it didn't.
+    pub failed_at: Option<FailedAt>,
+    /// Operations of those completed whose answers nobody checked.
+    pub unchecked: u64,
 }
 
 impl TrialRow {
@@ -271,6 +283,11 @@ impl TrialRow {
             generator_rss_bytes: None,
             prepare_ns: None,
             warmup_ns: None,
+            overloaded: false,
+            offered: None,
+            backlog_most: None,
+            failed_at: None,
+            unchecked: 0,
         }
     }
 }
@@ -349,6 +366,37 @@ pub struct FindingRow {
     pub received: Vec<u8>,
     /// What is wrong with it, in words.
     pub note: String,
+}
+
+/// The most slow requests that one trial keeps.
+pub const SLOW_LIMIT: usize = 64;
+
+/// One of the slowest requests of a trial: at most [`SLOW_LIMIT`] are kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// When its answer came, or its time-out, in ns since the run started.
+    pub at_ns: u64,
+    /// Its latency, from the scheduled time on.
+    pub latency_ns: u64,
+    /// The clients' name in the suite.
+    pub clients: String,
+    /// The operation.
+    pub operation: String,
+}
+
+/// One figure that a call measured itself: what a batch printed, for one. Every one is kept.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Its place among the trial's figures, from 0, in the order in which they came.
+    pub ordinal: u32,
+    /// Its name, as the suite or the call gives it.
+    pub name: String,
+    /// The figure, in whatever unit the call measures in.
+    pub value: f64,
 }
 
 /// What became of one requirement at one point.

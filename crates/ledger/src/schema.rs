@@ -87,7 +87,10 @@ mod tests {
         let ledger = Ledger::open(&path).unwrap();
         let run = ledger.last_run().unwrap().unwrap();
         assert_eq!(run.get(), 7);
-        assert_eq!(ledger.run_view(run).unwrap().run.seed, u64::MAX);
+        let view = ledger.run_view(run).unwrap();
+        assert_eq!((view.run.seed, view.run.settings.len()), (u64::MAX, 0));
+        // The same in every copy of the file: seed, ticks and pid, as far as they were kept.
+        assert_eq!(view.uid, "ffffffffffffffff0000000200000001");
         assert_eq!(ledger.series(run).unwrap(), []);
         let version = pragma_version(&ledger.connection);
         assert_eq!(version, SCHEMA_VERSION);

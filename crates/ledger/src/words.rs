@@ -89,6 +89,20 @@ words! {
 }
 
 words! {
+    /// The phase of a trial in which its target failed it.
+    FailedAt {
+        /// It didn't become ready.
+        Start = "start",
+        /// Its data couldn't be prepared.
+        Prepare = "prepare",
+        /// It failed under the load before the measured one.
+        WarmUp = "warm-up",
+        /// It failed while it was measured.
+        Measure = "measure"
+    }
+}
+
+words! {
     /// What became of a requirement at one point.
     RequirementOutcome {
         /// It held.

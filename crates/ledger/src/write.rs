@@ -8,8 +8,8 @@ use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
     FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SliceRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow,
+    RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow, SuiteId, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, ValueRow,
 };
 use crate::words::RunState;
 
@@ -75,7 +75,8 @@ impl Ledger {
         Ok(self.insert(sql, params![row.hash, json])?.into())
     }
 
-    /// Writes a new run, marked with the calling process, and gives its id.
+    /// Writes a new run, marked with the calling process and with an identity drawn for it, and
+    /// gives its id.
     ///
     /// Fails besides when `/proc` can't be read.
     pub fn add_run(&mut self, row: &RunRow) -> Result<RunId, LedgerError> {
@@ -84,8 +85,9 @@ impl Ledger {
             "INSERT INTO run (
                  suite_id, fingerprint_id, command, version, seed, started_at, ended_at, state,
                  note, primary_metric, same_within, confidence,
-                 pid, pid_namespace, boot_id, process_started_ticks
-             ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)",
+                 pid, pid_namespace, boot_id, process_started_ticks, settings, uid
+             ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
+                 lower(hex(randomblob(16))))",
             params![
                 row.suite_id,
                 row.fingerprint_id,
@@ -103,6 +105,7 @@ impl Ledger {
                 process.pid_namespace,
                 process.boot_id,
                 process.started_ticks,
+                settings(row),
             ],
         )?;
         Ok(id.into())
@@ -188,7 +191,8 @@ impl Ledger {
                  generator_busy = ?12, server_cpu_ns = ?13, server_user_ns = ?14,
                  server_system_ns = ?15, server_rss_bytes = ?16, generator_cpu_ns = ?17,
                  generator_user_ns = ?18, generator_system_ns = ?19, generator_rss_bytes = ?20,
-                 prepare_ns = ?21, warmup_ns = ?22
+                 prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
+                 backlog_most = ?25, failed_at = ?26, unchecked = ?27
              WHERE id = ?1",
             params![
                 trial,
@@ -213,6 +217,11 @@ impl Ledger {
                 row.generator_rss_bytes,
                 row.prepare_ns,
                 row.warmup_ns,
+                row.overloaded,
+                row.offered,
+                row.backlog_most,
+                row.failed_at,
+                row.unchecked,
             ],
         )?;
         Ok(())
@@ -284,6 +293,38 @@ impl Ledger {
         Ok(())
     }
 
+    /// Writes one of the slowest requests of a trial.
+    ///
+    /// Fails when the trial has [`SLOW_LIMIT`] of them already: choosing is the writer's part.
+    pub fn add_slow(&mut self, row: &SlowRow) -> Result<(), LedgerError> {
+        let written = self.execute(
+            "INSERT INTO slow (trial_id, at_ns, latency_ns, clients, operation)
+             SELECT ?1, ?2, ?3, ?4, ?5
+             WHERE (SELECT count(*) FROM slow WHERE trial_id = ?1) < ?6",
+            params![
+                row.trial_id,
+                row.at_ns,
+                row.latency_ns,
+                row.clients,
+                row.operation,
+                SLOW_LIMIT,
+            ],
+        )?;
+        if written == 0 {
+            return Err(LedgerError::SlowFull { trial: row.trial_id, limit: SLOW_LIMIT });
+        }
+        Ok(())
+    }
+
+    /// Writes a figure that a call measured itself; what isn't a finite number is left out.
+    pub fn add_value(&mut self, row: &ValueRow) -> Result<(), LedgerError> {
+        if row.value.is_finite() {
+            let sql = "INSERT INTO value (trial_id, ordinal, name, value) VALUES (?1, ?2, ?3, ?4)";
+            self.execute(sql, params![row.trial_id, row.ordinal, row.name, row.value])?;
+        }
+        Ok(())
+    }
+
     /// Writes what became of a requirement at a point; a later word on it replaces an earlier.
     pub fn add_requirement(&mut self, row: &RequirementRow) -> Result<(), LedgerError> {
         self.execute(
@@ -303,4 +344,10 @@ impl Ledger {
     fn insert(&self, sql: &str, params: impl Params) -> Result<i64, LedgerError> {
         Ok(self.connection.prepare_cached(sql)?.insert(params)?)
     }
+}
+
+/// The settings as the JSON that the column holds: an array of pairs.
+fn settings(row: &RunRow) -> String {
+    let pairs = row.settings.iter().map(|(key, value)| Value::from(vec![&**key, &**value]));
+    Value::from(pairs.collect::<Vec<_>>()).to_string()
 }

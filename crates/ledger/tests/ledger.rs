@@ -2,10 +2,10 @@
 
 use hdrhistogram::Histogram;
 use ledger::{
-    DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
-    PointId, PointRow, RequirementOutcome, RequirementRow, RoundRow, RunId, RunRow, RunState,
-    SamplePoint, SampleWriter, SeriesRow, SliceRow, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow, UNFINISHED, Validity,
+    DataState, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger,
+    LedgerError, PointId, PointRow, RequirementOutcome, RequirementRow, RoundRow, RunId, RunRow,
+    RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, SuiteRow,
+    TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, Validity, ValueRow, ValueSummary,
 };
 use serde_json::json;
 
@@ -37,6 +37,7 @@ fn begin_run(ledger: &mut Ledger) -> Begun {
         ended_at: None,
         state: RunState::Running,
         note: None,
+        settings: vec![("rounds.measure".into(), "\"2s\"".into())],
         primary_metric: "rate_per_s".into(),
         same_within: 0.02,
         confidence: 0.95,
@@ -87,6 +88,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
     let Begun { run, target, point, trial } = begin_run(&mut ledger);
     let mut view = ledger.run_view(run).unwrap();
     assert_eq!(view.run.seed, u64::MAX);
+    assert_eq!(view.run.settings, [("rounds.measure".into(), "\"2s\"".into())]);
     assert_eq!(view.suite.claims, ["what a web tier does"]);
     assert_eq!(view.points[0].1.keys["workload.operation"], "get");
     assert_eq!(view.trials[0].1.reason.as_deref(), Some(UNFINISHED));
@@ -100,6 +102,11 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         misses: 100,
         server_cpu_ns: Some(1_000_000),
         generator_busy: Some(0.5),
+        overloaded: true,
+        offered: Some(1_200),
+        backlog_most: Some(200),
+        failed_at: Some(FailedAt::WarmUp),
+        unchecked: 7,
         ..view.trials[0].1.clone()
     };
     ledger.set_trial(trial, &measured).unwrap();
@@ -202,6 +209,82 @@ fn equal_suites_and_fingerprints_are_one_row() {
     assert!(second.run > first.run);
     let suite = |run| ledger.run_view(run).unwrap().run.suite_id;
     assert_eq!(suite(first.run), suite(second.run));
+}
+
+#[test]
+fn every_run_has_an_identity_of_its_own() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let runs = [begin_run(&mut ledger), begin_run(&mut ledger)];
+    let uids = runs.map(|begun| ledger.run_view(begun.run).unwrap().uid);
+    assert!(uids.iter().all(|uid| uid.len() == 32) && uids[0] != uids[1], "{uids:?}");
+    assert_eq!(ledger.runs().unwrap()[1].uid, uids[1]);
+}
+
+#[test]
+fn slow_requests_are_limited_and_figures_of_calls_are_all_kept() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { run, trial, .. } = begin_run(&mut ledger);
+    let slow = |latency_ns| SlowRow {
+        trial_id: trial,
+        at_ns: 9,
+        latency_ns,
+        clients: "readers".into(),
+        operation: "get".into(),
+    };
+    for latency_ns in 1..=SLOW_LIMIT as u64 {
+        ledger.add_slow(&slow(latency_ns)).unwrap();
+    }
+    let refused = ledger.add_slow(&slow(1_000)).unwrap_err();
+    assert!(matches!(refused, LedgerError::SlowFull { .. }));
+    let value = |ordinal, name: &str, value| ValueRow {
+        trial_id: trial,
+        ordinal,
+        name: name.into(),
+        value,
+    };
+    let rows = [value(0, "wall_s", 2.0), value(1, "events", 5.0), value(2, "wall_s", 4.0)];
+    for row in &rows {
+        ledger.add_value(row).unwrap();
+    }
+    ledger.add_value(&value(3, "wall_s", f64::NAN)).unwrap();
+    assert_eq!(ledger.values(trial).unwrap(), rows);
+
+    let view = ledger.run_view(run).unwrap();
+    assert_eq!((view.slow.len(), &view.slow[0]), (SLOW_LIMIT, &slow(SLOW_LIMIT as u64)));
+    let wall = ValueSummary {
+        trial_id: trial,
+        name: "wall_s".into(),
+        count: 2,
+        min: 2.0,
+        mean: 3.0,
+        max: 4.0,
+    };
+    assert_eq!((view.values.len(), &view.values[0]), (2, &wall));
+}
+
+/// The 99th percentiles of two clients can't be merged in SQL; the greater one bounds them.
+#[test]
+fn the_view_of_send_lags_takes_the_histogram_of_all_or_the_greatest() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    let mut ledger = Ledger::open(&path).unwrap();
+    let Begun { trial, .. } = begin_run(&mut ledger);
+    let mut add = |clients, operation, value_ns| {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        histogram.record(value_ns).unwrap();
+        let kind = HistogramKind::Lag;
+        let row = HistogramRow::of(trial, clients, operation, kind, None, &histogram).unwrap();
+        ledger.add_histogram(&row).unwrap();
+    };
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    let p99 = || -> u64 {
+        by_hand.query_row("SELECT lag_p99_ns FROM trials", [], |row| row.get(0)).unwrap()
+    };
+    add("a", "get", 100);
+    add("b", "get", 1_000);
+    assert_eq!(p99(), 1_000);
+    add("", "", 900);
+    assert_eq!(p99(), 900);
 }
 
 fn series_of(run_id: RunId, target_id: Option<TargetId>, name: &str) -> SeriesRow {

@@ -16,6 +16,7 @@ static ROOM: Room = Room {
     dialects: &[DialectRow { name: "posix", doc: "System calls.", client: Client::Calls(open) }],
     longest_key_bytes: 100,
     longest_value_bytes: 1 << 20,
+    prepares: true,
 };
 
 /// One slot's client. The truth knows what the files should hold.
@@ -39,9 +40,8 @@ impl Files {
         self.truth.values.put(key, version, &mut value);
         // Renaming is what makes a reader see the old file or the new one and nothing between.
         let new = self.path(key).with_extension(format!("{:?}", std::thread::current().id()));
-        let written = std::fs::write(&new, value);
-        let replaced = written.and_then(|()| std::fs::rename(new, self.path(key)));
-        replaced.map(|()| Outcome::right()).map_err(|e| Fault::new(e.to_string()))
+        let done = std::fs::write(&new, value).and_then(|()| std::fs::rename(new, self.path(key)));
+        done.map(|()| Outcome::right()).map_err(|e| Fault::new(e.to_string()))
     }
 }
 

@@ -98,8 +98,8 @@ fn as_text(plan: &Plan) -> String {
 /// The most bytes of keys and values that any point prepares.
 fn data(plan: &Plan) -> ByteCount {
     let of_point = |point: &lab::plan::Point| {
-        let keys = &point.workload.keys;
-        keys.count() * (keys.bytes() + point.workload.values.len(0)) as u64
+        let workload = &point.workload;
+        workload.prepared_keys() * (workload.keys.bytes() + workload.values.len(0)) as u64
     };
     ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
 }

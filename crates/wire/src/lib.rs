@@ -12,10 +12,12 @@
 //!   without a socket.
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
+//! - What a client of web services says and reads: [`http`].
 
 #![forbid(unsafe_code)]
 
 pub mod clock;
+pub mod http;
 pub mod stream;
 
 mod accept;

@@ -116,6 +116,16 @@ pub trait Dialect: Send {
         out: &mut Output,
     ) -> Result<(), Fault>;
 
+    /// The server has closed the connection: says what that answers, and whether it may close
+    /// now. The connection is then made again, and what is still outstanding on it is missing.
+    ///
+    /// # Errors
+    /// A [`Fault`] where it may not, which is always unless a protocol says otherwise.
+    fn closed(&mut self, now: Ns, events: &mut Events) -> Result<(), Fault> {
+        let _ = (now, events);
+        Err(Fault::new("the target closed the connection"))
+    }
+
     /// When [`Dialect::timer`] should be called, if at all.
     fn deadline(&self) -> Option<Ns> {
         None

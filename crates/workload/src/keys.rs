@@ -18,6 +18,11 @@ impl Keys {
         (count > 0 && fits).then_some(Self { count, bytes })
     }
 
+    /// No keys at all, for a workload that asks for none, and what draws from them.
+    pub(crate) fn none() -> (Self, Sampler) {
+        (Self { count: 0, bytes: 0 }, Sampler { count: 0, zipf: None })
+    }
+
     /// How many keys there are.
     pub fn count(&self) -> u64 {
         self.count

@@ -7,6 +7,7 @@
 
 mod caller;
 mod dialect;
+pub mod http;
 mod keys;
 mod room;
 mod spec;

@@ -72,7 +72,8 @@ pub struct Room {
     pub name: &'static str,
     /// One sentence for `--help` and error messages.
     pub doc: &'static str,
-    /// Its operations; [`Op::operation`](crate::Op) is an index into them.
+    /// Its operations; [`Op::operation`](crate::Op) is an index into them. A room without any gets
+    /// them from the suite, which describes them as `[[workload.request]]`.
     pub operations: &'static [Operation],
     /// Its dialects; the first is the one its own server speaks.
     pub dialects: &'static [DialectRow],
@@ -80,6 +81,9 @@ pub struct Room {
     pub longest_key_bytes: usize,
     /// The longest value it takes, in bytes.
     pub longest_value_bytes: usize,
+    /// Whether every key is written before it is asked for. A workload of a room that prepares
+    /// nothing may do without keys and values.
+    pub prepares: bool,
 }
 
 impl Room {

@@ -1,10 +1,13 @@
 //! A suite's `[workload]`: what was written ([`WorkloadSpec`]) and what it means ([`Workload`]).
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::path::Path;
 use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::http::{self, Request, RequestSpec};
 use crate::units::ByteCount;
 use crate::{Distribution, Keys, Kind, Room, Sampler, Truth, Values};
 
@@ -18,10 +21,13 @@ pub struct WorkloadSpec {
     pub operation: Option<String>,
     /// Operations with their weights.
     pub mix: Option<BTreeMap<String, u32>>,
-    /// The keys.
-    pub keys: KeysSpec,
-    /// The values.
-    pub value: ValueSpec,
+    /// The keys, where the operations are about keys.
+    pub keys: Option<KeysSpec>,
+    /// The values, where the room keeps any.
+    pub value: Option<ValueSpec>,
+    /// The operations, where the room has none of its own.
+    #[serde(default)]
+    pub request: Vec<RequestSpec>,
     /// How many keys an operation of many keys asks for; 64 unless said otherwise.
     pub keys_per_request: Option<u32>,
     /// Whether a missing value is a right answer.
@@ -56,7 +62,7 @@ pub enum DistributionName {
 }
 
 /// `value = { … }`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct ValueSpec {
     /// How long each value is.
@@ -80,7 +86,7 @@ pub enum Misses {
 #[error("{message}")]
 pub struct SpecError {
     /// The dotted key, e.g. `workload.mix`.
-    pub key: &'static str,
+    pub key: Cow<'static, str>,
     /// What is wrong and what would be right.
     pub message: String,
 }
@@ -104,6 +110,8 @@ pub struct Workload {
     pub misses_allowed: bool,
     /// Where the random numbers start.
     pub seed: u64,
+    /// The requests that the suite describes, in the order of the room's operations.
+    pub requests: Arc<[Request]>,
 }
 
 /// At most this many keys in one request.
@@ -113,32 +121,35 @@ const MOST_KEYS_PER_REQUEST: u32 = 1024;
 const MOST_KEYS: u64 = 1 << 30;
 
 impl WorkloadSpec {
-    /// Checks the written form against the `room` it names.
+    /// Checks the written form against the `room` it names. Files that it names are read from
+    /// `folder`, where the suite is.
     ///
     /// # Errors
     /// Which key is wrong, and what would be right.
-    pub fn resolve(&self, room: &'static Room) -> Result<Workload, SpecError> {
-        let error = |key, message| Err(SpecError { key, message });
+    pub fn resolve_in(&self, room: &'static Room, folder: &Path) -> Result<Workload, SpecError> {
+        if room.operations.is_empty() {
+            return http::resolve(self, room, folder);
+        }
+        let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
+        if !self.request.is_empty() {
+            let message = format!("{} has operations of its own: {}", room.name, names(room));
+            return error("workload.request", message);
+        }
         let mix = self.resolve_mix(room)?;
-        let key_bytes = self.keys.bytes.unwrap_or(8);
-        if key_bytes > room.longest_key_bytes {
-            let longest = room.longest_key_bytes;
-            return error("workload.keys.bytes", format!("{} takes at most {longest}", room.name));
-        }
-        if self.keys.count > MOST_KEYS {
-            return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
-        }
-        let Some(keys) = Keys::new(self.keys.count, key_bytes) else {
-            let message = format!(
-                "{} keys do not fit into {key_bytes} bytes of `k` and decimal digits; \
-                 use at least one key and `bytes` = {}",
-                self.keys.count,
-                self.keys.count.saturating_sub(1).max(1).ilog10() + 2
-            );
-            return error("workload.keys.count", message);
+        let (keys, sampler) = match &self.keys {
+            Some(keys) => keys.resolve(room)?,
+            None if room.prepares => {
+                let message = format!("{} needs keys: keys = {{ count = 10_000 }}", room.name);
+                return error("workload.keys", message);
+            }
+            None => Keys::none(),
         };
-        let value_bytes = self.value.bytes.bytes as usize;
-        if !(1..=room.longest_value_bytes).contains(&value_bytes) {
+        let value_bytes = self.value.map(|value| value.bytes.bytes as usize);
+        if value_bytes.is_none() && room.prepares {
+            let message = format!("{} needs values: value = {{ bytes = 100 }}", room.name);
+            return error("workload.value", message);
+        }
+        if value_bytes.is_some_and(|bytes| !(1..=room.longest_value_bytes).contains(&bytes)) {
             let longest = room.longest_value_bytes;
             return error("workload.value.bytes", format!("from 1 to {longest} bytes"));
         }
@@ -152,39 +163,29 @@ impl WorkloadSpec {
         Ok(Workload {
             room,
             mix,
-            sampler: self.resolve_sampler(&keys)?,
+            sampler,
             keys,
-            values: Values::new(seed, value_bytes),
+            values: Values::new(seed, value_bytes.unwrap_or(0)),
             keys_per_request: keys_per_request as usize,
             misses_allowed: removes || self.misses == Misses::Allowed,
             seed,
+            requests: Arc::from([]),
         })
     }
 
-    fn resolve_sampler(&self, keys: &Keys) -> Result<Sampler, SpecError> {
-        let error =
-            |message: &str| SpecError { key: "workload.keys.skew", message: message.into() };
-        let distribution = match (self.keys.distribution, self.keys.skew) {
-            (None | Some(DistributionName::Uniform), Some(_)) => {
-                return Err(error("`skew` belongs to distribution = \"zipf\""));
-            }
-            (None | Some(DistributionName::Uniform), None) => Distribution::Uniform,
-            (Some(DistributionName::Zipf), skew) => {
-                Distribution::Zipf { skew: skew.unwrap_or(1.0) }
-            }
-        };
-        Sampler::new(keys.count(), distribution)
-            .ok_or_else(|| error("the skew has to be a number from 0 up"))
+    /// As [`WorkloadSpec::resolve_in`], with files read from where the program was started.
+    ///
+    /// # Errors
+    /// Which key is wrong, and what would be right.
+    pub fn resolve(&self, room: &'static Room) -> Result<Workload, SpecError> {
+        self.resolve_in(room, Path::new(""))
     }
 
-    fn resolve_mix(&self, room: &'static Room) -> Result<Vec<(usize, u32)>, SpecError> {
-        let known = || {
-            let names: Vec<_> = room.operations.iter().map(|operation| operation.name).collect();
-            names.join(", ")
-        };
-        let find = |key, name: &str| {
+    pub(crate) fn resolve_mix(&self, room: &Room) -> Result<Vec<(usize, u32)>, SpecError> {
+        let known = || names(room);
+        let find = |key: &'static str, name: &str| {
             room.operation(name).ok_or_else(|| SpecError {
-                key,
+                key: key.into(),
                 message: format!("{} has no operation \"{name}\"; it has {}", room.name, known()),
             })
         };
@@ -196,13 +197,57 @@ impl WorkloadSpec {
                 .map(|(name, weight)| Ok((find("workload.mix", name)?, *weight)))
                 .collect(),
             _ => Err(SpecError {
-                key: "workload.mix",
+                key: "workload.mix".into(),
                 message: format!(
                     "say either operation = \"…\" or mix = {{ … }} with weights; {} has {}",
                     room.name,
                     known()
                 ),
             }),
+        }
+    }
+}
+
+/// The names of a room's operations.
+fn names(room: &Room) -> String {
+    let names: Vec<_> = room.operations.iter().map(|operation| operation.name).collect();
+    names.join(", ")
+}
+
+impl KeysSpec {
+    /// The keys and what draws from them.
+    pub(crate) fn resolve(&self, room: &Room) -> Result<(Keys, Sampler), SpecError> {
+        let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
+        let key_bytes = self.bytes.unwrap_or(8);
+        if key_bytes > room.longest_key_bytes {
+            let longest = room.longest_key_bytes;
+            return error("workload.keys.bytes", format!("{} takes at most {longest}", room.name));
+        }
+        if self.count > MOST_KEYS {
+            return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
+        }
+        let Some(keys) = Keys::new(self.count, key_bytes) else {
+            let message = format!(
+                "{} keys do not fit into {key_bytes} bytes of `k` and decimal digits; \
+                 use at least one key and `bytes` = {}",
+                self.count,
+                self.count.saturating_sub(1).max(1).ilog10() + 2
+            );
+            return error("workload.keys.count", message);
+        };
+        let wrong_skew = |message: &str| error("workload.keys.skew", message.to_owned());
+        let distribution = match (self.distribution, self.skew) {
+            (None | Some(DistributionName::Uniform), Some(_)) => {
+                return wrong_skew("`skew` belongs to distribution = \"zipf\"");
+            }
+            (None | Some(DistributionName::Uniform), None) => Distribution::Uniform,
+            (Some(DistributionName::Zipf), skew) => {
+                Distribution::Zipf { skew: skew.unwrap_or(1.0) }
+            }
+        };
+        match Sampler::new(keys.count(), distribution) {
+            Some(sampler) => Ok((keys, sampler)),
+            None => wrong_skew("the skew has to be a number from 0 up"),
         }
     }
 }
@@ -227,14 +272,18 @@ impl Workload {
         self.mix.iter().any(|(index, _)| changes(self.room.operations[*index].kind))
     }
 
+    /// How many keys are written before the load begins.
+    pub fn prepared_keys(&self) -> u64 {
+        if self.room.prepares { self.keys.count() } else { 0 }
+    }
+
     /// The truth about a freshly prepared target.
     pub fn truth(&self) -> Arc<Truth> {
-        Arc::new(Truth::new(
-            self.keys.clone(),
-            self.values.clone(),
-            self.misses_allowed,
-            self.writes(),
-        ))
+        // Versions are kept of what was prepared.
+        let writes = self.writes() && self.room.prepares;
+        let (keys, values) = (self.keys.clone(), self.values.clone());
+        let truth = Truth::new(keys, values, self.misses_allowed, writes);
+        Arc::new(truth.with_requests(self.requests.clone()))
     }
 }
 
@@ -253,6 +302,7 @@ mod tests {
         dialects: &[],
         longest_key_bytes: 250,
         longest_value_bytes: 1 << 20,
+        prepares: true,
     };
 
     fn resolve(text: &str) -> Result<Workload, SpecError> {
@@ -278,5 +328,12 @@ mod tests {
         assert!(error(rest).contains("say either"));
         let many = "room='toy'\noperation='get'\nkeys={count=1001,bytes=4}\nvalue={bytes=16}";
         assert!(error(many).contains("`bytes` = 5"), "{}", error(many));
+        let keyless = "room='toy'\noperation='get'\nvalue={bytes=16}";
+        assert!(error(keyless).contains("toy needs keys"), "{}", error(keyless));
+        let empty = "room='toy'\noperation='get'\nkeys={count=10}";
+        assert!(error(empty).contains("toy needs values"), "{}", error(empty));
+        let described = "[[request]]\nname='a'\npath='/'";
+        let described = error(&format!("operation='get'\n{rest}\n{described}"));
+        assert_eq!(described, "toy has operations of its own: get, delete");
     }
 }

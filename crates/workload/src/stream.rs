@@ -77,6 +77,7 @@ mod tests {
         dialects: &[],
         longest_key_bytes: 250,
         longest_value_bytes: 1 << 20,
+        prepares: true,
     };
 
     #[test]

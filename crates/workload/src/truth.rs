@@ -7,8 +7,10 @@
 //! no write under way, so writes that overlap are never called wrong, and without overlap the
 //! check is exact.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
+use crate::http::Request;
 use crate::{Keys, Values};
 
 /// The oldest version that a read sent now may return.
@@ -58,6 +60,9 @@ pub struct Truth {
     pub values: Values,
     /// Whether a missing value is a right answer (eviction, deletion, no preparation).
     pub misses_allowed: bool,
+    /// The requests that the suite describes with their right answers, in the order of the
+    /// workload's operations; empty where the room has operations of its own.
+    pub requests: Arc<[Request]>,
     versions: Vec<Versions>,
 }
 
@@ -78,7 +83,13 @@ impl Truth {
             floor: AtomicU32::new(PREPARED),
         };
         let versions = (0..versions).map(|_| prepared()).collect();
-        Self { keys, values, misses_allowed, versions }
+        Self { keys, values, misses_allowed, requests: Arc::from([]), versions }
+    }
+
+    /// The same with requests that the suite describes.
+    #[must_use]
+    pub fn with_requests(self, requests: Arc<[Request]>) -> Self {
+        Self { requests, ..self }
     }
 
     /// The version that preparation writes for every key.

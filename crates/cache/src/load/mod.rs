@@ -33,6 +33,7 @@ pub static ROOM: Room = Room {
         doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
         client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
     }],
+    prepares: true,
     longest_key_bytes: crate::protocol::MOST_KEY_BYTES,
     // A value of 1 MiB does not fit into memcached's default largest item, which counts its head.
     longest_value_bytes: (1 << 20) - 1024,

@@ -32,6 +32,7 @@ pub static ROOM: Room = Room {
     }],
     longest_key_bytes: 8,
     longest_value_bytes: 8,
+    prepares: false,
 };
 
 /// At most this much of a run's output is searched for figures.

@@ -75,6 +75,7 @@ impl CallWorker {
             generator,
             intervals: std::mem::take(&mut self.recorder.finished),
             found: std::mem::take(&mut self.recorder.found),
+            slowest: std::mem::take(&mut self.recorder.slowest),
             trouble: self.trouble.take(),
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures),
@@ -134,7 +135,7 @@ impl CallWorker {
             if now > until + self.duty.timeout_ns {
                 let operation = self.duty.workload.mix[0].0;
                 for scheduled in timed.give_up() {
-                    self.recorder.missing(operation, now - scheduled);
+                    self.recorder.missing(now, operation, now - scheduled);
                 }
             }
         }

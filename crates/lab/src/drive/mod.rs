@@ -17,6 +17,6 @@ mod timed;
 mod worker;
 
 pub(crate) use record::empty_histogram;
-pub use record::{Counts, Figure, Found, Interval, Piece};
+pub use record::{Counts, Figure, Found, Interval, Piece, Slow, Slowest};
 pub use session::{DriveError, Load, Session};
 pub use timed::Pressure;

@@ -90,6 +90,66 @@ pub struct Found {
     pub finding: Finding,
 }
 
+/// A slow request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Slow {
+    /// From the moment it was due to its answer, or until it was given up.
+    pub latency_ns: u64,
+    /// When that was, on the run's clock.
+    pub at: Ns,
+    /// Which group of clients, as an index into the point's.
+    pub group: usize,
+    /// Which operation, as an index into the room's.
+    pub operation: usize,
+}
+
+/// The slowest requests of a trial that are kept.
+const MOST_SLOW: usize = 64;
+
+/// The slowest requests seen so far.
+#[derive(Clone, Debug, Default)]
+pub struct Slowest {
+    kept: Vec<Slow>,
+    /// A request has to be slower than this to be kept.
+    bar_ns: u64,
+}
+
+impl Slowest {
+    /// Keeps a request if it is among the slowest.
+    #[inline]
+    pub(crate) fn offer(&mut self, slow: Slow) {
+        if slow.latency_ns > self.bar_ns {
+            self.keep(slow);
+        }
+    }
+
+    #[cold]
+    fn keep(&mut self, slow: Slow) {
+        if self.kept.len() < MOST_SLOW {
+            self.kept.push(slow);
+        } else if let Some(least) = self.kept.iter_mut().min() {
+            *least = slow;
+        }
+        if self.kept.len() == MOST_SLOW {
+            self.bar_ns = self.kept.iter().map(|slow| slow.latency_ns).min().unwrap_or(0);
+        }
+    }
+
+    /// Adds what others kept.
+    pub(crate) fn add(&mut self, other: Self) {
+        for slow in other.kept {
+            self.offer(slow);
+        }
+    }
+
+    /// The slowest first.
+    pub fn in_order(&self) -> Vec<Slow> {
+        let mut kept = self.kept.clone();
+        kept.sort_unstable_by(|a, b| b.cmp(a));
+        kept
+    }
+}
+
 /// What one piece of load gave, summed over its threads.
 #[derive(Clone, Debug, Default)]
 pub struct Piece {
@@ -105,6 +165,8 @@ pub struct Piece {
     pub intervals: Vec<Interval>,
     /// The first wrong answers.
     pub found: Vec<Found>,
+    /// The slowest requests.
+    pub slowest: Slowest,
     /// What went wrong with a connection, if anything did.
     pub trouble: Option<String>,
     /// How hard a schedule pressed; zero without one.
@@ -128,6 +190,7 @@ pub(super) struct Recorder {
     pub(super) counts: Counts,
     pub(super) found: Vec<Found>,
     pub(super) finished: Vec<Interval>,
+    pub(super) slowest: Slowest,
     pub(super) last_answer: Ns,
 }
 
@@ -143,6 +206,7 @@ impl Recorder {
             counts: Counts::default(),
             found: Vec::new(),
             finished: Vec::new(),
+            slowest: Slowest::default(),
             last_answer: 0,
         }
     }
@@ -168,12 +232,16 @@ impl Recorder {
     pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
         self.counts.done(done, self.reads[operation]);
         self.record(Figure::Latency, operation, latency_ns);
+        let (at, group) = (self.last_answer - self.clock_zero, self.group);
+        self.slowest.offer(Slow { latency_ns, at, group, operation });
     }
 
     /// One request that was given up: it counts at no less than the time it was waited for.
-    pub(super) fn missing(&mut self, operation: usize, waited_ns: u64) {
+    pub(super) fn missing(&mut self, now: Ns, operation: usize, waited_ns: u64) {
         self.counts.missing += 1;
         self.record(Figure::Latency, operation, waited_ns);
+        let (at, group) = (now - self.clock_zero, self.group);
+        self.slowest.offer(Slow { latency_ns: waited_ns, at, group, operation });
     }
 
     #[inline]
@@ -199,8 +267,30 @@ impl Recorder {
     pub(super) fn clear(&mut self) {
         self.end_second();
         self.finished.clear();
+        self.slowest = Slowest::default();
         self.found.clear();
         self.counts = Counts::default();
         self.last_answer = 0;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_slowest_requests_are_kept_and_no_more_than_wanted() {
+        let mut slowest = Slowest::default();
+        let mut others = Slowest::default();
+        for index in 0..10_000_u64 {
+            let latency_ns = index * 7919 % 10_007;
+            let slow = Slow { latency_ns, at: index, group: 0, operation: 0 };
+            if index % 2 == 0 { slowest.offer(slow) } else { others.offer(slow) }
+        }
+        slowest.add(others);
+        let kept: Vec<u64> = slowest.in_order().iter().map(|slow| slow.latency_ns).collect();
+        let mut all: Vec<u64> = (0..10_000).map(|index| index * 7919 % 10_007).collect();
+        all.sort_unstable_by(|a, b| b.cmp(a));
+        assert_eq!(kept, all[..MOST_SLOW]);
     }
 }

@@ -105,15 +105,18 @@ impl Session {
                 threads.push(opened?);
             }
         }
-        Ok(Self { threads, keys: load.workload.keys.count() })
+        Ok(Self { threads, keys: load.workload.prepared_keys() })
     }
 
-    /// Writes every key's first version.
+    /// Writes every key's first version, where the room wants that.
     ///
     /// # Errors
     /// When a thread has ended.
     pub fn prepare(&mut self) -> Result<Piece, DriveError> {
         let (keys, threads) = (self.keys, self.threads.len() as u64);
+        if keys == 0 {
+            return Ok(Piece::default());
+        }
         self.order(|index| {
             let share = |at: u64| keys * at / threads;
             Order::Prepare(share(index)..share(index + 1))
@@ -141,6 +144,7 @@ impl Session {
             sum.busy = sum.busy.max(piece.busy);
             sum.intervals.extend(piece.intervals);
             sum.found.extend(piece.found);
+            sum.slowest.add(piece.slowest);
             sum.trouble = sum.trouble.or(piece.trouble);
             sum.pressure.add(piece.pressure);
             sum.figures.extend(piece.figures);

@@ -195,7 +195,7 @@ impl Slot {
             {
                 *place = None;
                 self.dialect.expire(tag as Tag);
-                recorder.missing(pending.operation, now - pending.scheduled);
+                recorder.missing(now, pending.operation, now - pending.scheduled);
                 self.free.push(tag as Tag);
                 expired += 1;
             }

@@ -160,6 +160,7 @@ impl Worker {
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             intervals: std::mem::take(&mut self.recorder.finished),
             found: std::mem::take(&mut self.recorder.found),
+            slowest: std::mem::take(&mut self.recorder.slowest),
             trouble: self.trouble.take(),
             pressure: match work {
                 Work::Timed(timed) => timed.pressure,
@@ -327,7 +328,11 @@ impl Worker {
         match outcome {
             ReadOutcome::Bytes(_) => {}
             ReadOutcome::Blocked => return Ok(()),
-            ReadOutcome::Closed => return Err(Fault::new("the target closed the connection")),
+            ReadOutcome::Closed => {
+                slot.dialect.closed(now, &mut self.events)?;
+                self.events.close = true;
+                return Ok(());
+            }
             ReadOutcome::Failed(kind) => return Err(Fault::new(format!("reading: {kind}"))),
             ReadOutcome::Full(fault) => return Err(fault),
         }
@@ -483,7 +488,7 @@ impl Worker {
         }
         let operation = self.duty.workload.mix[0].0;
         for scheduled in timed.give_up() {
-            self.recorder.missing(operation, now - scheduled);
+            self.recorder.missing(now, operation, now - scheduled);
         }
     }
 }

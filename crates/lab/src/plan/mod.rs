@@ -221,11 +221,16 @@ impl Plan {
         let rounds = u64::from(self.rounds.at_least);
         let trial = |point: &Point| {
             let targets = point.targets.iter().filter(|target| target.skipped.is_none());
-            let prepare_ns = START_NS + point.workload.keys.count() * PREPARE_NS_PER_KEY;
+            let prepare_ns = START_NS + point.workload.prepared_keys() * PREPARE_NS_PER_KEY;
             let one = prepare_ns + self.rounds.warm_up.ns + self.rounds.measure.ns;
             targets.count() as u64 * one
         };
         Span { ns: self.points.iter().map(trial).sum::<u64>() * rounds }
+    }
+
+    /// The overrides, each with its value as TOML writes it.
+    pub fn settings_as_text(&self) -> Vec<(String, String)> {
+        self.settings.iter().map(|(key, value)| (key.clone(), value.to_string())).collect()
     }
 
     /// The names of all targets, in order, with the reason for each that is left out.

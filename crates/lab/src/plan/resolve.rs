@@ -98,10 +98,11 @@ fn resolve_point(
             format!("no room \"{}\"; there are: {}", spec.workload.room, known.join(", "));
         return Err(source.error_at("workload.room", message, None));
     };
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     let workload = spec
         .workload
-        .resolve(room)
-        .map_err(|error| source.error_at(error.key, error.message, None))?;
+        .resolve_in(room, folder)
+        .map_err(|error| source.error_at(&error.key, error.message, None))?;
     let mut clients = Vec::new();
     for (index, group) in spec.clients.iter().enumerate() {
         clients.push(resolve_clients(source, index, group)?);
@@ -295,6 +296,7 @@ mod tests {
         }],
         longest_key_bytes: 250,
         longest_value_bytes: 1024,
+        prepares: true,
     };
 
     fn no_dialect() -> Box<dyn workload::Dialect> {

@@ -58,6 +58,7 @@ impl<'a> Keeper<'a> {
             ended_at: None,
             state: RunState::Running,
             note: None,
+            settings: Vec::new(),
             primary_metric: plan.rounds.primary.to_owned(),
             same_within: plan.rounds.same_within.fraction,
             confidence: CONFIDENCE,

@@ -89,6 +89,7 @@ static ROOM: Room = Room {
     dialects: &[],
     longest_key_bytes: 8,
     longest_value_bytes: 8,
+    prepares: true,
 };
 
 static DIALECT: DialectRow = DialectRow {

@@ -1,0 +1,171 @@
+//! The http workload against real web servers.
+
+use std::path::Path;
+
+use crate::common::{Place, code, stderr, stdout};
+
+/// Whether all of these are installed. A CI has them; elsewhere the test is skipped by its name.
+fn are_here(test: &str, programs: &[&str]) -> bool {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_missing = |program: &&&str| {
+        !std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
+    };
+    let Some(missing) = programs.iter().find(is_missing) else { return true };
+    let insists = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    assert!(!insists, "{missing} is not installed: cargo xtask peers");
+    println!("skipped {test}: {missing} is not installed");
+    false
+}
+
+/// Runs a suite with these settings and gives its exit code and its JSON.
+fn run(suite: &Path, settings: &[&str]) -> (i32, serde_json::Value) {
+    let place = Place::with("");
+    let mut arguments = vec!["run", suite.to_str().expect("UTF-8"), "--wait", "--json"];
+    settings.iter().for_each(|setting| arguments.extend(["--set", setting]));
+    let output = place.loadline(&arguments);
+    let said = format!("{}{}", stdout(&output), stderr(&output));
+    let json = serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{said}"));
+    (code(&output), json)
+}
+
+/// The suite of this repository, with settings that make it quick and fit any host.
+fn run_http_static(settings: &[&str]) -> (i32, serde_json::Value) {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/http-static.toml");
+    let quick = [
+        "rounds.measure=60ms",
+        "rounds.slice=30ms",
+        "rounds.warm_up=10ms",
+        "rounds.at_least=1",
+        "rounds.at_most=1",
+        "clients.cpus=[]",
+        "target.nginx.cpus=[]",
+        "target.lighttpd.cpus=[]",
+    ];
+    run(&suite, &[&quick, settings].concat())
+}
+
+fn assert_all_right(json: &serde_json::Value, trials: usize) {
+    let found = json["trials"].as_array().expect("trials");
+    assert_eq!(found.len(), trials, "{json:#}");
+    for trial in found {
+        // On a busy machine it may be disturbed, which says nothing about the answers.
+        assert_ne!(trial["validity"], "invalid", "{trial:#}");
+        assert_eq!((&trial["wrong"], &trial["missing"]), (&0.into(), &0.into()), "{trial:#}");
+        assert!(trial["operations"].as_u64().expect("a count") > 0, "{trial:#}");
+    }
+}
+
+#[test]
+fn nginx_and_lighttpd_answer_every_request_of_their_suite_rightly() {
+    if !are_here("http-static", &["nginx", "lighttpd"]) {
+        return;
+    }
+    let (_, json) = run_http_static(&[]);
+    assert_all_right(&json, 4);
+    let (_, json) = run_http_static(&["clients.connections=3", "clients.pipeline=8"]);
+    assert_all_right(&json, 2);
+    let (_, json) = run_http_static(&["clients.connections=2", "clients.reconnect_every=1"]);
+    assert_all_right(&json, 2);
+}
+
+#[test]
+fn another_body_than_the_suite_says_is_found_with_its_bytes() {
+    if !are_here("another body", &["nginx", "lighttpd"]) {
+        return;
+    }
+    let other = "workload.request.index.expect.body=\"<!doctype html>\\n<title>Other\"";
+    let (code, json) = run_http_static(&["workload.operation=index", other]);
+    assert_eq!(code, 3, "wrong answers break a requirement: {json:#}");
+    let finding = &json["findings"][0];
+    let bytes = |side: &str| {
+        let digits = finding[side].as_str().expect("digits");
+        let pairs = (0..digits.len()).step_by(2).map(|at| &digits[at..at + 2]);
+        let bytes = pairs.map(|pair| u8::from_str_radix(pair, 16).expect("hexadecimal"));
+        String::from_utf8(bytes.collect()).expect("text")
+    };
+    assert_eq!(finding["note"], "the body differs from byte 23 on, counted from 0");
+    assert_eq!(bytes("expected_hex"), "<!doctype html>\n<title>Other");
+    assert!(bytes("received_hex").starts_with("<!doctype html>\n<title>Loadline</title>"));
+}
+
+/// A suite with one target, which is a Python program.
+fn suite_of_python(target: &str) -> String {
+    format!(
+        r#"
+title = "Python"
+[[target]]
+name = "python"
+{target}
+speaks = "http"
+[workload]
+room = "http"
+mix = {{ page = 2, missing = 1 }}
+[[workload.request]]
+name = "page"
+path = "/page.txt"
+expect.body = "all of it"
+[[workload.request]]
+name = "missing"
+path = "/other.txt"
+expect.status = 404
+[[clients]]
+connections = 2
+[require]
+wrong = "= 0"
+missing = "= 0"
+[rounds]
+measure = "100ms"
+slice = "50ms"
+warm_up = "20ms"
+at_least = 1
+at_most = 1
+"#
+    )
+}
+
+#[test]
+fn a_server_of_http_1_0_that_closes_after_each_answer_is_understood() {
+    if !are_here("http.server", &["python3"]) {
+        return;
+    }
+    let place = Place::with(&suite_of_python(
+        "setup = ['sh', '-c', 'printf \"all of it\" > \"{dir}/page.txt\"']\n\
+         command = ['python3', '-m', 'http.server', '{port}', '--bind', '127.0.0.1', \
+         '--directory', '{dir}']",
+    ));
+    let (_, json) = run(&place.path().join("suite.toml"), &[]);
+    assert_all_right(&json, 1);
+}
+
+#[test]
+fn a_body_that_only_the_end_of_the_connection_ends_is_understood() {
+    if !are_here("a body until the end", &["python3"]) {
+        return;
+    }
+    let program = r#"
+import http.server, sys
+class Handler(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        self.send_response(200 if self.path == "/page.txt" else 404)
+        self.end_headers()
+        self.wfile.write(b"all of it")
+    def log_message(self, *arguments):
+        pass
+http.server.HTTPServer(("127.0.0.1", int(sys.argv[1])), Handler).serve_forever()
+"#;
+    let target = format!("command = ['python3', '-c', '''{program}''', '{{port}}']");
+    let place = Place::with(&suite_of_python(&target));
+    let (_, json) = run(&place.path().join("suite.toml"), &[]);
+    assert_all_right(&json, 1);
+}
+
+#[test]
+fn a_mistake_in_a_request_is_shown_where_it_stands() {
+    let suite = suite_of_python("command = ['sh']").replace("/page.txt", "page.txt");
+    let place = Place::with(&suite);
+    let output = place.loadline(&["plan", "suite.toml"]);
+    assert_eq!(code(&output), 2);
+    let said = stderr(&output);
+    assert!(said.contains("workload.request.page.path"), "{said}");
+    assert!(said.contains("suite.toml:12:8"), "{said}");
+}

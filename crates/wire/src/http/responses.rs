@@ -1,0 +1,256 @@
+//! The answers of one connection, one after another, as their bytes come.
+
+use super::head::{Body, Head, START, no_status_line, read_number, split_line};
+use super::{MOST_HEAD_BYTES, MOST_INTERIM, MOST_LINE_BYTES};
+use crate::Fault;
+
+/// What [`Responses::read`] has understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Part<'a> {
+    /// The head of a final answer.
+    Head(Head<'a>),
+    /// The next bytes of its body, at least one.
+    Body(&'a [u8]),
+    /// The answer is whole; `closes` says that it is the connection's last.
+    End {
+        /// Whether the server closes the connection now.
+        closes: bool,
+    },
+    /// More bytes have to come.
+    More,
+}
+
+/// What the end of the connection means for the answers on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// No answer had begun.
+    Between,
+    /// It ends the answer under way, which is whole.
+    Whole,
+    /// The answer under way is cut off.
+    Cut,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Head,
+    /// So many bytes of the body are to come.
+    Length(u64),
+    ChunkLine,
+    Chunk(u64),
+    ChunkEnd,
+    Trailers,
+    UntilClose,
+    Whole,
+}
+
+/// Reads answers in the order of their requests. It remembers where it is and no byte.
+#[derive(Debug)]
+pub struct Responses {
+    state: State,
+    closes: bool,
+    /// How much of an unfinished head has been looked through: up to the start of a line.
+    scanned: usize,
+    /// Whether a byte of the head under way has been seen.
+    has_begun: bool,
+    interim: u32,
+    trailer_bytes: usize,
+}
+
+impl Default for Responses {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Responses {
+    /// Before the first answer.
+    pub fn new() -> Self {
+        Self {
+            state: State::Head,
+            closes: false,
+            scanned: 0,
+            has_begun: false,
+            interim: 0,
+            trailer_bytes: 0,
+        }
+    }
+
+    /// Understands the next part of `bytes`, which are what the last call has not used and what
+    /// has come since. Says how many of them are used, for [`Part::More`] too. Interim answers are
+    /// passed over. `is_bodiless` says that the oldest request without an answer is a `HEAD`.
+    ///
+    /// # Errors
+    /// When this is no HTTP/1 answer, or larger than a limit; nothing after it can be understood.
+    #[inline]
+    pub fn read<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        is_bodiless: bool,
+    ) -> Result<(usize, Part<'a>), Fault> {
+        match self.state {
+            State::Head => self.read_head(bytes, is_bodiless),
+            State::Length(left) => {
+                let (piece, rest) = split_piece(bytes, left);
+                self.state = if rest == 0 { State::Whole } else { State::Length(rest) };
+                Ok(body(piece))
+            }
+            State::UntilClose => Ok(body(bytes)),
+            State::Whole => Ok((0, self.end())),
+            _ => self.read_chunked(bytes),
+        }
+    }
+
+    /// The server has closed the connection: what that makes of the answer under way.
+    pub fn closed(&mut self) -> Ending {
+        match self.state {
+            State::UntilClose | State::Whole => {
+                self.end();
+                Ending::Whole
+            }
+            State::Head if !self.has_begun => Ending::Between,
+            _ => Ending::Cut,
+        }
+    }
+
+    fn end(&mut self) -> Part<'static> {
+        self.state = State::Head;
+        self.trailer_bytes = 0;
+        Part::End { closes: self.closes }
+    }
+
+    #[inline]
+    fn read_head<'a>(
+        &mut self,
+        bytes: &'a [u8],
+        is_bodiless: bool,
+    ) -> Result<(usize, Part<'a>), Fault> {
+        let mut used = 0;
+        loop {
+            let rest = &bytes[used..];
+            let Some(length) = self.head_length(rest)? else { return Ok((used, Part::More)) };
+            let head = Head::read(&rest[..length], is_bodiless)?;
+            used += length;
+            (self.scanned, self.has_begun) = (0, false);
+            match head.status {
+                101 => return Err(Fault::new("the server switches protocols, unasked")),
+                100..=199 if self.interim == MOST_INTERIM => {
+                    return Err(Fault::new("too many interim answers"));
+                }
+                100..=199 => self.interim += 1,
+                _ => {
+                    self.interim = 0;
+                    self.closes = head.closes;
+                    self.state = match head.body {
+                        Body::Length(0) => State::Whole,
+                        Body::Length(length) => State::Length(length),
+                        Body::Chunked => State::ChunkLine,
+                        Body::UntilClose => State::UntilClose,
+                    };
+                    return Ok((used, Part::Head(head)));
+                }
+            }
+        }
+    }
+
+    /// How long the head is, once its empty line has come. No line is looked through twice.
+    #[inline]
+    fn head_length(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+        self.has_begun = !bytes.is_empty();
+        // What cannot become a head is refused before it is waited for.
+        if !START.starts_with(&bytes[..bytes.len().min(START.len())]) {
+            return Err(no_status_line());
+        }
+        let mut at = self.scanned.min(bytes.len());
+        while let Some((line, rest)) = split_line(&bytes[at..]) {
+            at = bytes.len() - rest.len();
+            if line.is_empty() && at <= MOST_HEAD_BYTES {
+                self.scanned = 0;
+                return Ok(Some(at));
+            }
+            self.scanned = at;
+        }
+        if bytes.len() > MOST_HEAD_BYTES {
+            let limit = MOST_HEAD_BYTES / 1024;
+            return Err(Fault::new(format!("the answer's head is larger than {limit} KiB")));
+        }
+        Ok(None)
+    }
+
+    fn read_chunked<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
+        let mut used = 0;
+        loop {
+            let rest = &bytes[used..];
+            match self.state {
+                State::ChunkLine => {
+                    let Some((line, length)) = whole_line(rest)? else { break };
+                    let size = read_chunk_line(line)?;
+                    used += length;
+                    self.state = if size == 0 { State::Trailers } else { State::Chunk(size) };
+                }
+                State::Chunk(left) => {
+                    let (piece, left) = split_piece(rest, left);
+                    self.state = if left == 0 { State::ChunkEnd } else { State::Chunk(left) };
+                    let (length, part) = body(piece);
+                    return Ok((used + length, part));
+                }
+                State::ChunkEnd => {
+                    let end = &rest[..rest.len().min(2)];
+                    if !b"\r\n".starts_with(end) {
+                        return Err(Fault::new("a chunk is longer than it says"));
+                    }
+                    if end.len() < 2 {
+                        break;
+                    }
+                    used += 2;
+                    self.state = State::ChunkLine;
+                }
+                State::Trailers => {
+                    let Some((line, length)) = whole_line(rest)? else { break };
+                    used += length;
+                    self.trailer_bytes += length;
+                    if self.trailer_bytes > MOST_HEAD_BYTES {
+                        return Err(Fault::new("the answer's trailers are too large"));
+                    }
+                    if line.is_empty() {
+                        return Ok((used, self.end()));
+                    }
+                }
+                State::Head | State::Length(_) | State::UntilClose | State::Whole => break,
+            }
+        }
+        Ok((used, Part::More))
+    }
+}
+
+/// A piece of a body, or a call for more.
+#[inline]
+fn body(piece: &[u8]) -> (usize, Part<'_>) {
+    (piece.len(), if piece.is_empty() { Part::More } else { Part::Body(piece) })
+}
+
+/// What of `bytes` belongs to something of which `left` bytes are to come, and how many are to
+/// come after it.
+#[inline]
+fn split_piece(bytes: &[u8], left: u64) -> (&[u8], u64) {
+    let take = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
+    (&bytes[..take], left - take as u64)
+}
+
+/// The first line, without its end, and how long it is with it.
+fn whole_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Fault> {
+    match split_line(bytes) {
+        Some((line, rest)) if bytes.len() - rest.len() <= MOST_LINE_BYTES => {
+            Ok(Some((line, bytes.len() - rest.len())))
+        }
+        None if bytes.len() < MOST_LINE_BYTES => Ok(None),
+        _ => Err(Fault::new("a line between the answer's chunks is too long")),
+    }
+}
+
+/// `1a3;name=value`: the size of a chunk, whose extensions mean nothing here.
+fn read_chunk_line(line: &[u8]) -> Result<u64, Fault> {
+    let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
+    read_number(digits.trim_ascii_end(), 16)
+        .ok_or_else(|| Fault::new("a chunk does not say its size"))
+}
