@@ -8,6 +8,7 @@ mod house;
 mod ledgers;
 mod plan;
 mod report;
+mod rerun;
 mod run;
 mod serve;
 
@@ -44,6 +45,8 @@ enum Command {
     Plan(plan::PlanArgs),
     /// Report a run that is in the ledger
     Report(report::ReportArgs),
+    /// Run the suite of an earlier run again, with the same settings
+    Rerun(rerun::RerunArgs),
     /// List the runs in the ledger
     Ledger(ledgers::LedgerArgs),
     /// Say what this host is good for as a place to measure on, and what to do about it
@@ -59,6 +62,13 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Wait for a byte, then become a program (used by `run` itself)
+    #[command(hide = true)]
+    Enter {
+        /// The program and its arguments
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        command: Vec<String>,
+    },
     /// End what a killed run left behind (used by `run` itself)
     #[command(hide = true)]
     Guard,
@@ -69,11 +79,13 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Rerun(args) => rerun::run(args),
         Command::Ledger(args) => ledgers::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
         Command::Once { arguments } => Ok(lab::drive::batch::once_main(&arguments)),
+        Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };
     outcome.unwrap_or_else(exit::Failure::report)

@@ -28,17 +28,17 @@ pub(crate) struct ReportArgs {
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
-    let run = match args.run.as_str() {
-        "last" => ledger.last_run()?.context("the ledger has no run yet")?,
-        number => match number.parse::<i64>() {
-            Ok(number) => RunId::from(number),
-            Err(_) => {
-                let message = format!("\"{number}\" is not a run's number, nor `last`");
-                return Err(Failure::Usage(message));
-            }
-        },
-    };
+    let run = run_named(&ledger, &args.run)?;
     Ok(print(&ledger, run, args.json, false)?)
+}
+
+/// The run of that number, or the last one.
+pub(crate) fn run_named(ledger: &Ledger, name: &str) -> Result<RunId, Failure> {
+    if name == "last" {
+        return Ok(ledger.last_run()?.context("the ledger has no run yet")?);
+    }
+    let number = name.parse::<i64>().map(RunId::from);
+    number.map_err(|_| Failure::Usage(format!("\"{name}\" is not a run's number, nor `last`")))
 }
 
 /// Prints a run on standard output and gives the exit code that it stands for.

@@ -7,6 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
+use lab::plan::Plan;
 use lab::run::{Ending, Progress, Setting};
 use ledger::Ledger;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -25,49 +26,60 @@ Examples:
 pub(crate) struct RunArgs {
     #[command(flatten)]
     suite: SuiteArgs,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+/// How a run is done and shown, whatever its suite comes from.
+#[derive(Debug, Default, clap::Args)]
+pub(crate) struct HowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
-    json: bool,
+    pub(crate) json: bool,
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward, or a new one here
     #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
+    pub(crate) ledger: Option<PathBuf>,
     /// Wait when this host is measuring already, instead of giving up
     #[arg(long)]
     wait: bool,
     /// Chooses the order of everything and the operations; drawn anew unless given
     #[arg(long)]
-    seed: Option<u64>,
+    pub(crate) seed: Option<u64>,
     /// Exit with 3 when the first target is worse than another one
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     fail_on: Option<String>,
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
-    let plan = args.suite.read()?;
+    measure(&args.suite.read()?, &args.how)
+}
+
+/// Measures a plan, keeps it in the ledger, and reports it.
+pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     for target in plan.targets() {
         if let Some(why) = &target.skipped {
             eprintln!("{} is left out: {why}", target.name);
         }
     }
     let stop = stop_flag().context("signals can't be caught")?;
-    let lock = RunLock::take(args.wait)?;
-    let home = Home::find(args.ledger.as_deref())?;
+    let lock = RunLock::take(how.wait)?;
+    let home = Home::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&home.ledger)?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut shown = Shown::new();
     let (run, ending) = lab::run::run(Setting {
-        plan: &plan,
+        plan,
         exe: &exe,
         ledger: &mut ledger,
         logs: &home.logs,
         command: std::env::args().collect::<Vec<_>>().join(" "),
-        seed: args.seed.unwrap_or_else(drawn_seed),
+        seed: how.seed.unwrap_or_else(drawn_seed),
         stop,
         progress: &mut |progress| shown.show(progress),
     })?;
     shown.end();
     drop(lock);
-    let code = crate::report::print(&ledger, run, args.json, args.fail_on.is_some())?;
+    let code = crate::report::print(&ledger, run, how.json, how.fail_on.is_some())?;
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {

@@ -2,10 +2,11 @@
 //!
 //! One small process beside the lab is told of every process group that starts and stops. When the
 //! lab's end of the pipe closes, for whatever reason, it kills the groups that are left. It kills
-//! only what it was told of.
+//! only what it was told of; so a target waits at its door ([`enter_main`]) until the guard knows
+//! of it, and goes away by itself if the lab dies before that.
 
 use std::collections::BTreeSet;
-use std::io::{BufRead, Write};
+use std::io::{BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
@@ -64,4 +65,23 @@ pub fn guard_main() -> ExitCode {
         let _ = kill_process_group(group, Signal::KILL);
     }
     ExitCode::SUCCESS
+}
+
+/// Lets a process that waits in [`enter_main`] become its target. One that has gone already is
+/// found by whoever looks whether it is ready.
+pub(crate) fn let_in(child: &mut Child) {
+    if let Some(mut door) = child.stdin.take() {
+        let _ = door.write_all(b"!");
+    }
+}
+
+/// `loadline enter PROGRAM …`: waits for one byte on standard input, then becomes the program.
+pub fn enter_main(command: &[String]) -> ExitCode {
+    let [program, arguments @ ..] = command else { return ExitCode::from(2) };
+    if std::io::stdin().lock().read_exact(&mut [0]).is_err() {
+        return ExitCode::FAILURE;
+    }
+    let error = Command::new(program).args(arguments).stdin(Stdio::null()).exec();
+    eprintln!("can't start {program}: {error}");
+    ExitCode::from(127)
 }

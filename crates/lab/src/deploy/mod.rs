@@ -6,7 +6,7 @@ mod ready;
 
 use std::path::Path;
 
-pub use guard::guard_main;
+pub use guard::{enter_main, guard_main};
 pub use process::{DeployError, Deployed, Deployer};
 
 /// The CPUs that this process may use.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use wire::Address;
 
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::{pin_this_thread, ready};
 use crate::drive::batch::Batch;
 use crate::plan::{Medium, Target, TargetKind};
@@ -154,8 +154,9 @@ impl Deployer {
             let address = place.address();
             return Ok(Deployed { name, address, batch: Some(batch), process: None });
         }
-        let child = spawn(target, &command, &place).map_err(start_error)?;
+        let mut child = self.spawn(target, &command, &place).map_err(start_error)?;
         self.guard.tell('+', child.id());
+        guard::let_in(&mut child);
         let address = place.address();
         let mut deployed = Deployed { name, address, batch: None, process: Some((child, place)) };
         match deployed.await_ready(target, announced, stop) {
@@ -165,6 +166,22 @@ impl Deployer {
                 Err(error)
             }
         }
+    }
+
+    /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
+    /// first instruction on. It waits at its door until the guard knows of it.
+    fn spawn(&self, target: &Target, command: &[String], place: &Place) -> io::Result<Child> {
+        let at_the_door = [self.exe.display().to_string(), "enter".to_owned()];
+        let command = [&at_the_door[..], command].concat();
+        let mut command = place.prepare(target, &command, "")?;
+        command.stdin(Stdio::piped());
+        std::thread::scope(|scope| {
+            let starter = scope.spawn(|| {
+                pin_this_thread(&target.cpus)?;
+                command.spawn()
+            });
+            starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread ended")))
+        })
     }
 
     /// The whole command line, and whether the target says by itself that it is ready.
@@ -278,19 +295,6 @@ fn helper(
         }
         Err(error) => Err(failed(format!("can't start {}: {error}", command[0]))),
     }
-}
-
-/// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
-/// first instruction on.
-fn spawn(target: &Target, command: &[String], place: &Place) -> io::Result<Child> {
-    let mut command = place.prepare(target, command, "")?;
-    std::thread::scope(|scope| {
-        let starter = scope.spawn(|| {
-            pin_this_thread(&target.cpus)?;
-            command.spawn()
-        });
-        starter.join().unwrap_or_else(|_| Err(io::Error::other("the starting thread ended")))
-    })
 }
 
 impl Deployed {

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use ledger::{
     DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
     PointId, PointRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, SliceRow,
-    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity,
+    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueRow,
 };
 
 use super::stopping::CONFIDENCE;
@@ -58,7 +58,7 @@ impl<'a> Keeper<'a> {
             ended_at: None,
             state: RunState::Running,
             note: None,
-            settings: Vec::new(),
+            settings: plan.settings_as_text(),
             primary_metric: plan.rounds.primary.to_owned(),
             same_within: plan.rounds.same_within.fraction,
             confidence: CONFIDENCE,
@@ -159,6 +159,19 @@ impl<'a> Keeper<'a> {
             })?;
         }
         self.histograms(id, point, trial)?;
+        for slow in trial.slowest.in_order() {
+            self.ledger.add_slow(&SlowRow {
+                trial_id: id,
+                at_ns: slow.at,
+                latency_ns: slow.latency_ns,
+                clients: point.clients[slow.group].name.clone(),
+                operation: point.workload.room.operations[slow.operation].name.to_owned(),
+            })?;
+        }
+        for (ordinal, (name, value)) in (0..).zip(&trial.figures) {
+            let (name, value) = (name.clone(), *value);
+            self.ledger.add_value(&ValueRow { trial_id: id, ordinal, name, value })?;
+        }
         for found in &trial.found {
             self.ledger.add_finding(&FindingRow {
                 trial_id: id,
@@ -224,6 +237,10 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         generator_user_ns: generator_split.map(|(user, _)| user),
         generator_system_ns: generator_split.map(|(_, system)| system),
         generator_rss_bytes: None,
+        overloaded: trial.is_overloaded(),
+        offered: (trial.pressure.offered > 0).then_some(trial.pressure.offered),
+        backlog_most: (trial.pressure.offered > 0).then_some(trial.pressure.backlog_most),
+        failed_at: trial.failed_at,
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
         ..TrialRow::unfinished(round, target, state, trial.started)

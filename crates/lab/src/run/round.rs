@@ -1,6 +1,7 @@
 //! One round: all targets of a point started fresh and prepared, then measured alternately in
 //! shuffled slices, then stopped.
 
+use ledger::FailedAt;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
@@ -110,7 +111,7 @@ impl Conductor<'_> {
             Ok(deployed) => Some(deployed),
             Err(DeployError::Interrupted) => None,
             Err(error) => {
-                trial.invalidate(format!("at its start: {error}"));
+                trial.fail(FailedAt::Start, format!("at its start: {error}"));
                 None
             }
         };
@@ -145,9 +146,13 @@ impl Conductor<'_> {
             bench.trial.counts.wrong = piece.counts.wrong;
             if piece.counts.missing > 0 {
                 let missing = piece.counts.missing;
-                bench.trial.invalidate(format!("{missing} writes unanswered while preparing"));
+                let reason = format!("{missing} writes unanswered while preparing");
+                bench.trial.fail(FailedAt::Prepare, reason);
             }
             bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
+            if !bench.trial.is_valid() {
+                bench.trial.failed_at.get_or_insert(FailedAt::Prepare);
+            }
             bench.trial.found.extend(piece.found);
             let before = self.now();
             if self.plan.rounds.warm_up.ns > 0 {
@@ -161,7 +166,7 @@ impl Conductor<'_> {
         });
         match outcome {
             Ok(session) => bench.session = Some(session),
-            Err(error) => bench.fail(&error),
+            Err(error) => bench.fail(FailedAt::Prepare, &error),
         }
     }
 
@@ -217,14 +222,14 @@ impl Bench {
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let piece = match outcome {
             Ok(piece) => piece,
-            Err(error) => return self.fail(&error),
+            Err(error) => return self.fail(FailedAt::Measure, &error),
         };
         self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
         let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
         let server = exact.or(server);
         let broken = piece.trouble.is_some();
         if broken && let Some(how) = self.death() {
-            self.trial.invalidate(how);
+            self.trial.fail(FailedAt::Measure, how);
         }
         let slice = Slice {
             start,
@@ -331,9 +336,9 @@ impl Bench {
         None
     }
 
-    fn fail(&mut self, error: &DriveError) {
+    fn fail(&mut self, at: FailedAt, error: &DriveError) {
         let death = self.death();
-        self.trial.invalidate(death.unwrap_or_else(|| error.to_string()));
+        self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
         self.session = None;
     }
 }

@@ -1,11 +1,11 @@
 //! One target's slices in one round, as measured: sums that every figure is computed from.
 
 use hdrhistogram::Histogram;
-use ledger::Validity;
+use ledger::{FailedAt, Validity};
 use wire::Ns;
 use workload::Kind;
 
-use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure};
+use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure, Slowest};
 use crate::observe::Cpu;
 
 /// One slice.
@@ -49,6 +49,9 @@ pub struct Trial {
     /// Figures that the clients measured themselves.
     pub(crate) figures: Vec<(String, f64)>,
     pub(crate) pressure: Pressure,
+    pub(crate) slowest: Slowest,
+    /// How far its target came before it failed.
+    pub(crate) failed_at: Option<FailedAt>,
     /// Every metric, once the trial is over and its histograms are in the ledger.
     metrics: Vec<(&'static str, f64)>,
 }
@@ -78,6 +81,8 @@ impl Trial {
             found: Vec::new(),
             figures: Vec::new(),
             pressure: Pressure::default(),
+            slowest: Slowest::default(),
+            failed_at: None,
             metrics: Vec::new(),
         }
     }
@@ -88,6 +93,12 @@ impl Trial {
             self.validity = Validity::Invalid;
             self.reason = Some(reason.into());
         }
+    }
+
+    /// Marks it as not comparable, because its target failed at this stage.
+    pub(crate) fn fail(&mut self, at: FailedAt, reason: impl Into<String>) {
+        self.failed_at.get_or_insert(at);
+        self.invalidate(reason);
     }
 
     /// Whether it may be compared.
@@ -126,6 +137,14 @@ impl Trial {
         self.intervals.extend(piece.intervals);
         self.figures.extend(piece.figures);
         self.pressure.add(piece.pressure);
+        self.slowest.add(piece.slowest);
+    }
+
+    /// Whether requests became due faster than they were answered: what waited at the end of the
+    /// slices is more than a hundredth of all, and more by a third than what waited half-way.
+    pub(crate) fn is_overloaded(&self) -> bool {
+        let Pressure { offered, backlog_half, backlog_end, .. } = self.pressure;
+        backlog_end * 100 > offered && backlog_end * 3 > backlog_half * 4
     }
 
     /// The trial with its metrics and without its histograms and answers, which take megabytes.

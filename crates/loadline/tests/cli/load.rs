@@ -106,3 +106,22 @@ fn requirements_may_be_computed_and_a_run_may_end_at_once() {
     assert_eq!(code(&output), 3, "{}", stderr(&output));
     assert!(stderr(&output).contains("aborted, because rate_per_s > 1/s"), "{}", stderr(&output));
 }
+
+#[test]
+fn a_run_is_done_again_with_the_settings_that_it_had() {
+    let rest = "[rounds]\ndisturbed = \"ignore\"\nmeasure = \"20ms\"\nwarm_up = \"0s\"\n\
+                at_least = 1\nat_most = 1";
+    let place = Place::with(&suite("connections = 1", rest));
+    let set = ["--set", "clients.connections=3", "--set", "workload.keys.count=50"];
+    let first = place.loadline(&[&["run", "suite.toml", "--wait"][..], &set].concat());
+    assert_eq!(code(&first), 0, "{}", stderr(&first));
+    std::fs::remove_file(place.path().join("suite.toml")).expect("the ledger has the suite");
+    let again = place.loadline(&["rerun", "last", "--same-seed", "--wait"]);
+    assert_eq!(code(&again), 0, "{}", stderr(&again));
+    assert!(stdout(&again).contains("3 conns"), "{}", stdout(&again));
+    let ledger = ledger::Ledger::open_read_only(place.ledger()).expect("a ledger");
+    let runs = [1, 2].map(|run: i64| ledger.run_view(run.into()).expect("a run").run);
+    assert_eq!(runs[0].seed, runs[1].seed);
+    assert_eq!(runs[0].settings, runs[1].settings);
+    assert_eq!(runs[0].settings.len(), 2);
+}
