@@ -99,7 +99,8 @@ fn as_text(plan: &Plan) -> String {
 fn data(plan: &Plan) -> ByteCount {
     let of_point = |point: &lab::plan::Point| {
         let workload = &point.workload;
-        workload.prepared_keys() * (workload.keys.bytes() + workload.values.len(0)) as u64
+        workload.prepared_keys()
+            * (workload.keys.bytes() + workload.values.sizes().longest()) as u64
     };
     ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
 }

@@ -1,7 +1,4 @@
-//! Keys: how many, how they are written, and which come how often.
-
-use rand::{Rng, RngExt, rngs::SmallRng};
-use rand_distr::Zipf;
+//! Keys: how many there are, and how they are written.
 
 /// The keys of a workload: key `i` is written as `k` and zero-padded decimal digits.
 #[derive(Clone, Debug)]
@@ -18,9 +15,15 @@ impl Keys {
         (count > 0 && fits).then_some(Self { count, bytes })
     }
 
-    /// No keys at all, for a workload that asks for none, and what draws from them.
-    pub(crate) fn none() -> (Self, Sampler) {
-        (Self { count: 0, bytes: 0 }, Sampler { count: 0, zipf: None })
+    /// No keys at all, for a workload that asks for none.
+    pub(crate) fn none() -> Self {
+        Self { count: 0, bytes: 0 }
+    }
+
+    /// How many more keys could be written in this length, beyond those there are.
+    pub(crate) fn spare(&self) -> u64 {
+        let digits = self.bytes.saturating_sub(1) as u32;
+        10_u64.checked_pow(digits).unwrap_or(u64::MAX).saturating_sub(self.count)
     }
 
     /// How many keys there are.
@@ -50,68 +53,9 @@ impl Keys {
     }
 }
 
-/// Which keys come how often.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Distribution {
-    /// Every key equally often.
-    Uniform,
-    /// The key of rank r comes in proportion to r^-skew (Zipf).
-    Zipf {
-        /// The exponent; 0 is uniform, 1 the classic law.
-        skew: f64,
-    },
-}
-
-/// Draws keys from a distribution.
-#[derive(Clone, Debug)]
-pub struct Sampler {
-    count: u64,
-    zipf: Option<(Zipf<f64>, u64)>,
-}
-
-impl Sampler {
-    /// A sampler of `count` keys; `None` when the distribution's numbers make no sense.
-    pub fn new(count: u64, distribution: Distribution) -> Option<Self> {
-        let zipf = match distribution {
-            Distribution::Uniform => None,
-            Distribution::Zipf { skew } => {
-                Some((Zipf::new(count as f64, skew).ok()?, scatter_step(count)))
-            }
-        };
-        Some(Self { count, zipf })
-    }
-
-    /// The next key.
-    #[inline]
-    pub fn draw(&self, random: &mut SmallRng) -> u64 {
-        match &self.zipf {
-            // Lemire's multiplication gives a range without a division; its bias of at most
-            // count/2^64 is far below anything a run could see.
-            None => ((u128::from(random.next_u64()) * u128::from(self.count)) >> 64) as u64,
-            Some((zipf, step)) => {
-                let rank = random.sample::<f64, _>(zipf) as u64 - 1;
-                ((u128::from(rank) * u128::from(*step)) % u128::from(self.count)) as u64
-            }
-        }
-    }
-}
-
-/// A step that visits every key once, so that popular keys do not lie side by side.
-fn scatter_step(count: u64) -> u64 {
-    let gcd = |mut a: u64, mut b: u64| {
-        while b != 0 {
-            (a, b) = (b, a % b);
-        }
-        a
-    };
-    let golden = (count as f64 * 0.618_033_988_75) as u64 | 1;
-    (golden..).find(|step| gcd(*step, count) == 1).unwrap_or(1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::SeedableRng;
 
     #[test]
     fn keys_are_written_with_padding_and_all_differ() {
@@ -124,28 +68,5 @@ mod tests {
         assert!(Keys::new(1000, 4).is_some());
         assert!(Keys::new(1, 0).is_none());
         assert!(Keys::new(u64::MAX, 250).is_some());
-    }
-
-    #[test]
-    fn zipf_gives_rank_one_its_share() {
-        let count = 100;
-        let sampler = Sampler::new(count, Distribution::Zipf { skew: 1.0 }).unwrap();
-        let mut random = SmallRng::seed_from_u64(7);
-        let draws = 200_000;
-        let first = (0..draws).filter(|_| sampler.draw(&mut random) == 0).count();
-        // The harmonic number H(100) is 5.18738: rank one has the share 1/5.18738.
-        let share = first as f64 / f64::from(draws);
-        assert!((share - 1.0 / 5.187_38).abs() < 0.005, "share {share}");
-    }
-
-    #[test]
-    fn every_rank_is_a_key_of_its_own() {
-        for count in [1, 2, 10, 21_000, 65_536, 99_991] {
-            let step = scatter_step(count);
-            let mut seen: Vec<u64> = (0..count).map(|rank| rank * step % count).collect();
-            seen.sort_unstable();
-            seen.dedup();
-            assert_eq!(seen.len() as u64, count);
-        }
     }
 }

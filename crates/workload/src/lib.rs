@@ -6,10 +6,12 @@
 //! per operation after warm-up.
 
 mod caller;
+mod data;
 mod dialect;
 pub mod http;
 mod keys;
 mod room;
+mod sampler;
 mod spec;
 mod stream;
 mod truth;
@@ -17,10 +19,12 @@ pub mod units;
 mod values;
 
 pub use caller::{Caller, Cost, Outcome};
+pub use data::{DistributionName, KeysSpec, LogNormalSpec, ValueSpec, WeightedSpec};
 pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
-pub use keys::{Distribution, Keys, Sampler};
+pub use keys::Keys;
 pub use room::{Client, DialectRow, Kind, MakeCaller, MakeDialect, Operation, Room};
-pub use spec::{KeysSpec, Misses, SpecError, ValueSpec, Workload, WorkloadSpec};
+pub use sampler::{Distribution, Popularity, Sampler};
+pub use spec::{Misses, SpecError, Workload, WorkloadSpec};
 pub use stream::Stream;
 pub use truth::{Floor, Mismatch, Truth, Write};
-pub use values::Values;
+pub use values::{Sizes, Values};

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 
+use crate::data::{KeysSpec, ValueSpec};
 use crate::http::{self, Request, RequestSpec};
-use crate::units::ByteCount;
-use crate::{Distribution, Keys, Kind, Room, Sampler, Truth, Values};
+use crate::{Keys, Kind, Room, Sampler, Sizes, Truth, Values};
 
 /// `[workload]` as written.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -35,38 +35,6 @@ pub struct WorkloadSpec {
     pub misses: Misses,
     /// Where the random numbers start; 1 unless said otherwise.
     pub seed: Option<u64>,
-}
-
-/// `keys = { … }`
-#[derive(Clone, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct KeysSpec {
-    /// How many.
-    pub count: u64,
-    /// How long each is; 8 unless said otherwise.
-    pub bytes: Option<usize>,
-    /// `uniform` (the default) or `zipf`.
-    pub distribution: Option<DistributionName>,
-    /// Zipf's exponent; 1.0 unless said otherwise.
-    pub skew: Option<f64>,
-}
-
-/// The name of a key distribution.
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-#[serde(rename_all = "lowercase")]
-pub enum DistributionName {
-    /// Every key equally often.
-    Uniform,
-    /// Popular keys far more often.
-    Zipf,
-}
-
-/// `value = { … }`
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq)]
-#[serde(deny_unknown_fields)]
-pub struct ValueSpec {
-    /// How long each value is.
-    pub bytes: ByteCount,
 }
 
 /// Whether a missing value is a right answer.
@@ -118,7 +86,7 @@ pub struct Workload {
 const MOST_KEYS_PER_REQUEST: u32 = 1024;
 
 /// At most this many keys in all: their versions take 16 bytes each.
-const MOST_KEYS: u64 = 1 << 30;
+pub(crate) const MOST_KEYS: u64 = 1 << 30;
 
 impl WorkloadSpec {
     /// Checks the written form against the `room` it names. Files that it names are read from
@@ -142,32 +110,34 @@ impl WorkloadSpec {
                 let message = format!("{} needs keys: keys = {{ count = 10_000 }}", room.name);
                 return error("workload.keys", message);
             }
-            None => Keys::none(),
+            None => (Keys::none(), Sampler::none()),
         };
-        let value_bytes = self.value.map(|value| value.bytes.bytes as usize);
-        if value_bytes.is_none() && room.prepares {
-            let message = format!("{} needs values: value = {{ bytes = 100 }}", room.name);
-            return error("workload.value", message);
-        }
-        if value_bytes.is_some_and(|bytes| !(1..=room.longest_value_bytes).contains(&bytes)) {
-            let longest = room.longest_value_bytes;
-            return error("workload.value.bytes", format!("from 1 to {longest} bytes"));
-        }
+        let sizes = match &self.value {
+            Some(value) => value.resolve(room)?,
+            None if room.prepares => {
+                let message = format!("{} needs values: value = {{ bytes = 100 }}", room.name);
+                return error("workload.value", message);
+            }
+            None => Sizes::Fixed(0),
+        };
         let keys_per_request = self.keys_per_request.unwrap_or(64);
         if !(1..=MOST_KEYS_PER_REQUEST).contains(&keys_per_request) {
             let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
             return error("workload.keys_per_request", message);
         }
         let removes = mix.iter().any(|(index, _)| room.operations[*index].kind == Kind::Remove);
+        // A key that comes only once was never written.
+        let one_hit = self.keys.as_ref().and_then(|keys| keys.one_hit);
+        let comes_once = one_hit.is_some_and(|share| share.fraction > 0.0);
         let seed = self.seed.unwrap_or(1);
         Ok(Workload {
             room,
             mix,
             sampler,
             keys,
-            values: Values::new(seed, value_bytes.unwrap_or(0)),
+            values: Values::new(seed, sizes),
             keys_per_request: keys_per_request as usize,
-            misses_allowed: removes || self.misses == Misses::Allowed,
+            misses_allowed: removes || comes_once || self.misses == Misses::Allowed,
             seed,
             requests: Arc::from([]),
         })
@@ -212,44 +182,6 @@ impl WorkloadSpec {
 fn names(room: &Room) -> String {
     let names: Vec<_> = room.operations.iter().map(|operation| operation.name).collect();
     names.join(", ")
-}
-
-impl KeysSpec {
-    /// The keys and what draws from them.
-    pub(crate) fn resolve(&self, room: &Room) -> Result<(Keys, Sampler), SpecError> {
-        let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
-        let key_bytes = self.bytes.unwrap_or(8);
-        if key_bytes > room.longest_key_bytes {
-            let longest = room.longest_key_bytes;
-            return error("workload.keys.bytes", format!("{} takes at most {longest}", room.name));
-        }
-        if self.count > MOST_KEYS {
-            return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
-        }
-        let Some(keys) = Keys::new(self.count, key_bytes) else {
-            let message = format!(
-                "{} keys do not fit into {key_bytes} bytes of `k` and decimal digits; \
-                 use at least one key and `bytes` = {}",
-                self.count,
-                self.count.saturating_sub(1).max(1).ilog10() + 2
-            );
-            return error("workload.keys.count", message);
-        };
-        let wrong_skew = |message: &str| error("workload.keys.skew", message.to_owned());
-        let distribution = match (self.distribution, self.skew) {
-            (None | Some(DistributionName::Uniform), Some(_)) => {
-                return wrong_skew("`skew` belongs to distribution = \"zipf\"");
-            }
-            (None | Some(DistributionName::Uniform), None) => Distribution::Uniform,
-            (Some(DistributionName::Zipf), skew) => {
-                Distribution::Zipf { skew: skew.unwrap_or(1.0) }
-            }
-        };
-        match Sampler::new(keys.count(), distribution) {
-            Some(sampler) => Ok((keys, sampler)),
-            None => wrong_skew("the skew has to be a number from 0 up"),
-        }
-    }
 }
 
 impl Workload {

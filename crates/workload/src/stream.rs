@@ -3,13 +3,14 @@
 use rand::{Rng, SeedableRng, rngs::SmallRng};
 
 use crate::values::mix;
-use crate::{Kind, Op, Workload};
+use crate::{Kind, Op, Sampler, Workload};
 
 /// An endless, reproducible sequence of operations: the same for every target that gets the same
 /// seed and slot.
 #[derive(Clone, Debug)]
 pub struct Stream {
     workload: Workload,
+    sampler: Sampler,
     random: SmallRng,
     /// Cumulative weights as thresholds of a 32-bit draw, each with its operation.
     thresholds: Vec<(u64, usize)>,
@@ -32,6 +33,7 @@ impl Stream {
         let seed = mix(workload.seed ^ mix(round ^ mix(slot)));
         Self {
             workload: workload.clone(),
+            sampler: workload.sampler.clone(),
             random: SmallRng::seed_from_u64(seed),
             thresholds,
             keys: Vec::with_capacity(workload.keys_per_request),
@@ -55,7 +57,7 @@ impl Stream {
         };
         self.keys.clear();
         for _ in 0..count {
-            self.keys.push(self.workload.sampler.draw(&mut self.random));
+            self.keys.push(self.sampler.draw(&mut self.random));
         }
         Op { operation, keys: &self.keys }
     }

@@ -8,7 +8,73 @@
 #[derive(Clone, Debug)]
 pub struct Values {
     seed: u64,
-    bytes: usize,
+    sizes: Sizes,
+}
+
+/// How long values are. A key's value has the same length in every version.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Sizes {
+    /// All alike, in bytes.
+    Fixed(usize),
+    /// Every length between two, both included, equally often.
+    Uniform(usize, usize),
+    /// The logarithm of the length is normally distributed.
+    LogNormal {
+        /// Half of the values are at most this long.
+        median: f64,
+        /// The standard deviation of the logarithm.
+        sigma: f64,
+        /// No value is longer than this.
+        most: usize,
+    },
+    /// These lengths, each with the sum of its and all earlier weights.
+    Weighted(Vec<(u64, usize)>),
+}
+
+impl Sizes {
+    /// The length that `hash` stands for.
+    fn of(&self, hash: u64) -> usize {
+        match self {
+            Self::Fixed(bytes) => *bytes,
+            Self::Uniform(least, most) => {
+                let span = (most - least + 1) as u128;
+                least + ((u128::from(hash) * span) >> 64) as usize
+            }
+            Self::LogNormal { median, sigma, most } => {
+                let bytes = median * (sigma * normal(hash)).exp();
+                (bytes.round() as usize).clamp(1, *most)
+            }
+            Self::Weighted(sizes) => {
+                let total = sizes.last().map_or(1, |(sum, _)| *sum);
+                let drawn = ((u128::from(hash) * u128::from(total)) >> 64) as u64;
+                let found = sizes.iter().find(|(sum, _)| drawn < *sum);
+                found.map_or(1, |(_, bytes)| *bytes)
+            }
+        }
+    }
+
+    /// The longest that a value can be.
+    pub fn longest(&self) -> usize {
+        match self {
+            Self::Fixed(bytes) | Self::Uniform(_, bytes) => *bytes,
+            Self::LogNormal { most, .. } => *most,
+            Self::Weighted(sizes) => sizes.iter().map(|(_, bytes)| *bytes).max().unwrap_or(0),
+        }
+    }
+}
+
+impl From<usize> for Sizes {
+    fn from(bytes: usize) -> Self {
+        Self::Fixed(bytes)
+    }
+}
+
+/// A standard normal number from a hash (Box and Muller, "A note on the generation of random
+/// normal deviates", 1958).
+fn normal(hash: u64) -> f64 {
+    let uniform = |bits: u64| ((bits >> 11) as f64 + 0.5) / 2_f64.powi(53);
+    let (radius, angle) = (uniform(hash), uniform(mix(hash)));
+    (-2.0 * radius.ln()).sqrt() * (std::f64::consts::TAU * angle).cos()
 }
 
 /// From this length on a value carries its key and version in plain sight.
@@ -24,15 +90,23 @@ pub(crate) fn mix(mut x: u64) -> u64 {
 }
 
 impl Values {
-    /// Values of `bytes` bytes each.
-    pub fn new(seed: u64, bytes: usize) -> Self {
-        Self { seed, bytes }
+    /// Values of these sizes.
+    pub fn new(seed: u64, sizes: impl Into<Sizes>) -> Self {
+        Self { seed, sizes: sizes.into() }
+    }
+
+    /// How long values are.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
     }
 
     /// How long the value of `key` is, in any version.
     #[inline]
-    pub fn len(&self, _key: u64) -> usize {
-        self.bytes
+    pub fn len(&self, key: u64) -> usize {
+        match &self.sizes {
+            Sizes::Fixed(bytes) => *bytes,
+            sizes => sizes.of(mix(self.seed ^ mix(!key))),
+        }
     }
 
     /// Word `index` of a value whose seed, key and version are mixed into `base`. One
@@ -101,7 +175,7 @@ impl Values {
 
 #[cfg(test)]
 mod tests {
-    use super::Values;
+    use super::*;
     use proptest::prelude::*;
 
     proptest! {
@@ -126,5 +200,29 @@ mod tests {
             value.pop();
             prop_assert!(!values.is(key, version, &value));
         }
+    }
+
+    fn lengths(sizes: Sizes) -> Vec<usize> {
+        let values = Values::new(3, sizes);
+        (0..100_000).map(|key| values.len(key)).collect()
+    }
+
+    #[test]
+    fn sizes_have_the_distribution_that_was_asked_for() {
+        let uniform = lengths(Sizes::Uniform(10, 19));
+        let count = |bytes| uniform.iter().filter(|length| **length == bytes).count();
+        assert!((10..=19).all(|bytes| (9_500..10_500).contains(&count(bytes))));
+        assert_eq!(uniform.len(), (10..=19).map(count).sum::<usize>());
+        let mut log_normal = lengths(Sizes::LogNormal { median: 300.0, sigma: 1.0, most: 5000 });
+        log_normal.sort_unstable();
+        let median = log_normal[50_000] as f64;
+        assert!((median / 300.0 - 1.0).abs() < 0.02, "median {median}");
+        // One standard deviation above the median lie 84.13 % of the values.
+        let upper = log_normal[84_134] as f64;
+        assert!((upper / (300.0 * std::f64::consts::E) - 1.0).abs() < 0.03, "upper {upper}");
+        assert!(log_normal[99_999] <= 5000);
+        let weighted = lengths(Sizes::Weighted(vec![(9, 100), (10, 7)]));
+        let small = weighted.iter().filter(|length| **length == 7).count();
+        assert!((9_500..10_500).contains(&small), "{small}");
     }
 }

@@ -62,6 +62,8 @@ pub struct Point {
     pub targets: Vec<Target>,
     /// What must hold for the first target.
     pub requirements: Vec<Requirement>,
+    /// What every trial has to be like: one that is not is invalid.
+    pub expected: Vec<Requirement>,
     /// What makes it pointless to go on with the run.
     pub abort_on: Vec<Requirement>,
     /// What happens in every slice.

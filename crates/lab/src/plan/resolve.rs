@@ -134,6 +134,7 @@ fn resolve_point(
         written.iter().map(read).collect::<Result<Vec<_>>>()
     };
     let requirements = conditions("require", &spec.require)?;
+    let expected = conditions("expect", &spec.expect)?;
     let abort_on = conditions("abort_on", &spec.abort_on)?;
     let mut events = Vec::new();
     for event in &spec.event {
@@ -147,7 +148,7 @@ fn resolve_point(
         .collect();
     keys.insert("workload.operation".into(), workload.operation_label().into());
     let label = label(&workload, &clients, &keys);
-    Ok(Point { label, keys, workload, clients, targets, requirements, abort_on, events })
+    Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
 }
 
 /// The point in words: what every report shows in its header.

@@ -30,6 +30,9 @@ pub(crate) struct SuiteSpec {
     pub(crate) derive: BTreeMap<String, String>,
     #[serde(default)]
     pub(crate) require: BTreeMap<String, String>,
+    /// What a trial has to be like to be worth comparing, in the same form.
+    #[serde(default)]
+    pub(crate) expect: BTreeMap<String, String>,
     /// Conditions in the same form under which the run ends at once.
     #[serde(default)]
     pub(crate) abort_on: BTreeMap<String, String>,

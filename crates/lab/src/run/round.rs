@@ -50,6 +50,7 @@ impl Conductor<'_> {
             if stopped {
                 bench.trial.invalidate("interrupted");
             }
+            bench.trial.hold_against(&self.plan.points[point].expected);
             trials.push(bench.trial.clone());
             if self.plan.rounds.restart || bench.session.is_none() {
                 self.end(bench);

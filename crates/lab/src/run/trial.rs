@@ -7,6 +7,7 @@ use workload::Kind;
 
 use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure, Slowest};
 use crate::observe::Cpu;
+use crate::plan::Requirement;
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -99,6 +100,20 @@ impl Trial {
     pub(crate) fn fail(&mut self, at: FailedAt, reason: impl Into<String>) {
         self.failed_at.get_or_insert(at);
         self.invalidate(reason);
+    }
+
+    /// A trial that is not as it was expected to be measured something else: it is invalid.
+    pub(crate) fn hold_against(&mut self, expected: &[Requirement]) {
+        for condition in expected {
+            let value = condition.figure.value(&|name| self.compute(name));
+            match value {
+                Some(value) if condition.holds(value) => {}
+                Some(value) => {
+                    self.invalidate(format!("{} was expected, not {value:.4}", condition.text));
+                }
+                None => self.invalidate(format!("{} was expected and not seen", condition.text)),
+            }
+        }
     }
 
     /// Whether it may be compared.

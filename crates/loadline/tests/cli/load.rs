@@ -125,3 +125,22 @@ fn a_run_is_done_again_with_the_settings_that_it_had() {
     assert_eq!(runs[0].settings, runs[1].settings);
     assert_eq!(runs[0].settings.len(), 2);
 }
+
+#[test]
+fn an_unexpected_hit_ratio_makes_a_trial_invalid_and_says_so() {
+    let rest = "[expect]\nhit_ratio = \">= 95%\"\n[rounds]\ndisturbed = \"ignore\"\n\
+                measure = \"30ms\"\nwarm_up = \"0s\"\nat_least = 1\nat_most = 1";
+    let text = suite("connections = 2", rest);
+    let place = Place::with(&text);
+    assert_eq!(run(&place)["trials"][0]["validity"], "valid");
+    // A third of the requests go to keys that were never written.
+    let once = "keys = { count = 100, one_hit = \"33%\", distribution = \"hot\" }";
+    let value = "value = { uniform = [10, 90] }";
+    let text =
+        text.replace("keys = { count = 100 }", once).replace("value = { bytes = 40 }", value);
+    let place = Place::with(&text);
+    let trial = &run(&place)["trials"][0];
+    assert_eq!((&trial["validity"], &trial["wrong"]), (&"invalid".into(), &0.into()), "{trial}");
+    let reason = trial["reason"].as_str().expect("a reason");
+    assert!(reason.starts_with("hit_ratio >= 95% was expected, not 0.6"), "{reason}");
+}

@@ -11,7 +11,7 @@ use wire::http::{RequestHead, is_field_value, is_token};
 use super::request::{Expected, ExpectedBody, KEY, Request, Template};
 use super::{MOST_BODY_BYTES, MOST_REQUESTS, MOST_SAID_BYTES, named};
 use crate::units::ByteCount;
-use crate::{Keys, Kind, Misses, Room, SpecError, Values, Workload, WorkloadSpec};
+use crate::{Keys, Kind, Misses, Room, Sampler, SpecError, Values, Workload, WorkloadSpec};
 
 /// `[[workload.request]]` as written.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -84,7 +84,7 @@ pub(crate) fn resolve(
     let keys = spec.keys.as_ref().map(|keys| keys.resolve(room)).transpose()?;
     let (keys, sampler) = match keys {
         Some((keys, sampler)) => (Some(keys), sampler),
-        None => (None, Keys::none().1),
+        None => (None, Sampler::none()),
     };
     let operations: Vec<_> = spec.request.iter().map(|one| (&one.name[..], one.kind())).collect();
     let room = named::room(room, &operations);
@@ -104,7 +104,7 @@ pub(crate) fn resolve(
     Ok(Workload {
         room,
         mix: spec.resolve_mix(room)?,
-        keys: keys.unwrap_or(Keys::none().0),
+        keys: keys.unwrap_or_else(Keys::none),
         sampler,
         values: Values::new(seed, 0),
         keys_per_request: 1,
