@@ -151,15 +151,19 @@ impl Slot {
         self.free_since.take().unwrap_or(now)
     }
 
-    /// Says writes that prepare `keys` until there are enough under way.
-    pub(super) fn fill_prepare(&mut self, now: Ns, keys: &mut std::ops::Range<u64>) {
-        while self.state == State::Ready && !self.output.is_full() && !keys.is_empty() {
-            let Some(tag) = self.free.pop() else { return };
-            let Some(key) = keys.next() else { return };
-            let pending = Pending { scheduled: now, sent: now, operation: 0 };
-            self.pending[tag as usize] = Some(pending);
-            self.dialect.prepare(now, tag, key, &mut self.output);
+    /// Says the write that prepares the next of `keys`, if there is room; whether it did.
+    pub(super) fn send_prepare(&mut self, now: Ns, keys: &mut std::ops::Range<u64>) -> bool {
+        let may = self.state == State::Ready && !self.blocked && !self.output.is_full();
+        if !may || keys.is_empty() {
+            return false;
         }
+        // A key is only taken once there is a place for it.
+        let Some(tag) = self.free.pop() else { return false };
+        let Some(key) = keys.next() else { return false };
+        let pending = Pending { scheduled: now, sent: now, operation: 0 };
+        self.pending[tag as usize] = Some(pending);
+        self.dialect.prepare(now, tag, key, &mut self.output);
+        true
     }
 
     /// Records the answered requests of `events` and frees their places. `timed` says whether

@@ -366,11 +366,16 @@ impl Worker {
     /// Sends what the work wants and what is still unsent.
     #[inline]
     fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
-        let slot = &mut self.slots[index];
+        let datagrams = self.origin.datagrams;
         match work {
-            Work::Prepare(keys) if !slot.blocked => slot.fill_prepare(now, keys),
+            Work::Prepare(keys) => {
+                while self.slots[index].send_prepare(now, keys) {
+                    if datagrams {
+                        self.flush(index);
+                    }
+                }
+            }
             Work::Closed { until } if now < *until => {
-                let datagrams = self.origin.datagrams;
                 while self.slots[index].has_room() {
                     let slot = &mut self.slots[index];
                     let scheduled = slot.take_free_since(now);
