@@ -302,3 +302,39 @@ fn a_stale_value_is_wrong_after_its_write_was_acknowledged() {
     assert_eq!(client.events.done, [done(1, 1, 0, 0), done(2, 1, 0, 1)]);
     assert!(client.events.findings[0].note.contains("replaced"));
 }
+
+#[test]
+fn a_value_that_comes_back_after_it_was_removed_is_wrong() {
+    let truth = truth(true, 30);
+    let mut client = Client::new(&truth);
+    client.ask(1, DELETE, &[5]);
+    client.hear(b"DELETED\r\n").unwrap();
+    client.ask(2, GET, &[5]);
+    client.hear(&values(&truth, &[5])).unwrap();
+    assert_eq!(client.events.done, [done(1, 1, 0, 0), done(2, 1, 0, 1)]);
+    // Another write makes it right again, and so does a removal of what wasn't there.
+    client.ask(3, DELETE, &[6]);
+    client.hear(b"NOT_FOUND\r\n").unwrap();
+    client.ask(4, GET, &[6]);
+    client.hear(&values(&truth, &[6])).unwrap();
+    assert_eq!(client.events.done[3], done(4, 1, 0, 1));
+    client.ask(5, GET, &[6]);
+    client.hear(b"END\r\n").unwrap();
+    assert_eq!(client.events.done[4], done(5, 1, 1, 0));
+}
+
+#[test]
+fn what_is_expected_is_shown_in_the_form_of_what_is_received() {
+    let truth = truth(false, 30);
+    let shown = |operation, answer: &[u8]| {
+        let mut client = Client::new(&truth);
+        client.ask(1, operation, &[5]);
+        let _ = client.hear(answer);
+        client.events.findings[0].expected.clone()
+    };
+    let right = values(&truth, &[5]);
+    assert_eq!(shown(GET, b"END\r\n"), right[..right.len() - "END\r\n".len()]);
+    assert_eq!(shown(MG, b"EN\r\n"), [b"VA 30\r\n", &value(&truth, 5)[..], b"\r\n"].concat());
+    assert_eq!(shown(DELETE, b"NOT_FOUND\r\n"), b"DELETED\r\n");
+    assert_eq!(shown(SET, b"ERROR\r\n"), b"STORED\r\n");
+}

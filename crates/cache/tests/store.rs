@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Store};
+use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Rules, Store};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 const NOW_S: u32 = FIRST_SECOND;
 
 fn store(memory_bytes: usize, item_bytes: usize) -> Store {
-    Store::new(Limits { memory_bytes, item_bytes, threads: 1 }).expect("a store")
+    Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules: Rules::default() })
+        .expect("a store")
 }
 
 fn set(store: &Store, key: &[u8], value: &[u8]) {
@@ -128,7 +129,9 @@ fn a_small_item_takes_at_most_55_bytes_all_in_all() {
 #[test]
 fn limits_that_make_no_sense_are_refused_with_what_would() {
     let make = |memory_bytes, item_bytes| {
-        Store::new(Limits { memory_bytes, item_bytes, threads: 4 }).map(|_| ()).unwrap_err()
+        Store::new(Limits { memory_bytes, item_bytes, threads: 4, rules: Rules::default() })
+            .map(|_| ())
+            .unwrap_err()
     };
     assert_eq!(make(1000, 10), MakeError::LittleMemory);
     assert_eq!(make(1 << 20, 1 << 20), MakeError::LargeItem { most_bytes: 1 << 17 });

@@ -1,8 +1,13 @@
 //! The room as the lab sees it: its operations and the ways to say them.
 
+mod asked;
 mod memcached;
+mod redis;
+mod udp;
 
 pub use memcached::Memcached;
+pub use redis::Redis;
+pub use udp::MemcachedUdp;
 
 use workload::{Client, DialectRow, Kind, Operation, Room};
 
@@ -28,13 +33,25 @@ pub static ROOM: Room = Room {
         Operation { name: "set", kind: Kind::Write, doc: "Stores one key." },
         Operation { name: "delete", kind: Kind::Remove, doc: "Removes one key." },
     ],
-    dialects: &[DialectRow {
-        name: "memcached",
-        doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
-        client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
-    }],
-    prepares: true,
+    dialects: &[
+        DialectRow {
+            name: "memcached",
+            doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
+            client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
+        },
+        DialectRow {
+            name: "memcached-udp",
+            doc: "memcached's text protocol in datagrams.",
+            client: Client::Datagrams(|truth| Box::new(MemcachedUdp::new(truth))),
+        },
+        DialectRow {
+            name: "redis",
+            doc: "Redis' protocol over a stream; `mg` is a GET like `get`.",
+            client: Client::Stream(|truth| Box::new(Redis::new(truth))),
+        },
+    ],
     longest_key_bytes: crate::protocol::MOST_KEY_BYTES,
     // A value of 1 MiB does not fit into memcached's default largest item, which counts its head.
     longest_value_bytes: (1 << 20) - 1024,
+    prepares: true,
 };

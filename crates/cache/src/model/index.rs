@@ -123,6 +123,16 @@ impl Index {
         self.count -= 1;
     }
 
+    /// The positions of the entries with the tag `from` and above, in the order of their tags, each
+    /// with its tag.
+    pub(super) fn entries_from(&self, from: u32) -> impl Iterator<Item = (u32, u32)> {
+        let first = self.place(from);
+        self.slots[first..]
+            .iter()
+            .filter(move |slot| **slot != 0 && tag_of(**slot) >= from)
+            .map(|slot| (tag_of(*slot), position_of(*slot)))
+    }
+
     /// Forgets everything and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.slots.fill(0);

@@ -25,11 +25,17 @@ pub(super) const REFERENCED: u8 = 2;
 pub(super) const FETCHED: u8 = 4;
 /// The item has flags other than 0.
 const HAS_FLAGS: u8 = 8;
-/// The item expires.
+/// The item has a place for its expiry; the expiry may still be 0, which is never.
 const HAS_EXPIRY: u8 = 16;
+/// The item has been invalidated: it may be served until somebody stores a new value.
+pub(super) const STALE: u8 = 32;
+/// Somebody has been told to store a new value.
+pub(super) const WON: u8 = 64;
+/// The key is not text: where it is shown, it is shown in base64.
+pub(super) const BINARY: u8 = 128;
 
 /// At most this many stores are told apart by an item's unique number before it repeats.
-pub(super) const CAS_MASK: u64 = (1 << 48) - 1;
+pub const CAS_MASK: u64 = (1 << 48) - 1;
 
 /// What is stored, as the caller hands it in.
 #[derive(Clone, Copy, Debug)]
@@ -51,10 +57,10 @@ impl Entry<'_> {
         round_up(HEAD_BYTES + optional * 4 + self.key.len() + self.value.len())
     }
 
-    /// Writes the entry to the start of `log`, which is at least `stored_bytes` long. The key has
-    /// been checked to be at most 255 bytes, the value to fit into a shard.
-    pub(super) fn write(&self, cas: u64, now_s: u32, log: &mut [u8]) {
-        let mut bits = 0;
+    /// Writes the entry with `bits` of its own to the start of `log`, which is at least
+    /// `stored_bytes` long. The key has been checked to be at most 255 bytes, the value to fit
+    /// into a shard.
+    pub(super) fn write(&self, cas: u64, mut bits: u8, now_s: u32, log: &mut [u8]) {
         let mut at = HEAD_BYTES;
         for (value, bit) in [(self.flags, HAS_FLAGS), (self.expires_s, HAS_EXPIRY)] {
             if value != 0 {
@@ -93,6 +99,12 @@ pub struct Item<'a> {
     pub fetched: bool,
     /// The unique number of the store that wrote it.
     pub cas: u64,
+    /// Whether it has been invalidated and waits for a new value.
+    pub stale: bool,
+    /// Whether somebody has been told to store a new value, before this call.
+    pub won: bool,
+    /// Whether its key is shown in base64.
+    pub binary_key: bool,
 }
 
 /// The head of an item, decoded.
@@ -168,7 +180,32 @@ impl Head {
             accessed_s: self.accessed_s,
             fetched: self.bits & FETCHED != 0,
             cas: self.cas,
+            stale: self.bits & STALE != 0,
+            won: self.bits & WON != 0,
+            binary_key: self.bits & BINARY != 0,
         }
+    }
+
+    /// How many bytes the value has.
+    #[inline]
+    pub(super) fn value_bytes(&self) -> usize {
+        self.value_bytes
+    }
+
+    /// Where the value starts.
+    #[inline]
+    pub(super) fn value_at(&self) -> usize {
+        self.key_at() + self.key_bytes
+    }
+
+    /// Changes the expiry of the item at the start of `log`, if it has a place for one; whether
+    /// that was enough.
+    pub(super) fn set_expires(&self, log: &mut [u8], expires_s: u32) -> bool {
+        if self.bits & HAS_EXPIRY != 0 {
+            let at = HEAD_BYTES + usize::from(self.bits & HAS_FLAGS != 0) * 4;
+            log[at..at + 4].copy_from_slice(&expires_s.to_le_bytes());
+        }
+        self.bits & HAS_EXPIRY != 0 || expires_s == 0
     }
 }
 
@@ -182,6 +219,12 @@ pub(super) fn set_bits(log: &mut [u8], bits: u8) {
 #[inline]
 pub(super) fn clear_bits(log: &mut [u8], bits: u8) {
     log[1] &= !bits;
+}
+
+/// Changes the unique number of the item at the start of `log`.
+pub(super) fn set_cas(log: &mut [u8], cas: u64) {
+    log[2..4].copy_from_slice(&((cas >> 32) as u16).to_le_bytes());
+    log[4..8].copy_from_slice(&(cas as u32).to_le_bytes());
 }
 
 /// Notes the second of a read in the item at the start of `log`.
@@ -209,7 +252,7 @@ mod tests {
         for (flags, expires_s) in [(0, 0), (7, 0), (0, 9), (u32::MAX, u32::MAX)] {
             let entry = Entry { key: b"a key", value: b"some value", flags, expires_s };
             let mut log = vec![0xaa; entry.stored_bytes()];
-            entry.write(CAS_MASK - 1, 5, &mut log);
+            entry.write(CAS_MASK - 1, 0, 5, &mut log);
             let head = Head::read(&log);
             let item = head.item(&log);
             assert_eq!((item.key, item.value), (entry.key, entry.value));

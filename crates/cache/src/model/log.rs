@@ -138,6 +138,11 @@ impl Log {
         Some(to)
     }
 
+    /// Reserves memory for a ring of `capacity` bytes; what is there may move.
+    pub(super) fn reserve(&mut self, capacity: usize) -> Result<(), TryReserveError> {
+        self.bytes.try_reserve_exact(capacity.saturating_sub(self.bytes.len()))
+    }
+
     /// Lets the head go no further than `capacity`. What lies beyond leaves with the tail.
     pub(super) fn set_capacity(&mut self, capacity: usize) {
         self.capacity = capacity;

@@ -6,18 +6,23 @@
 //! operation. The memory bound covers both. There are no size classes: as long as a shard holds
 //! anything, a new item that may be stored at all can be stored, by letting go of older ones.
 
+mod change;
 mod clock;
 mod index;
 mod item;
 mod log;
+mod operations;
 mod shard;
 
 use std::collections::TryReserveError;
 use std::hash::{BuildHasher, Hasher as _};
+use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+pub use change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
 pub use clock::Clock;
-pub use item::{Entry, Item};
+pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
+pub use operations::Cursor;
 
 use shard::Shard;
 
@@ -44,6 +49,23 @@ pub struct Limits {
     pub item_bytes: usize,
     /// How many threads will use the store at once; it decides the number of shards.
     pub threads: usize,
+    /// What else holds for the store.
+    pub rules: Rules,
+}
+
+/// What a store does and doesn't do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// Whether items are let go to make room for new ones; otherwise new ones are refused.
+    pub evict: bool,
+    /// Whether each store has a unique number; otherwise they are all 0.
+    pub cas: bool,
+}
+
+impl Default for Rules {
+    fn default() -> Self {
+        Self { evict: true, cas: true }
+    }
 }
 
 /// The largest [`Limits::item_bytes`] that may be asked for.
@@ -78,6 +100,9 @@ pub enum StoreError {
     /// It is larger than [`Limits::item_bytes`].
     #[error("object too large for cache")]
     TooLarge,
+    /// There is no room, and nothing may be let go to make it.
+    #[error("out of memory storing object")]
+    NoRoom,
 }
 
 /// What the shards have counted since the start, or since [`Store::reset_counts`].
@@ -109,6 +134,28 @@ pub struct Counts {
     pub expired_unfetched: u64,
     /// Items refused because they are too large.
     pub store_too_large: u64,
+    /// Items refused because there is no room.
+    pub store_no_memory: u64,
+    /// Changes of an expiry asked for.
+    pub cmd_touch: u64,
+    /// Changes of an expiry that found an item.
+    pub touch_hits: u64,
+    /// Changes of an expiry that found none.
+    pub touch_misses: u64,
+    /// Increments that found an item.
+    pub incr_hits: u64,
+    /// Increments that found none.
+    pub incr_misses: u64,
+    /// Decrements that found an item.
+    pub decr_hits: u64,
+    /// Decrements that found none.
+    pub decr_misses: u64,
+    /// Stores whose unique number was the right one.
+    pub cas_hits: u64,
+    /// Stores with a unique number that found no item.
+    pub cas_misses: u64,
+    /// Stores whose unique number was another.
+    pub cas_badval: u64,
 }
 
 /// What the store holds.
@@ -161,6 +208,9 @@ pub struct Store {
     shards: Box<[Cell]>,
     hasher: Hasher,
     limits: Limits,
+    memory_bytes: AtomicUsize,
+    /// The second from which on everything stored before is gone; 0 is none.
+    flush_s: AtomicU32,
 }
 
 /// A shard's log may be at most this long for its 32-bit positions.
@@ -193,11 +243,23 @@ impl Store {
         let budget_bytes = limits.memory_bytes / count;
         let shards = (0..count)
             .map(|number| {
-                Ok(Cell(Mutex::new(Shard::new(budget_bytes, number, count, hasher.clone())?)))
+                Ok(Cell(Mutex::new(Shard::new(
+                    budget_bytes,
+                    number,
+                    count,
+                    hasher.clone(),
+                    limits.rules,
+                )?)))
             })
             .collect::<Result<_, TryReserveError>>()
             .map_err(|_| MakeError::OutOfMemory { bytes: limits.memory_bytes })?;
-        Ok(Self { shards, hasher, limits })
+        Ok(Self {
+            shards,
+            hasher,
+            limits,
+            memory_bytes: AtomicUsize::new(limits.memory_bytes),
+            flush_s: AtomicU32::new(0),
+        })
     }
 
     /// The bounds that it was made with.
@@ -226,7 +288,7 @@ impl Store {
     ) -> Option<R> {
         let hashed = Hashed::of(&self.hasher, key);
         let mut shard = self.shard(&hashed);
-        shard.get(now_s, &hashed).map(|item| use_item(&item))
+        shard.get::<false>(now_s, &hashed).map(|item| use_item(&item))
     }
 
     /// Whether an item of such a key and value may be stored at all.
@@ -235,74 +297,6 @@ impl Store {
         key_bytes <= usize::from(u8::MAX)
             && value_bytes.saturating_add(key_bytes + item::MOST_HEAD_BYTES)
                 <= self.limits.item_bytes
-    }
-
-    /// Stores `entry`, replacing what its key had, and gives the store's unique number.
-    ///
-    /// # Errors
-    /// When the entry is too large. What its key had is removed all the same, so that nobody reads
-    /// an old value for a new one.
-    #[inline]
-    pub fn set(&self, now_s: Seconds, entry: &Entry<'_>) -> Result<u64, StoreError> {
-        let hashed = Hashed::of(&self.hasher, entry.key);
-        let mut shard = self.shard(&hashed);
-        shard.counts.cmd_set += 1;
-        let fits = self.fits(entry.key.len(), entry.value.len());
-        let stored = if fits { shard.set(now_s, &hashed, entry) } else { None };
-        stored.ok_or_else(|| {
-            shard.counts.store_too_large += 1;
-            shard.delete(now_s, &hashed);
-            StoreError::TooLarge
-        })
-    }
-
-    /// Notes a store that was refused before its value had come because it is too large.
-    pub fn refuse(&self, now_s: Seconds, key: &[u8]) {
-        let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        shard.counts.cmd_set += 1;
-        shard.counts.store_too_large += 1;
-        shard.delete(now_s, &hashed);
-    }
-
-    /// Removes the item of `key`; whether there was one.
-    pub fn delete(&self, now_s: Seconds, key: &[u8]) -> bool {
-        let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        let found = shard.delete(now_s, &hashed);
-        match found {
-            true => shard.counts.delete_hits += 1,
-            false => shard.counts.delete_misses += 1,
-        }
-        found
-    }
-
-    /// Removes everything.
-    pub fn clear(&self) {
-        self.shards.iter().for_each(|cell| cell.lock().clear());
-    }
-
-    /// What has been counted.
-    pub fn counts(&self) -> Counts {
-        self.shards.iter().fold(Counts::default(), |sum, cell| sum.plus(&cell.lock().counts))
-    }
-
-    /// Starts counting again from zero.
-    pub fn reset_counts(&self) {
-        self.shards.iter().for_each(|cell| cell.lock().counts = Counts::default());
-    }
-
-    /// What it holds.
-    pub fn holdings(&self) -> Holdings {
-        self.shards.iter().fold(Holdings::default(), |sum, cell| {
-            let shard = cell.lock();
-            Holdings {
-                items: sum.items + shard.items() as u64,
-                item_bytes: sum.item_bytes + shard.live_bytes() as u64,
-                index_bytes: sum.index_bytes + shard.index_bytes() as u64,
-                touched_bytes: sum.touched_bytes + shard.touched_bytes() as u64,
-            }
-        })
     }
 }
 
@@ -322,6 +316,17 @@ impl Counts {
             reclaimed: self.reclaimed + other.reclaimed,
             expired_unfetched: self.expired_unfetched + other.expired_unfetched,
             store_too_large: self.store_too_large + other.store_too_large,
+            store_no_memory: self.store_no_memory + other.store_no_memory,
+            cmd_touch: self.cmd_touch + other.cmd_touch,
+            touch_hits: self.touch_hits + other.touch_hits,
+            touch_misses: self.touch_misses + other.touch_misses,
+            incr_hits: self.incr_hits + other.incr_hits,
+            incr_misses: self.incr_misses + other.incr_misses,
+            decr_hits: self.decr_hits + other.decr_hits,
+            decr_misses: self.decr_misses + other.decr_misses,
+            cas_hits: self.cas_hits + other.cas_hits,
+            cas_misses: self.cas_misses + other.cas_misses,
+            cas_badval: self.cas_badval + other.cas_badval,
         }
     }
 }

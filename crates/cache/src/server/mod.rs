@@ -1,21 +1,52 @@
 //! The server: a service's store behind the loop's connections.
 
+mod accounts;
 mod connection;
+mod datagrams;
+mod detail;
+mod peers;
 mod service;
 mod statistics;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use wire::{Address, Bytes, Config, ListenOptions, Listener, WhenFull};
+use wire::{Address, Bytes, Config, DatagramListener, ListenOptions, Listener, WhenFull};
 
-pub use connection::CacheConnection;
+pub use accounts::{Accounts, AccountsError};
+pub use connection::{CacheConnection, Speech};
+pub use datagrams::CacheDatagrams;
 pub use service::{Service, ThreadCounts};
 
-use crate::model::{Clock, Limits, MakeError};
+use crate::model::{Clock, Limits, MakeError, Rules};
+
+/// What `shutdown` does.
+#[derive(Clone)]
+pub struct Shutdown(Arc<dyn Fn() + Send + Sync>);
+
+impl Shutdown {
+    /// `end` has the process end, soon.
+    pub fn new(end: impl Fn() + Send + Sync + 'static) -> Self {
+        Self(Arc::new(end))
+    }
+}
+
+impl std::ops::Deref for Shutdown {
+    type Target = dyn Fn() + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl std::fmt::Debug for Shutdown {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Shutdown")
+    }
+}
 
 /// How a server is set.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// Where it listens.
     pub listen: Vec<Address>,
@@ -29,6 +60,28 @@ pub struct Options {
     pub most_connections: usize,
     /// A connection with so many unsent bytes is not read from until they are sent.
     pub output_limit_bytes: usize,
+    /// Where it receives datagrams; nowhere unless asked to.
+    pub datagrams: Vec<Address>,
+    /// How many connections may wait to be accepted.
+    pub backlog: i32,
+    /// The permissions of Unix sockets' files; by default the umask decides.
+    pub unix_mode: Option<u32>,
+    /// A connection over which nothing has come or gone for so long is closed.
+    pub idle_timeout: Option<Duration>,
+    /// Which protocols are spoken.
+    pub speech: Speech,
+    /// Whether items are let go to make room for new ones; otherwise new ones are refused.
+    pub evict: bool,
+    /// Whether each store has a unique number.
+    pub cas: bool,
+    /// Whether a command may have everything forgotten.
+    pub flush: bool,
+    /// Whether a command may list all keys.
+    pub list_keys: bool,
+    /// Who may use it; anybody, when it is `None`.
+    pub accounts: Option<Accounts>,
+    /// What the command `shutdown` does; it is refused when this is `None`.
+    pub shutdown: Option<Shutdown>,
     /// For tests of load generators: every so many-th value that is sent has a flipped bit.
     pub corrupt_every: Option<u64>,
 }
@@ -42,6 +95,17 @@ impl Default for Options {
             item_bytes: 1 << 20,
             most_connections: 1024,
             output_limit_bytes: 256 << 10,
+            datagrams: Vec::new(),
+            backlog: 1024,
+            unix_mode: None,
+            idle_timeout: None,
+            speech: Speech::Either,
+            evict: true,
+            cas: true,
+            flush: true,
+            list_keys: true,
+            accounts: None,
+            shutdown: None,
             corrupt_every: None,
         }
     }
@@ -50,7 +114,8 @@ impl Default for Options {
 impl Options {
     fn limits(&self) -> Limits {
         let Self { memory_bytes, item_bytes, threads, .. } = *self;
-        Limits { memory_bytes, item_bytes, threads }
+        let rules = Rules { evict: self.evict, cas: self.cas };
+        Limits { memory_bytes, item_bytes, threads, rules }
     }
 }
 
@@ -72,6 +137,21 @@ pub enum StartError {
     Threads(std::io::Error),
 }
 
+/// Where to receive datagrams: with port 0, at the port of the first listener of the same kind,
+/// so that one address names both.
+fn beside(address: &Address, listeners: &[Listener]) -> Address {
+    let Address::Internet(internet) = address else { return address.clone() };
+    let ports = listeners.iter().filter_map(|listener| match listener.address() {
+        Address::Internet(listens) if listens.ip() == internet.ip() => Some(listens.port()),
+        _ => None,
+    });
+    let mut internet = *internet;
+    if internet.port() == 0 {
+        internet.set_port(ports.take(1).next().unwrap_or(0));
+    }
+    Address::Internet(internet)
+}
+
 /// A running server. Dropping it stops it without waiting for what is in flight.
 #[derive(Debug)]
 pub struct CacheServer {
@@ -87,33 +167,52 @@ impl CacheServer {
     pub fn start(options: Options) -> Result<Self, StartError> {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Clock { start_ns: wire::clock::now(), start_unix_s: since_epoch.as_secs() };
+        let listen = ListenOptions { backlog: options.backlog, unix_mode: options.unix_mode };
         let listeners = options
             .listen
             .iter()
-            .map(|address| Listener::bind(address, &ListenOptions::default()))
+            .map(|address| Listener::bind(address, &listen))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(StartError::Listen)?;
+        let threads = options.threads.max(1);
+        let datagrams = options
+            .datagrams
+            .iter()
+            .map(|address| DatagramListener::bind(&beside(address, &listeners), threads))
             .collect::<Result<_, _>>()
             .map_err(StartError::Listen)?;
         let config = Config {
-            threads: options.threads.max(1),
+            threads,
             most_connections: options.most_connections,
             when_full: WhenFull::Refuse(Bytes::from_static(b"ERROR Too many open connections\r\n")),
             input_limit_bytes: INPUT_LIMIT_BYTES,
             output_limit_bytes: options.output_limit_bytes,
+            idle_timeout: options.idle_timeout,
             thread_name: "cache",
             ..Config::default()
         };
         let service = Arc::new(Service::new(options, clock)?);
         let shared = Arc::clone(&service);
         let make = move |thread| CacheConnection::new(Arc::clone(&shared), thread);
-        let server = wire::Server::start(config, listeners, make).map_err(StartError::Threads)?;
+        let shared = Arc::clone(&service);
+        let make_datagrams = move |thread| CacheDatagrams::new(Arc::clone(&shared), thread);
+        let server =
+            wire::Server::start_with_datagrams(config, listeners, make, datagrams, make_datagrams)
+                .map_err(StartError::Threads)?;
         // Set once, here: `set` can't find it set.
         let _ = service.counters.set(Box::new(server.counters_reader()));
+        let _ = service.listening.set(server.addresses().to_vec());
         Ok(Self { server, service })
     }
 
     /// Where it listens, with the ports that it was given.
     pub fn addresses(&self) -> &[Address] {
         self.server.addresses()
+    }
+
+    /// Where it receives datagrams, with the ports that it was given.
+    pub fn datagram_addresses(&self) -> &[Address] {
+        self.server.datagram_addresses()
     }
 
     /// What its connections share.

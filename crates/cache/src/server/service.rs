@@ -1,9 +1,14 @@
 //! What all connections of one server share.
 
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 
-use super::Options;
+use wire::Address;
+
+use super::accounts::Accounts;
+use super::detail::Detail;
+use super::peers::Peers;
+use super::{Options, Shutdown};
 use crate::model::{Clock, MakeError, Store};
 
 /// Reads the loop's counters.
@@ -33,7 +38,25 @@ pub struct Service {
     pub(super) threads: Vec<ThreadCounts>,
     /// Set once the loop runs; a service without a loop, as in tests, has none.
     pub(super) counters: OnceLock<ReadCounters>,
+    /// Where it listens, once it does.
+    pub(super) listening: OnceLock<Vec<Address>>,
+    pub(super) peers: Peers,
+    pub(super) detail: Detail,
+    /// Who may use it; anybody, when there are none.
+    pub(super) accounts: Option<Accounts>,
+    /// Ends the process, where a command may.
+    pub(super) shutdown: Option<Shutdown>,
+    rare: RareCounts,
+    sizes: AtomicBool,
     spoiler: Option<Spoiler>,
+}
+
+/// Counts of what happens rarely.
+#[derive(Debug, Default)]
+struct RareCounts {
+    cmd_flush: AtomicU64,
+    auth_cmds: AtomicU64,
+    auth_errors: AtomicU64,
 }
 
 impl Service {
@@ -48,6 +71,13 @@ impl Service {
             clock,
             threads: (0..options.threads.max(1)).map(|_| ThreadCounts::default()).collect(),
             counters: OnceLock::new(),
+            listening: OnceLock::new(),
+            peers: Peers::default(),
+            detail: Detail::default(),
+            accounts: options.accounts.clone(),
+            shutdown: options.shutdown.clone(),
+            rare: RareCounts::default(),
+            sizes: AtomicBool::new(false),
             spoiler: options.corrupt_every.filter(|every| *every > 0).map(spoil),
             options,
         })
@@ -56,6 +86,43 @@ impl Service {
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// Whether `password` is that of `name`; counted.
+    pub(super) fn is_known(&self, name: &[u8], password: &[u8]) -> bool {
+        let known = self.accounts.as_ref().is_none_or(|all| all.has(name, password));
+        self.rare.auth_cmds.fetch_add(1, Relaxed);
+        self.rare.auth_errors.fetch_add(u64::from(!known), Relaxed);
+        known
+    }
+
+    /// Counts one `flush_all`.
+    pub(super) fn count_flush(&self) {
+        self.rare.cmd_flush.fetch_add(1, Relaxed);
+    }
+
+    /// How often everything was to be forgotten, somebody said who it is, and was not believed.
+    pub(super) fn counted(&self) -> (u64, u64, u64) {
+        let RareCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        (cmd_flush.load(Relaxed), auth_cmds.load(Relaxed), auth_errors.load(Relaxed))
+    }
+
+    /// Starts these counts again.
+    pub(super) fn reset_counts(&self) {
+        let RareCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        for count in [cmd_flush, auth_cmds, auth_errors] {
+            count.store(0, Relaxed);
+        }
+    }
+
+    /// Whether `stats sizes` looks at all items.
+    pub(super) fn tracks_sizes(&self) -> bool {
+        self.sizes.load(Relaxed)
+    }
+
+    /// Has `stats sizes` look at all items, or not.
+    pub(super) fn track_sizes(&self, on: bool) {
+        self.sizes.store(on, Relaxed);
     }
 
     /// Flips a bit in the first byte of a value of `value_bytes`, when a test has asked for it and
@@ -74,5 +141,13 @@ impl Service {
 impl std::fmt::Debug for Service {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("Service").field("options", &self.options).finish_non_exhaustive()
+    }
+}
+
+impl ThreadCounts {
+    /// Counts one meta command. Only the owning thread writes, so no atomic addition is needed.
+    #[inline]
+    pub(super) fn add_meta(&self) {
+        self.cmd_meta.store(self.cmd_meta.load(Relaxed).wrapping_add(1), Relaxed);
     }
 }

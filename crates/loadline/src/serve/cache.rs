@@ -1,12 +1,16 @@
-//! `loadline serve cache`.
+//! `loadline serve cache`. It takes memcached's short options, too.
+
+mod memcached;
 
 use std::io::{IsTerminal as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::cache::server::{CacheServer, Options, StartError};
+use ::cache::server::{Accounts, CacheServer, Options, Shutdown, Speech, StartError};
 use anyhow::{Context as _, bail};
+use memcached::MemcachedArgs;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -24,18 +28,39 @@ Examples:
   loadline serve cache                                   64 MiB on 127.0.0.1:11211
   loadline serve cache --memory 1GiB --threads 4
   loadline serve cache --listen 127.0.0.1:0              any free port; the ready line says which
-  loadline serve cache --listen unix:/run/user/1000/cache.sock";
+  loadline serve cache --listen unix:/run/user/1000/cache.sock
+  loadline serve cache -l 127.0.0.1 -p 11212 -U 11212 -m 1024 -t 4    as memcached is started";
 
 /// Arguments of `loadline serve cache`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CacheArgs {
     /// Where to listen: ADDRESS, ADDRESS:PORT or unix:PATH; may be given several times
-    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1:11211", value_parser = address)]
-    pub(crate) listen: Vec<Address>,
+    #[arg(
+        long,
+        short = 'l',
+        value_name = "ADDRESS",
+        default_value = "127.0.0.1",
+        value_delimiter = ',',
+        value_parser = place
+    )]
+    pub(crate) listen: Vec<Place>,
+
+    /// The TCP port where --listen names none; 0 is no TCP
+    #[arg(long, short, default_value_t = DEFAULT_PORT)]
+    pub(crate) port: u16,
+
+    /// Receive datagrams at this port of the first --listen; 0 is off, `same` the port of TCP
+    #[arg(long, short = 'U', value_name = "PORT", default_value = "0", value_parser = udp_port)]
+    pub(crate) udp_port: UdpPort,
 
     /// Threads that serve
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=1024))]
+    #[arg(
+        long,
+        short,
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
     pub(crate) threads: u16,
 
     /// Memory for items and their index
@@ -47,8 +72,49 @@ pub(crate) struct CacheArgs {
     pub(crate) max_item: ByteCount,
 
     /// Connections open at once; one more is refused
-    #[arg(long, default_value_t = 1024, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(
+        long,
+        short = 'c',
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
     pub(crate) max_connections: u32,
+
+    /// Connections that may wait to be accepted
+    #[arg(long, short, default_value_t = 1024, value_parser = clap::value_parser!(i32).range(1..))]
+    pub(crate) backlog: i32,
+
+    /// Which protocol to speak
+    #[arg(long, short = 'B', value_enum, default_value_t = Protocol::Auto)]
+    pub(crate) protocol: Protocol,
+
+    /// Refuse new items when memory is full, instead of letting old ones go
+    #[arg(long, short = 'M')]
+    pub(crate) no_evict: bool,
+
+    /// Keep no unique number for each store
+    #[arg(long, short = 'C')]
+    pub(crate) no_cas: bool,
+
+    /// Refuse flush_all
+    #[arg(long, short = 'F')]
+    pub(crate) no_flush: bool,
+
+    /// Refuse to list keys
+    #[arg(long, short = 'X')]
+    pub(crate) no_list: bool,
+
+    /// Let clients end the service with the command `shutdown`
+    #[arg(long, short = 'A')]
+    pub(crate) allow_shutdown: bool,
+
+    /// Have clients say who they are, with a set whose data are NAME PASSWORD; the file has lines
+    /// of NAME:PASSWORD
+    #[arg(long, short = 'Y', value_name = "FILE")]
+    pub(crate) auth_file: Option<PathBuf>,
+
+    #[command(flatten)]
+    pub(crate) memcached: MemcachedArgs,
 
     /// What to log: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
@@ -63,12 +129,58 @@ pub(crate) struct CacheArgs {
     pub(crate) test_corrupt_every: Option<u64>,
 }
 
+/// Where to listen, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// An address with its port, or a Unix socket.
+    Whole(Address),
+    /// An address whose port is said by another option.
+    Host(IpAddr),
+}
+
+/// Where datagrams are received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum UdpPort {
+    /// Nowhere.
+    Off,
+    /// At the port of TCP.
+    Same,
+    /// At a port of their own.
+    Port(u16),
+}
+
+/// Which protocol is spoken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Protocol {
+    /// The first byte of a connection decides
+    #[value(alias = "auto-negotiate")]
+    Auto,
+    /// Text and meta commands
+    Ascii,
+    /// The binary protocol
+    Binary,
+}
+
 /// Serves until a signal ends it.
 pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
-    start_log(args.log, args.log_json);
+    let level = match args.memcached.verbose {
+        0 => args.log,
+        1 => args.log.max(tracing::Level::INFO),
+        2 => args.log.max(tracing::Level::DEBUG),
+        _ => tracing::Level::TRACE,
+    };
+    start_log(level, args.log_json);
+    for name in args.memcached.check()? {
+        tracing::warn!("{name} means nothing to this service and changes nothing");
+    }
     // Before anything is ready, so that no signal is missed.
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let server = CacheServer::start(options(&args)?).map_err(explained)?;
+    let pid_file = args.memcached.pid_file.as_deref();
+    if let Some(path) = pid_file {
+        std::fs::write(path, format!("{}\n", std::process::id()))
+            .with_context(|| format!("cannot write the process id to {}", path.display()))?;
+    }
     print_ready(&server)?;
     tracing::info!(addresses = ?texts(&server), memory = %args.memory, "ready");
     if let Some(signal) = signals.forever().next() {
@@ -87,24 +199,115 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
         bytes_written = counters.bytes_written,
         "stopped"
     );
+    if let Some(path) = pid_file {
+        // It may have been removed by somebody else already.
+        let _ = std::fs::remove_file(path);
+    }
     Ok(ExitCode::SUCCESS)
 }
 
 /// What was typed, as the server is set.
 fn options(args: &CacheArgs) -> anyhow::Result<Options> {
-    let bytes = |count: ByteCount| usize::try_from(count.bytes).context("too many bytes");
-    if args.max_item.bytes == 0 {
+    let bytes = |count: u64| usize::try_from(count).context("too many bytes");
+    let item_bytes = args.memcached.item_bytes.unwrap_or(args.max_item.bytes);
+    if item_bytes == 0 {
         bail!("--max-item has to be at least 1 byte");
     }
+    let memory = match args.memcached.megabytes {
+        None => args.memory.bytes,
+        Some(megabytes) => megabytes.checked_mul(1 << 20).context("-m is too many megabytes")?,
+    };
+    let accounts = args.auth_file.as_deref().map(read_accounts).transpose()?;
+    let datagrams = datagram_addresses(args)?;
+    if accounts.is_some() && (!datagrams.is_empty() || args.protocol == Protocol::Binary) {
+        bail!("--auth-file works over connections and in text only");
+    }
+    let end = || {
+        // As if the signal had come from outside; there is nobody to tell if it can't be sent.
+        let _ = signal_hook::low_level::raise(SIGTERM);
+    };
     Ok(Options {
-        listen: args.listen.clone(),
+        listen: stream_addresses(args),
+        datagrams,
         threads: usize::from(args.threads),
-        memory_bytes: bytes(args.memory)?,
-        item_bytes: bytes(args.max_item)?,
+        memory_bytes: bytes(memory)?,
+        item_bytes: bytes(item_bytes)?,
         most_connections: args.max_connections as usize,
+        backlog: args.backlog,
+        unix_mode: args.memcached.mask.or(args.memcached.socket.as_ref().map(|_| 0o700)),
+        idle_timeout: args.memcached.idle_timeout()?,
+        speech: match args.protocol {
+            Protocol::Auto => Speech::Either,
+            Protocol::Ascii => Speech::Text,
+            Protocol::Binary => Speech::Binary,
+        },
+        evict: !args.no_evict,
+        cas: !args.no_cas,
+        flush: !args.no_flush,
+        list_keys: !args.no_list,
+        accounts,
+        shutdown: args.allow_shutdown.then(|| Shutdown::new(end)),
         corrupt_every: args.test_corrupt_every,
         ..Options::default()
     })
+}
+
+/// Where connections come in: a Unix socket of memcached's option takes the place of TCP.
+fn stream_addresses(args: &CacheArgs) -> Vec<Address> {
+    if let Some(path) = &args.memcached.socket {
+        return vec![Address::Unix(path.clone())];
+    }
+    let meant = |place: &Place| match place {
+        Place::Whole(address) => Some(address.clone()),
+        Place::Host(_) if args.port == 0 => None,
+        Place::Host(host) => Some(Address::Internet((*host, args.port).into())),
+    };
+    args.listen.iter().filter_map(meant).collect()
+}
+
+/// Where datagrams come in.
+fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
+    let hosts = args.listen.iter().filter_map(|place| match place {
+        Place::Whole(Address::Internet(address)) => Some((address.ip(), address.port())),
+        Place::Whole(Address::Unix(_)) => None,
+        Place::Host(host) => Some((*host, args.port)),
+    });
+    let port = |of_tcp: u16| match args.udp_port {
+        UdpPort::Off => None,
+        UdpPort::Same => Some(of_tcp),
+        UdpPort::Port(port) => Some(port),
+    };
+    let first = hosts.filter_map(|(host, of_tcp)| Some((host, port(of_tcp)?))).next();
+    if first.is_none() && args.udp_port != UdpPort::Off {
+        bail!("datagrams need an internet address: name one with --listen");
+    }
+    Ok(first.map(|address| Address::Internet(address.into())).into_iter().collect())
+}
+
+fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
+    let text = std::fs::read(path)
+        .with_context(|| format!("cannot read the accounts in {}", path.display()))?;
+    Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
+}
+
+/// A port of datagrams as it is written.
+fn udp_port(written: &str) -> Result<UdpPort, String> {
+    match (written, written.parse()) {
+        ("same", _) => Ok(UdpPort::Same),
+        (_, Ok(0)) => Ok(UdpPort::Off),
+        (_, Ok(port)) => Ok(UdpPort::Port(port)),
+        (_, Err(_)) => Err("write a port, `same`, or 0 for none".to_owned()),
+    }
+}
+
+/// Where to listen: an address without a port stays without one.
+fn place(written: &str) -> Result<Place, String> {
+    let bare = written.trim_start_matches('[').trim_end_matches(']');
+    match (written, bare.parse()) {
+        ("localhost", _) => Ok(Place::Host(IpAddr::V4(Ipv4Addr::LOCALHOST))),
+        (_, Ok(host)) => Ok(Place::Host(host)),
+        (_, Err(_)) => address(written).map(Place::Whole),
+    }
 }
 
 /// The error with what to do about it.
@@ -128,7 +331,10 @@ fn texts(server: &CacheServer) -> Vec<String> {
 /// The one line on standard output that says where the service is.
 fn print_ready(server: &CacheServer) -> anyhow::Result<()> {
     let addresses = texts(server);
-    let Some(first) = addresses.first() else { bail!("--listen names no address") };
+    let datagrams = server.datagram_addresses();
+    let first = addresses.first().cloned().or(datagrams.first().map(ToString::to_string));
+    let Some(first) = first else { bail!("there is nowhere to listen: -p 0 without -U or -s") };
+    let udp = datagrams.first().map(|address| ("udp".to_owned(), json!(address.to_string())));
     let names = addresses.iter().enumerate().map(|(number, address)| match number {
         0 => ("memcached".to_owned(), json!(address)),
         _ => (format!("memcached{}", number + 1), json!(address)),
@@ -138,7 +344,7 @@ fn print_ready(server: &CacheServer) -> anyhow::Result<()> {
         "service": "cache",
         "pid": std::process::id(),
         "address": first,
-        "addresses": names.collect::<serde_json::Map<_, _>>(),
+        "addresses": names.chain(udp).collect::<serde_json::Map<_, _>>(),
         "data": null,
     });
     let mut out = std::io::stdout().lock();
@@ -177,7 +383,50 @@ pub(crate) fn address(written: &str) -> Result<Address, String> {
 
 #[cfg(test)]
 mod tests {
-    use super::address;
+    use super::{CacheArgs, UdpPort, address, options};
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Line {
+        #[command(flatten)]
+        args: CacheArgs,
+    }
+
+    fn read(line: &str) -> Result<CacheArgs, String> {
+        let words = std::iter::once("serve").chain(line.split_ascii_whitespace());
+        Line::try_parse_from(words).map(|line| line.args).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn memcacheds_command_line_is_understood() {
+        let line = "-l 127.0.0.1,::1 -p 11300 -U 11301 -m 128 -c 77 -t 2 -I 2m -M -C -F -X -A \
+                    -B ascii -b 9 -u nobody -k -R 20 -vv -P /tmp/pid -o idle_timeout=7,modern";
+        let args = read(line).expect("understood");
+        let options = options(&args).expect("meant");
+        let shown: Vec<_> = options.listen.iter().map(ToString::to_string).collect();
+        assert_eq!(shown, ["127.0.0.1:11300", "[::1]:11300"]);
+        assert_eq!(options.datagrams[0].to_string(), "127.0.0.1:11301");
+        assert_eq!((options.memory_bytes, options.item_bytes), (128 << 20, 2 << 20));
+        assert_eq!((options.most_connections, options.threads, options.backlog), (77, 2, 9));
+        assert!(!options.evict && !options.cas && !options.flush && !options.list_keys);
+        assert!(options.shutdown.is_some() && options.accounts.is_none());
+        assert_eq!(options.idle_timeout.map(|idle| idle.as_secs()), Some(7));
+    }
+
+    #[test]
+    fn port_0_is_no_tcp_and_a_socket_takes_its_place() {
+        let meant = |line| options(&read(line).expect("understood")).expect("meant");
+        assert!(meant("-p 0").listen.is_empty());
+        assert_eq!(meant("-p 0 -s /tmp/a").listen[0].to_string(), "unix:/tmp/a");
+        assert_eq!(meant("-s /tmp/a").unix_mode, Some(0o700));
+        assert_eq!(meant("--listen 127.0.0.1:0").listen[0].to_string(), "127.0.0.1:0");
+        assert_eq!(meant("").listen[0].to_string(), "127.0.0.1:11211");
+        assert!(meant("-U 0").datagrams.is_empty());
+        let same = read("--listen 127.0.0.1:0 --udp-port same").expect("understood");
+        assert_eq!(same.udp_port, UdpPort::Same);
+        let unix = read("--listen unix:/tmp/a -U 5").expect("understood");
+        assert!(options(&unix).is_err());
+    }
 
     #[test]
     fn an_address_may_leave_its_port_out() {

@@ -1,13 +1,16 @@
-//! Commands about the service itself: `stats`, `version`, `quit`.
+//! Commands about the service itself.
 
+use super::words::{Words, noreply, number};
 use super::{Command, Row};
+use crate::protocol::Refusal;
 
 /// `stats`.
 pub(super) static STATS: Row = Row {
     name: "stats",
-    usage: "stats [settings|reset]",
+    usage: "stats [settings|items|slabs|sizes|conns|cachedump|detail|reset]",
     doc: "What the service has counted, how it is set, or a new start for the counts.",
-    read: |mut words| Ok(Command::Stats { group: words.next().unwrap_or_default() }),
+    may_be_quiet: false,
+    read: |mut words| Ok(Command::Stats { group: words.next().unwrap_or_default(), rest: words }),
 };
 
 /// `version`.
@@ -15,9 +18,67 @@ pub(super) static VERSION: Row = Row {
     name: "version",
     usage: "version",
     doc: "The service's version.",
+    may_be_quiet: false,
     read: |_| Ok(Command::Version),
 };
 
 /// `quit`.
-pub(super) static QUIT: Row =
-    Row { name: "quit", usage: "quit", doc: "Closes the connection.", read: |_| Ok(Command::Quit) };
+pub(super) static QUIT: Row = Row {
+    name: "quit",
+    usage: "quit",
+    doc: "Closes the connection.",
+    may_be_quiet: false,
+    read: |_| Ok(Command::Quit),
+};
+
+/// `verbosity`.
+pub(super) static VERBOSITY: Row = Row {
+    name: "verbosity",
+    usage: "verbosity LEVEL [noreply]",
+    doc: "Is understood and changes nothing: the log's level is set when the service starts.",
+    may_be_quiet: true,
+    read: read_verbosity,
+};
+
+/// `cache_memlimit`.
+pub(super) static CACHE_MEMLIMIT: Row = Row {
+    name: "cache_memlimit",
+    usage: "cache_memlimit MEGABYTES [noreply]",
+    doc: "Changes the memory for items; where it is less than is in use, the oldest go.",
+    may_be_quiet: true,
+    read: read_memory,
+};
+
+/// `shutdown`.
+pub(super) static SHUTDOWN: Row = Row {
+    name: "shutdown",
+    usage: "shutdown [graceful]",
+    doc: "Ends the service, where that is allowed.",
+    may_be_quiet: false,
+    read: |words| Ok(Command::Shutdown { rest: words }),
+};
+
+/// `watch`.
+pub(super) static WATCH: Row = Row {
+    name: "watch",
+    usage: "watch [fetchers|mutations|evictions]",
+    doc: "Is refused: this service has no stream of events.",
+    may_be_quiet: true,
+    read: |_| Err(Refusal::NoWatch),
+};
+
+fn read_verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([level, last], _) = words.gather(1)?;
+    number(level, u64::from(u32::MAX)).ok_or(Refusal::BadLine)?;
+    Ok(Command::Understood { noreply: noreply(last) })
+}
+
+fn read_memory(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([megabytes, last], _) = words.gather(1)?;
+    match number(megabytes, u64::from(u32::MAX)) {
+        None => Err(Refusal::Unknown),
+        Some(0..8) => Err(Refusal::LittleMemory),
+        Some(1_000_000_001..) => Err(Refusal::ManyMegabytes),
+        Some(megabytes) => Ok(Command::Memory { megabytes, noreply: noreply(last) }),
+    }
+}

@@ -1,6 +1,5 @@
 //! Answers: the server's writing of them, and the client's reading.
 
-use super::MetaFlag;
 use super::words::{Words, number};
 
 /// The end of a `get`.
@@ -15,6 +14,14 @@ pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
 pub const META_MISS: &[u8] = b"EN";
 /// The answer to a meta no-op.
 pub const META_NOOP: &[u8] = b"MN\r\n";
+/// The answer to a store whose demand is not met.
+pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
+/// The answer to a store with a unique number that is not the item's.
+pub const EXISTS: &[u8] = b"EXISTS\r\n";
+/// The answer to a `touch` of what is there.
+pub const TOUCHED: &[u8] = b"TOUCHED\r\n";
+/// The answer to a command that says nothing else.
+pub const OK: &[u8] = b"OK\r\n";
 /// The answer to `stats reset`.
 pub const RESET: &[u8] = b"RESET\r\n";
 /// The end of a line and of a data block.
@@ -83,62 +90,6 @@ pub fn put_value(
     into.extend_from_slice(value);
     into.extend_from_slice(LINE_END);
     at
-}
-
-/// What a flag of a meta get asks about, as the store knows it.
-#[derive(Clone, Copy, Debug)]
-pub struct MetaFacts<'a> {
-    /// The key.
-    pub key: &'a [u8],
-    /// The client's own 32 bits.
-    pub flags: u32,
-    /// The unique number of the store.
-    pub cas: u64,
-    /// The length of the value.
-    pub value_bytes: usize,
-    /// Whether the item had been read before.
-    pub fetched: bool,
-    /// Seconds since it was last read.
-    pub idle_s: u32,
-    /// Seconds until it expires.
-    pub left_s: Option<u32>,
-}
-
-/// Appends what one flag asked for, with a space before it.
-#[inline]
-pub fn put_meta_flag(flag: &MetaFlag<'_>, facts: &MetaFacts<'_>, into: &mut Vec<u8>) {
-    let mut put = |name: &[u8; 2], number: u64| {
-        into.extend_from_slice(name);
-        put_number(number, into);
-    };
-    match flag {
-        MetaFlag::Cas => put(b" c", facts.cas),
-        MetaFlag::Flags => put(b" f", u64::from(facts.flags)),
-        MetaFlag::Hit => put(b" h", u64::from(facts.fetched)),
-        MetaFlag::LastAccess => put(b" l", u64::from(facts.idle_s)),
-        MetaFlag::Size => put(b" s", facts.value_bytes as u64),
-        MetaFlag::TimeLeft => match facts.left_s {
-            Some(left_s) => put(b" t", u64::from(left_s)),
-            None => into.extend_from_slice(b" t-1"),
-        },
-        MetaFlag::Key | MetaFlag::Opaque(_) => put_meta_echo(flag, facts.key, into),
-    }
-}
-
-/// Appends what a flag asked for when it needs no item: the key or the opaque word.
-#[inline]
-pub fn put_meta_echo(flag: &MetaFlag<'_>, key: &[u8], into: &mut Vec<u8>) {
-    match flag {
-        MetaFlag::Key => {
-            into.extend_from_slice(b" k");
-            into.extend_from_slice(key);
-        }
-        MetaFlag::Opaque(word) => {
-            into.push(b' ');
-            into.extend_from_slice(word);
-        }
-        _ => {}
-    }
 }
 
 /// Appends one line of statistics.

@@ -1,23 +1,27 @@
 //! `delete`: removes one key.
 
-use super::words::Words;
+use super::words::{Words, key};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
 /// `delete`.
-pub(super) static DELETE: Row =
-    Row { name: "delete", usage: "delete KEY [noreply]", doc: "Removes a key.", read };
+pub(super) static DELETE: Row = Row {
+    name: "delete",
+    usage: "delete KEY [noreply]",
+    doc: "Removes a key.",
+    may_be_quiet: true,
+    read,
+};
 
 fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let key = words.key()?;
-    let rest = [words.next(), words.next(), words.next()];
+    let ([name, rest @ ..], _) = words.gather::<3>(1)?;
     // Old clients send a time of 0, which is all that was ever allowed there.
     let noreply = match rest {
-        [None, ..] | [Some(b"0"), None, _] => false,
-        [Some(b"noreply"), None, _] | [Some(b"0"), Some(b"noreply"), None] => true,
+        [b"", ..] | [b"0", b""] => false,
+        [b"noreply", b""] | [b"0", b"noreply"] => true,
         _ => return Err(Refusal::BadDelete),
     };
-    Ok(Command::Delete { key, noreply })
+    Ok(Command::Delete { key: key(name)?, noreply })
 }
 
 #[cfg(test)]
@@ -36,7 +40,8 @@ mod tests {
         assert_eq!(read(b"a 0"), Ok((&b"a"[..], false)));
         assert_eq!(read(b"a 0 noreply"), Ok((&b"a"[..], true)));
         assert_eq!(read(b"a 10"), Err(Refusal::BadDelete));
-        assert_eq!(read(b"a 0 noreply b"), Err(Refusal::BadDelete));
+        assert_eq!(read(b"a 0 b"), Err(Refusal::BadDelete));
+        assert_eq!(read(b"a 0 noreply b c"), Err(Refusal::Unknown));
         assert_eq!(read(b""), Err(Refusal::Unknown));
     }
 }

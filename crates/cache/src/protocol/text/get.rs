@@ -1,15 +1,17 @@
-//! `get` and `gets`: any number of keys. Their keys are read one by one as they come, so a line of
+//! `get` and its kin: any number of keys. Their keys are read one by one as they come, so a line of
 //! them has no greatest length and its answers can be paused between two keys.
 
+use super::words::{Words, signed};
 use super::{Command, Row};
-use crate::protocol::MOST_KEY_BYTES;
+use crate::protocol::{MOST_KEY_BYTES, Refusal};
 
 /// `get`.
 pub(super) static GET: Row = Row {
     name: "get",
     usage: "get KEY…",
     doc: "The values of the keys that are there.",
-    read: |keys| Ok(Command::Get { with_cas: false, keys }),
+    may_be_quiet: false,
+    read: |keys| Ok(Command::Get { with_cas: false, exptime: None, keys }),
 };
 
 /// `gets`.
@@ -17,8 +19,33 @@ pub(super) static GETS: Row = Row {
     name: "gets",
     usage: "gets KEY…",
     doc: "The values of the keys that are there, each with the unique number of its store.",
-    read: |keys| Ok(Command::Get { with_cas: true, keys }),
+    may_be_quiet: false,
+    read: |keys| Ok(Command::Get { with_cas: true, exptime: None, keys }),
 };
+
+/// `gat`.
+pub(super) static GAT: Row = Row {
+    name: "gat",
+    usage: "gat EXPTIME KEY…",
+    doc: "The values of the keys that are there, which get another expiry.",
+    may_be_quiet: false,
+    read: |words| read_touching(words, false),
+};
+
+/// `gats`.
+pub(super) static GATS: Row = Row {
+    name: "gats",
+    usage: "gats EXPTIME KEY…",
+    doc: "Like `gat`, each with the unique number of its store.",
+    may_be_quiet: false,
+    read: |words| read_touching(words, true),
+};
+
+fn read_touching(mut words: Words<'_>, with_cas: bool) -> Result<Command<'_>, Refusal> {
+    let exptime = words.next().ok_or(Refusal::Unknown)?;
+    let exptime = signed(exptime).ok_or(Refusal::BadExpiry)?;
+    Ok(Command::Get { with_cas, exptime: Some(exptime), keys: words })
+}
 
 /// What stands next in the keys of a `get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

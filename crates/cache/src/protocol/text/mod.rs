@@ -5,16 +5,23 @@
 
 mod admin;
 pub mod answer;
+mod arithmetic;
+mod crawler;
 mod delete;
+mod flush;
 mod get;
 mod meta;
 mod set;
+mod touch;
 mod words;
 
 pub use answer::{Answer, read_answer};
+pub use crawler::Listing;
 pub use get::{Key, next_key, plain_get};
-pub use meta::{MetaFlag, MetaGet};
-pub use set::Set;
+pub use meta::{
+    Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
+};
+pub use set::{Demand, Set};
 pub use words::Words;
 
 use crate::protocol::Refusal;
@@ -22,14 +29,16 @@ use crate::protocol::Refusal;
 /// A command line that has been understood.
 #[derive(Clone, Debug)]
 pub enum Command<'a> {
-    /// `get` or `gets`: the keys follow as words.
+    /// `get`, `gets`, `gat` or `gats`: the keys follow as words.
     Get {
         /// Whether the answer carries each item's unique number.
         with_cas: bool,
+        /// The items' new expiry.
+        exptime: Option<i64>,
         /// The keys, not yet checked.
         keys: Words<'a>,
     },
-    /// `set`: a data block follows.
+    /// A storage command: a data block follows.
     Set(Set<'a>),
     /// `delete`.
     Delete {
@@ -38,14 +47,70 @@ pub enum Command<'a> {
         /// Whether no answer is wanted.
         noreply: bool,
     },
+    /// `incr` or `decr`.
+    Sum {
+        /// The key.
+        key: &'a [u8],
+        /// Whether the number grows.
+        increment: bool,
+        /// By how much.
+        delta: u64,
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
+    /// `touch`.
+    Touch {
+        /// The key.
+        key: &'a [u8],
+        /// The expiry as it is written.
+        exptime: i64,
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
+    /// `flush_all`.
+    FlushAll {
+        /// After how long, as it is written; what is wrong with it is told last.
+        delay: Result<i64, Refusal>,
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
     /// `mg`: meta get.
-    MetaGet(MetaGet<'a>),
+    MetaGet(Meta<'a>),
+    /// `ms`: meta set: a data block follows.
+    MetaSet(Meta<'a>, MetaMode),
+    /// `md`: meta delete.
+    MetaDelete(Meta<'a>),
+    /// `ma`: meta arithmetic; whether the number grows.
+    MetaSum(Meta<'a>, bool),
+    /// `me`: what is known of a key.
+    MetaDebug(Meta<'a>),
     /// `mn`: meta no-op, answered in its turn.
     MetaNoop,
-    /// `stats`, with the group's name, or empty.
+    /// `stats`.
     Stats {
-        /// The group.
+        /// The group's name, or empty.
         group: &'a [u8],
+        /// The words after it.
+        rest: Words<'a>,
+    },
+    /// A list of all items.
+    List(Listing),
+    /// `cache_memlimit`.
+    Memory {
+        /// The new memory.
+        megabytes: u64,
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
+    /// Something that this service understands and that changes nothing.
+    Understood {
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
+    /// `shutdown`.
+    Shutdown {
+        /// How.
+        rest: Words<'a>,
     },
     /// `version`.
     Version,
@@ -61,6 +126,8 @@ pub struct Row {
     pub usage: &'static str,
     /// What it does, in one sentence.
     pub doc: &'static str,
+    /// Whether `noreply` as its last word also silences what is wrong with its other words.
+    pub may_be_quiet: bool,
     /// Reads the words after the name.
     pub read: for<'a> fn(Words<'a>) -> Result<Command<'a>, Refusal>,
 }
@@ -70,24 +137,64 @@ pub static COMMANDS: &[&Row] = &[
     &meta::MG,
     &set::SET,
     &get::GET,
+    &meta::MS,
     &get::GETS,
     &delete::DELETE,
+    &arithmetic::INCR,
+    &arithmetic::DECR,
+    &touch::TOUCH,
+    &set::ADD,
+    &set::CAS,
+    &set::REPLACE,
+    &set::APPEND,
+    &set::PREPEND,
+    &get::GAT,
+    &get::GATS,
+    &meta::MD,
+    &meta::MA,
     &meta::MN,
+    &meta::ME,
+    &flush::FLUSH_ALL,
     &admin::STATS,
     &admin::VERSION,
     &admin::QUIT,
+    &admin::VERBOSITY,
+    &admin::CACHE_MEMLIMIT,
+    &admin::SHUTDOWN,
+    &admin::WATCH,
+    &crawler::LRU_CRAWLER,
+    &crawler::LRU,
+    &crawler::SLABS,
 ];
+
+/// A command line that has been refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refused {
+    /// Why.
+    pub refusal: Refusal,
+    /// Whether no answer is wanted.
+    pub noreply: bool,
+}
 
 /// Reads a command line, given without its end.
 ///
 /// # Errors
 /// The answer that says what is wrong with it.
 #[inline]
-pub fn read_line(line: &[u8]) -> Result<Command<'_>, Refusal> {
+pub fn read_line(line: &[u8]) -> Result<Command<'_>, Refused> {
     let mut words = Words::new(line);
-    let name = words.next().ok_or(Refusal::Unknown)?;
-    let row = COMMANDS.iter().find(|row| row.name.as_bytes() == name).ok_or(Refusal::Unknown)?;
-    (row.read)(words)
+    let name = words.next().unwrap_or_default();
+    let row = COMMANDS.iter().find(|row| row.name.as_bytes() == name);
+    let Some(row) = row else {
+        return Err(Refused { refusal: Refusal::Unknown, noreply: false });
+    };
+    (row.read)(words).map_err(|refusal| {
+        // A line with too few or too many words is not even looked at that far.
+        let noreply = row.may_be_quiet
+            && refusal != Refusal::Unknown
+            && words.last().is_some_and(words::noreply);
+        Refused { refusal, noreply }
+    })
 }
 
 #[cfg(test)]
@@ -97,8 +204,17 @@ mod tests {
     #[test]
     fn a_line_without_a_known_name_is_an_error() {
         for line in [&b""[..], b"   ", b"gte a", b"GET a", b"get\ta"] {
-            assert_eq!(read_line(line).err(), Some(Refusal::Unknown), "{line:?}");
+            let refused = Refused { refusal: Refusal::Unknown, noreply: false };
+            assert_eq!(read_line(line).err(), Some(refused), "{line:?}");
         }
+    }
+
+    #[test]
+    fn a_wish_for_no_answer_silences_mistakes_but_not_a_wrong_number_of_words() {
+        let quiet = |line: &[u8]| read_line(line).expect_err("refused").noreply;
+        assert!(quiet(b"set a x 0 1 noreply") && quiet(b"incr a x noreply"));
+        assert!(!quiet(b"set a 0 noreply") && !quiet(b"set a x 0 1"));
+        assert!(!quiet(b"mg a ! noreply"));
     }
 
     #[test]

@@ -1,48 +1,123 @@
-//! `set`: a key, flags, an expiry, and a data block of a stated length.
+//! The storage commands: a key, flags, an expiry, and a data block of a stated length.
 
-use super::words::{Words, number, signed};
+use super::words::{Words, key, noreply, number, signed};
 use super::{Command, Row};
 use crate::protocol::Refusal;
+
+/// What a storage command demands of the item that its key has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Demand {
+    /// `set`: nothing.
+    Nothing,
+    /// `add`: that there is none.
+    Absent,
+    /// `replace`: that there is one.
+    Present,
+    /// `append`: that there is one, which the data block continues.
+    Before,
+    /// `prepend`: that there is one, which continues the data block.
+    Behind,
+}
 
 /// A storage command's line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Set<'a> {
     /// The key; an error when it is too long, which does not hide how much data follows.
     pub key: Result<&'a [u8], Refusal>,
+    /// What it demands.
+    pub demand: Demand,
     /// The client's own 32 bits.
     pub flags: u32,
     /// The expiry as it is written: 0 never, negative at once, small relative, else Unix time.
     pub exptime: i64,
     /// How long the data block is, without its end.
     pub value_bytes: usize,
+    /// `cas`: the unique number that the item has to have.
+    pub compare: Option<u64>,
     /// Whether no answer is wanted.
     pub noreply: bool,
 }
 
 /// A data block may not claim to be longer than this.
-const MOST_VALUE_BYTES: u64 = i32::MAX as u64 - 2;
+pub(super) const MOST_VALUE_BYTES: u64 = i32::MAX as u64 - 2;
 
 /// `set`.
 pub(super) static SET: Row = Row {
     name: "set",
     usage: "set KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Stores the data block that follows.",
-    read: |words| read(words).map(Command::Set),
+    may_be_quiet: true,
+    read: |words| read(words, Demand::Nothing).map(Command::Set),
+};
+
+/// `add`.
+pub(super) static ADD: Row = Row {
+    name: "add",
+    usage: "add KEY FLAGS EXPTIME BYTES [noreply]",
+    doc: "Stores the data block that follows, unless the key is there.",
+    may_be_quiet: true,
+    read: |words| read(words, Demand::Absent).map(Command::Set),
+};
+
+/// `replace`.
+pub(super) static REPLACE: Row = Row {
+    name: "replace",
+    usage: "replace KEY FLAGS EXPTIME BYTES [noreply]",
+    doc: "Stores the data block that follows, if the key is there.",
+    may_be_quiet: true,
+    read: |words| read(words, Demand::Present).map(Command::Set),
+};
+
+/// `append`.
+pub(super) static APPEND: Row = Row {
+    name: "append",
+    usage: "append KEY FLAGS EXPTIME BYTES [noreply]",
+    doc: "Puts the data block that follows behind the key's value; flags and expiry stay.",
+    may_be_quiet: true,
+    read: |words| read(words, Demand::Before).map(Command::Set),
+};
+
+/// `prepend`.
+pub(super) static PREPEND: Row = Row {
+    name: "prepend",
+    usage: "prepend KEY FLAGS EXPTIME BYTES [noreply]",
+    doc: "Puts the data block that follows before the key's value; flags and expiry stay.",
+    may_be_quiet: true,
+    read: |words| read(words, Demand::Behind).map(Command::Set),
+};
+
+/// `cas`.
+pub(super) static CAS: Row = Row {
+    name: "cas",
+    usage: "cas KEY FLAGS EXPTIME BYTES UNIQUE [noreply]",
+    doc: "Stores the data block that follows, if nobody has stored since `gets` gave UNIQUE.",
+    may_be_quiet: true,
+    read: |words| read_cas(words).map(Command::Set),
 };
 
 #[inline]
-fn read(mut words: Words<'_>) -> Result<Set<'_>, Refusal> {
-    let key = match words.key() {
-        Err(Refusal::Unknown) => return Err(Refusal::Unknown),
-        key => key,
-    };
-    let mut word = || words.next().ok_or(Refusal::Unknown);
-    let (flags, exptime, value_bytes) = (word()?, word()?, word()?);
-    let noreply = words.noreply()?;
+fn read(mut words: Words<'_>, demand: Demand) -> Result<Set<'_>, Refusal> {
+    let ([key, flags, exptime, bytes, last], _) = words.gather(4)?;
+    line(demand, [key, flags, exptime, bytes], noreply(last))
+}
+
+fn read_cas(mut words: Words<'_>) -> Result<Set<'_>, Refusal> {
+    let ([key, flags, exptime, bytes, unique, last], _) = words.gather(5)?;
+    let set = line(Demand::Nothing, [key, flags, exptime, bytes], noreply(last))?;
+    let unique = number(unique, u64::MAX).ok_or(Refusal::BadLine)?;
+    Ok(Set { compare: Some(unique), ..set })
+}
+
+#[inline]
+fn line(
+    demand: Demand,
+    [name, flags, exptime, bytes]: [&[u8]; 4],
+    noreply: bool,
+) -> Result<Set<'_>, Refusal> {
     let flags = number(flags, u64::from(u32::MAX)).ok_or(Refusal::BadLine)? as u32;
     let exptime = signed(exptime).ok_or(Refusal::BadLine)?;
-    let value_bytes = number(value_bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
-    Ok(Set { key, flags, exptime, value_bytes, noreply })
+    let value_bytes = number(bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
+    Ok(Set { key: key(name), demand, flags, exptime, value_bytes, compare: None, noreply })
 }
 
 #[cfg(test)]
@@ -50,7 +125,7 @@ mod tests {
     use super::*;
 
     fn read(line: &[u8]) -> Result<Set<'_>, Refusal> {
-        super::read(Words::new(line))
+        super::read(Words::new(line), Demand::Nothing)
     }
 
     #[test]
@@ -60,6 +135,8 @@ mod tests {
         assert_eq!((set.flags, set.exptime, set.value_bytes), (u32::MAX, -1, 5));
         assert!(set.noreply);
         assert!(!read(b"key 0 0 0").unwrap().noreply);
+        let cas = read_cas(Words::new(b"key 0 0 0 7")).unwrap();
+        assert_eq!((cas.compare, cas.noreply), (Some(7), false));
     }
 
     #[test]
@@ -70,6 +147,8 @@ mod tests {
         for line in [&b"key x 0 1"[..], b"key 0 x 1", b"key 0 0 x", b"key 0 0 -1", b"key -1 0 1"] {
             assert_eq!(read(line), Err(Refusal::BadLine), "{line:?}");
         }
+        assert_eq!(read_cas(Words::new(b"key 0 0 0")), Err(Refusal::Unknown));
+        assert_eq!(read_cas(Words::new(b"key 0 0 0 -7")), Err(Refusal::BadLine));
     }
 
     #[test]

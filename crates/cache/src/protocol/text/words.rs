@@ -15,30 +15,29 @@ impl<'a> Words<'a> {
         Self { rest: line }
     }
 
-    /// The next word, as a key.
-    ///
-    /// # Errors
-    /// When there is none, or it is too long.
+    /// What of the line has not been read.
     #[inline]
-    pub(super) fn key(&mut self) -> Result<&'a [u8], Refusal> {
-        match self.next() {
-            None => Err(Refusal::Unknown),
-            Some(key) if key.len() > MOST_KEY_BYTES => Err(Refusal::BadLine),
-            Some(key) => Ok(key),
-        }
+    pub fn rest(&self) -> &'a [u8] {
+        self.rest
     }
 
-    /// The last words of a line: nothing, or `noreply`.
+    /// All the words of the rest of a line, of which there are at least `least` and at most `MOST`;
+    /// and how many there are. Those that aren't there are empty.
     ///
     /// # Errors
-    /// When there are more.
+    /// When there are fewer or more.
     #[inline]
-    pub(super) fn noreply(&mut self) -> Result<bool, Refusal> {
-        match (self.next(), self.next()) {
-            (None, _) => Ok(false),
-            (Some(word), None) => Ok(word == b"noreply"),
-            (Some(_), Some(_)) => Err(Refusal::Unknown),
+    pub(super) fn gather<const MOST: usize>(
+        &mut self,
+        least: usize,
+    ) -> Result<([&'a [u8]; MOST], usize), Refusal> {
+        let mut all: [&[u8]; MOST] = [b""; MOST];
+        let mut count = 0;
+        for word in self {
+            *all.get_mut(count).ok_or(Refusal::Unknown)? = word;
+            count += 1;
         }
+        if count < least { Err(Refusal::Unknown) } else { Ok((all, count)) }
     }
 }
 
@@ -54,6 +53,21 @@ impl<'a> Iterator for Words<'a> {
         self.rest = rest;
         Some(word)
     }
+}
+
+/// A word as a key.
+///
+/// # Errors
+/// When it is too long.
+#[inline]
+pub(super) fn key(word: &[u8]) -> Result<&[u8], Refusal> {
+    if word.len() > MOST_KEY_BYTES { Err(Refusal::BadLine) } else { Ok(word) }
+}
+
+/// Whether the last of the words, beyond those that have to be there, asks for no answer.
+#[inline]
+pub(super) fn noreply(last: &[u8]) -> bool {
+    last == b"noreply"
 }
 
 /// An unsigned decimal number of at most `most`.

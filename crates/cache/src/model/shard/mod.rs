@@ -5,12 +5,17 @@
 //! also moved, and none is lost, while much of the log is occupied by what has been replaced or
 //! removed: memory is reclaimed before anything is evicted.
 
+mod change;
+mod walk;
+
 use std::collections::TryReserveError;
 
 use super::index::Index;
-use super::item::{self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, REFERENCED};
+use super::item::{
+    self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, REFERENCED, STALE, WON,
+};
 use super::log::Log;
-use super::{Counts, Hashed, Hasher};
+use super::{Counts, Hashed, Hasher, Rules};
 
 /// Index and log with one budget.
 #[derive(Debug)]
@@ -25,6 +30,9 @@ pub(super) struct Shard {
     /// How far apart this shard's unique numbers are, so that no two shards give the same.
     cas_step: u64,
     hasher: Hasher,
+    rules: Rules,
+    /// Where a value is put together that is made of one that is here already.
+    scratch: Vec<u8>,
     pub(super) counts: Counts,
 }
 
@@ -49,6 +57,7 @@ impl Shard {
         number: usize,
         shards: usize,
         hasher: Hasher,
+        rules: Rules,
     ) -> Result<Self, TryReserveError> {
         let index = Index::new();
         Ok(Self {
@@ -59,6 +68,8 @@ impl Shard {
             cas: number as u64,
             cas_step: shards as u64,
             hasher,
+            rules,
+            scratch: Vec::new(),
             counts: Counts::default(),
         })
     }
@@ -107,9 +118,14 @@ impl Shard {
         Some((slot, at, head))
     }
 
-    /// Reads an item and notes that it was read.
+    /// Reads an item and notes that it was read. `WINS` says that whoever reads a stale item
+    /// first is told to store it anew.
     #[inline]
-    pub(super) fn get(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<Item<'_>> {
+    pub(super) fn get<const WINS: bool>(
+        &mut self,
+        now_s: u32,
+        hashed: &Hashed<'_>,
+    ) -> Option<Item<'_>> {
         let Some((_, at, head)) = self.find_live(now_s, hashed) else {
             self.counts.get_misses += 1;
             return None;
@@ -121,38 +137,79 @@ impl Shard {
         if head.accessed_s != now_s {
             item::set_accessed(self.log.at_mut(at), now_s);
         }
+        if WINS && head.bits & (STALE | WON) == STALE {
+            item::set_bits(self.log.at_mut(at), WON);
+        }
         Some(head.item(self.log.at(at)))
     }
 
-    /// Stores an entry and gives its unique number, or `None` when it would not even fit into an
-    /// empty shard.
+    /// Looks at an item that is not expired.
+    pub(super) fn peek(&self, now_s: u32, hashed: &Hashed<'_>) -> Option<Item<'_>> {
+        let (_, at) = self.find(hashed)?;
+        let log = self.log.at(at);
+        let head = Head::read(log);
+        (!head.is_expired(log, now_s)).then(|| head.item(log))
+    }
+
+    /// The unique number of the next store; always 0 where they are not kept.
+    fn next_cas(&mut self) -> u64 {
+        if !self.rules.cas {
+            return 0;
+        }
+        self.cas = (self.cas + self.cas_step) & CAS_MASK;
+        self.cas
+    }
+
+    /// Stores an entry and gives its unique number, or `None` when there is no room for it.
+    #[inline]
     pub(super) fn set(
         &mut self,
         now_s: u32,
         hashed: &Hashed<'_>,
         entry: &Entry<'_>,
     ) -> Option<u64> {
-        self.cas = (self.cas + self.cas_step) & CAS_MASK;
+        let cas = self.next_cas();
         self.counts.stored += 1;
+        self.put(now_s, hashed, entry, cas, 0).then_some(cas)
+    }
+
+    /// Puts an entry into the place of what its key has; whether there was room.
+    fn put(
+        &mut self,
+        now_s: u32,
+        hashed: &Hashed<'_>,
+        entry: &Entry<'_>,
+        cas: u64,
+        bits: u8,
+    ) -> bool {
         let count = entry.stored_bytes();
         if let Some((slot, at)) = self.find(hashed) {
             let head = Head::read(self.log.at(at));
             if head.stored_bytes() == count {
                 // The same size: it stays where it is, and what was read stays known as read.
-                entry.write(self.cas, now_s, self.log.at_mut(at));
-                item::set_bits(self.log.at_mut(at), head.bits & REFERENCED);
-                return Some(self.cas);
+                let bits = bits | head.bits & REFERENCED;
+                entry.write(cas, bits, now_s, self.log.at_mut(at));
+                return true;
             }
-            self.remove_at(slot, at, &head);
+            if self.rules.evict {
+                self.remove_at(slot, at, &head);
+            }
         }
         if self.index.is_full() {
             self.make_index_room();
         }
-        let at = self.make_room(now_s, count)?;
-        entry.write(self.cas, now_s, self.log.at_mut(at));
+        let Some(at) = self.make_room(now_s, count) else { return false };
+        if !self.rules.evict
+            && let Some((slot, old)) = self.find(hashed)
+        {
+            // Where nothing may be lost, the old value goes only once there is room for the new.
+            let head = Head::read(self.log.at(old));
+            self.remove_at(slot, old, &head);
+        }
+        entry.write(cas, bits, now_s, self.log.at_mut(at));
         self.index.insert(hashed.tag, position_of(at));
         self.live_bytes += count;
-        Some(self.cas)
+        true
     }
 
     /// Removes an item; whether there was one.
@@ -190,6 +247,14 @@ impl Shard {
     fn make_room(&mut self, now_s: u32, count: usize) -> Option<usize> {
         let is_crowded = (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST;
         let mut moves_left = MOST_MOVES;
+        if is_crowded && !self.rules.evict {
+            // What has expired may still make room, as far as one store may look for it.
+            self.drop_expired(now_s);
+            if (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST {
+                return None;
+            }
+        }
+        let is_crowded = is_crowded && self.rules.evict;
         if !is_crowded {
             self.reclaim(now_s, count, &mut moves_left);
         }
@@ -236,11 +301,65 @@ impl Shard {
                 return Some(count);
             }
         }
+        if !is_expired && !self.rules.evict {
+            return None;
+        }
         self.count_loss(&head, is_expired);
         self.index.remove(slot);
         self.live_bytes -= count;
         self.log.drop_oldest(count);
         Some(count)
+    }
+
+    /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.
+    #[cold]
+    fn drop_expired(&mut self, now_s: u32) {
+        let mut moves_left = MOST_MOVES;
+        while moves_left > 0 && self.pass_oldest(now_s, false, &mut moves_left).is_some() {}
+    }
+
+    /// Changes the budget, letting go of the oldest items that are too much; whether that could
+    /// be done.
+    pub(super) fn set_budget(&mut self, budget_bytes: usize) -> bool {
+        let capacity = budget_bytes.saturating_sub(self.index.bytes());
+        if capacity >= self.log.capacity() {
+            if self.log.reserve(capacity).is_err() {
+                return false;
+            }
+            self.log.set_capacity(capacity);
+        } else if !self.shrink(capacity) {
+            return false;
+        }
+        self.budget_bytes = budget_bytes;
+        true
+    }
+
+    /// Moves what fits into a smaller log, the newest first to stay. It takes as long as there are
+    /// items, which is why memory is rarely changed.
+    fn shrink(&mut self, capacity: usize) -> bool {
+        let is_crowded = |shard: &Self| shard.live_bytes * 1024 > capacity * FULLEST;
+        if is_crowded(self) && !self.rules.evict {
+            return false;
+        }
+        let Ok(mut smaller) = Log::new(capacity) else { return false };
+        while is_crowded(self) && self.pass_oldest(0, true, &mut 0).is_some() {}
+        while let Some(at) = self.log.oldest() {
+            let log = self.log.at(at);
+            let head = Head::read(log);
+            let count = head.stored_bytes();
+            let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+            // Of two items with one tag, the places may be swapped here: each is still found.
+            if head.bits & DEAD == 0
+                && let Some(slot) = self.index.find(tag, |found| found == position_of(at))
+                && let Some(to) = smaller.append(count)
+            {
+                smaller.at_mut(to)[..count].copy_from_slice(&self.log.at(at)[..count]);
+                self.index.set_position(slot, position_of(to));
+            }
+            self.log.drop_oldest(count);
+        }
+        self.log = smaller;
+        true
     }
 
     fn count_loss(&mut self, head: &Head, is_expired: bool) {

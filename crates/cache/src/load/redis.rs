@@ -1,0 +1,231 @@
+//! Redis' protocol, as a load generator speaks it: every byte of every answer is compared. Data
+//! plane: nothing is allocated per request after warm-up, except for findings.
+
+use std::sync::Arc;
+
+use wire::{Fault, Input, Ns, Output};
+use workload::{Dialect, Events, Op, Tag, Truth};
+
+use super::asked::{Asked, Form};
+use super::{DELETE, MGET, SET};
+use crate::protocol::resp::{LINE_END, Reply, put_command, put_word, read_reply};
+use crate::protocol::text::answer::put_number;
+
+/// A string that is not the expected one may claim to be at most this long.
+const MOST_SKIPPED_BYTES: usize = 1 << 30;
+
+/// The client side of one connection.
+#[derive(Debug)]
+pub struct Redis {
+    asked: Asked,
+    /// Whether the head of the oldest request's array has come.
+    in_array: bool,
+    /// Bytes of a wrong string that are still to come.
+    skip: usize,
+}
+
+/// What reading an answer has come to.
+enum Step {
+    /// So many bytes are understood; the request is not fully answered.
+    Part(usize),
+    /// So many bytes are understood; the request is answered.
+    Done(usize),
+    /// More bytes are needed.
+    More,
+    /// These bytes are no answer to this request.
+    Broken,
+}
+
+/// A right answer about `key`.
+fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
+    match form {
+        Form::Store => b"+OK\r\n".to_vec(),
+        Form::Delete => b":1\r\n".to_vec(),
+        Form::Values | Form::Meta => {
+            let mut answer = b"$".to_vec();
+            put_number(truth.values.len(key) as u64, &mut answer);
+            answer.extend_from_slice(LINE_END);
+            answer.extend(truth.example(key));
+            answer.extend_from_slice(LINE_END);
+            answer
+        }
+    }
+}
+
+impl Redis {
+    /// A connection whose answers are held against `truth`.
+    pub fn new(truth: &Arc<Truth>) -> Self {
+        Self { asked: Asked::new(truth, example), in_array: false, skip: 0 }
+    }
+
+    #[inline]
+    fn put_key(&self, key: u64, into: &mut Vec<u8>) {
+        let keys = &self.asked.truth.keys;
+        put_word(keys.bytes(), into, |into| keys.put(key, into));
+    }
+
+    fn put_set(&self, key: u64, version: u32, into: &mut Vec<u8>) {
+        put_command(3, into);
+        put_word(3, into, |into| into.extend_from_slice(b"SET"));
+        self.put_key(key, into);
+        let values = &self.asked.truth.values;
+        put_word(values.len(key), into, |into| values.put(key, version, into));
+    }
+
+    /// Reads one reply to the oldest request.
+    #[inline]
+    fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
+        let (reply, used) = match read_reply(bytes) {
+            Ok(Some(read)) => read,
+            Ok(None) => return Step::More,
+            Err(_) => return self.broken(bytes, events),
+        };
+        let line = &bytes[..used];
+        match (form, reply) {
+            (Form::Values | Form::Meta, Reply::Bulk(count)) => {
+                return self.step_value(count, used, bytes, events);
+            }
+            (Form::Values | Form::Meta, Reply::Nothing) => {
+                self.asked.miss(line, events);
+                return self.after_one(used);
+            }
+            (Form::Values, Reply::Array(count))
+                if !self.in_array && count == self.asked.keys_left() =>
+            {
+                self.in_array = true;
+                return self.after(used);
+            }
+            (Form::Store, Reply::Status(b"OK")) | (Form::Delete, Reply::Number(1)) => {
+                self.asked.written();
+            }
+            (Form::Delete, Reply::Number(0)) => self.asked.nothing_removed(line, events),
+            (_, Reply::Error(_)) => {
+                for _ in 0..self.asked.keys_left().max(1) {
+                    self.asked.wrong(line, "the server refused", events);
+                }
+            }
+            _ => return self.broken(line, events),
+        }
+        Step::Done(used)
+    }
+
+    fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
+        let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
+        if count != self.asked.truth.values.len(key) {
+            if count > MOST_SKIPPED_BYTES {
+                return self.broken(bytes, events);
+            }
+            let shown = &bytes[..bytes.len().min(used + count + LINE_END.len())];
+            self.asked.wrong(shown, "another length than expected", events);
+            self.skip = count + LINE_END.len();
+            return self.after_one(used);
+        }
+        let Some(data) = bytes[used..].get(..count + LINE_END.len()) else { return Step::More };
+        let (value, end) = data.split_at(count);
+        if end != LINE_END {
+            return self.broken(bytes, events);
+        }
+        self.asked.check(value, events);
+        self.after_one(used + data.len())
+    }
+
+    /// One key is answered; an array may hold more, a single string may not.
+    #[inline]
+    fn after_one(&mut self, used: usize) -> Step {
+        if self.in_array { self.after(used) } else { Step::Done(used) }
+    }
+
+    #[inline]
+    fn after(&mut self, used: usize) -> Step {
+        if self.asked.keys_left() == 0 { Step::Done(used) } else { Step::Part(used) }
+    }
+
+    #[cold]
+    fn broken(&mut self, received: &[u8], events: &mut Events) -> Step {
+        self.asked.wrong(received, "this is no answer to the request", events);
+        Step::Broken
+    }
+}
+
+impl Dialect for Redis {
+    #[inline]
+    fn request(&mut self, _now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
+        let Some(&key) = op.keys.first() else { return };
+        let into = out.tail();
+        match op.operation {
+            SET => {
+                let version = self.asked.write(key);
+                self.put_set(key, version, into);
+                return self.asked.send(tag, SET, 1);
+            }
+            DELETE => {
+                self.asked.write(key);
+                put_command(2, into);
+                put_word(3, into, |into| into.extend_from_slice(b"DEL"));
+                self.put_key(key, into);
+                return self.asked.send(tag, DELETE, 1);
+            }
+            _ => {}
+        }
+        let is_many = op.operation == MGET;
+        let keys = if is_many { op.keys } else { &op.keys[..1] };
+        let name: &[u8] = if is_many { b"MGET" } else { b"GET" };
+        put_command(1 + keys.len(), into);
+        put_word(name.len(), into, |into| into.extend_from_slice(name));
+        for key in keys {
+            self.put_key(*key, into);
+            self.asked.read(*key);
+        }
+        self.asked.send(tag, op.operation, keys.len());
+    }
+
+    fn prepare(&mut self, _now: Ns, tag: Tag, key: u64, out: &mut Output) {
+        let version = self.asked.prepare(key);
+        self.put_set(key, version, out.tail());
+        self.asked.send(tag, SET, 1);
+    }
+
+    fn receive(
+        &mut self,
+        _now: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        _out: &mut Output,
+    ) -> Result<(), Fault> {
+        let bytes = input.bytes();
+        let mut used = 0;
+        let outcome = loop {
+            let skipped = self.skip.min(bytes.len() - used);
+            self.skip -= skipped;
+            used += skipped;
+            let rest = &bytes[used..];
+            if rest.is_empty() {
+                break Ok(());
+            }
+            let Some(form) = self.asked.form() else {
+                self.broken(rest, events);
+                self.asked.forget_done();
+                break Err(Fault::new("bytes came that nobody asked for"));
+            };
+            match self.step(form, rest, events) {
+                Step::Part(count) => used += count,
+                Step::Done(count) => {
+                    used += count;
+                    self.in_array = false;
+                    self.asked.finish(events);
+                }
+                Step::More => break Ok(()),
+                Step::Broken => {
+                    self.asked.finish(events);
+                    break Err(Fault::new("the answer does not belong to the request"));
+                }
+            }
+        };
+        input.consume(used);
+        outcome
+    }
+
+    fn expire(&mut self, tag: Tag) {
+        self.asked.expire(tag);
+    }
+}

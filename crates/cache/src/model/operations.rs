@@ -1,0 +1,242 @@
+//! The store's operations: each finds the key's shard and does its work under that shard's lock.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::Ordering::Relaxed;
+
+use super::{
+    Access, Change, Counts, Entry, Hashed, Holdings, Item, LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES,
+    MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store, StoreError,
+    Stored, Sum, Summed,
+};
+
+/// How far a walk through all items is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    shard: usize,
+    tag: u32,
+}
+
+/// Counts a store that could not be, and says why.
+fn refused(shard: &mut MutexGuard<'_, Shard>, fits: bool) -> StoreError {
+    if fits {
+        shard.counts.store_no_memory += 1;
+        return StoreError::NoRoom;
+    }
+    shard.counts.store_too_large += 1;
+    StoreError::TooLarge
+}
+
+impl Store {
+    /// Stores `entry`, replacing what its key had, and gives the store's unique number.
+    ///
+    /// # Errors
+    /// When the entry is too large, or may not displace anything. What its key had is removed all
+    /// the same, so that nobody reads an old value for a new one.
+    #[inline]
+    pub fn set(&self, now_s: Seconds, entry: &Entry<'_>) -> Result<u64, StoreError> {
+        let hashed = Hashed::of(&self.hasher, entry.key);
+        let mut shard = self.shard(&hashed);
+        shard.counts.cmd_set += 1;
+        let fits = self.fits(entry.key.len(), entry.value.len());
+        let stored = if fits { shard.set(now_s, &hashed, entry) } else { None };
+        stored.ok_or_else(|| {
+            shard.delete(now_s, &hashed);
+            refused(&mut shard, fits)
+        })
+    }
+
+    /// Stores under conditions.
+    ///
+    /// # Errors
+    /// When the entry is too large, or may not displace anything. What its key had is then removed
+    /// when it was to be replaced whatever it was.
+    pub fn change(&self, now_s: Seconds, change: &Change<'_>) -> Result<Stored, StoreError> {
+        let key = change.entry.key;
+        let hashed = Hashed::of(&self.hasher, key);
+        let mut shard = self.shard(&hashed);
+        shard.counts.cmd_set += 1;
+        let fits = self.fits(key.len(), change.entry.value.len());
+        let stored = match fits {
+            true => shard.change(now_s, &hashed, change, |bytes| self.fits(key.len(), bytes)),
+            false => None,
+        };
+        stored.ok_or_else(|| {
+            if change.mode == Mode::Set && change.compare.is_none() {
+                shard.delete(now_s, &hashed);
+            }
+            refused(&mut shard, fits)
+        })
+    }
+
+    /// Removes an item, when its unique number is the one given.
+    pub fn remove(&self, now_s: Seconds, key: &[u8], compare: Option<u64>) -> Removed {
+        let hashed = Hashed::of(&self.hasher, key);
+        self.shard(&hashed).remove(now_s, &hashed, compare, None)
+    }
+
+    /// Marks an item, when its unique number is the one given.
+    pub fn mark(&self, now_s: Seconds, key: &[u8], compare: Option<u64>, mark: &Mark) -> Removed {
+        let hashed = Hashed::of(&self.hasher, key);
+        self.shard(&hashed).remove(now_s, &hashed, compare, Some(mark))
+    }
+
+    /// Like [`Store::get`]; of all who read a stale item, the first is told to store it anew, by
+    /// finding it [stale](Item::stale) and not yet [won](Item::won).
+    #[inline]
+    pub fn get_or_win<R>(
+        &self,
+        now_s: Seconds,
+        key: &[u8],
+        use_item: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let hashed = Hashed::of(&self.hasher, key);
+        let mut shard = self.shard(&hashed);
+        shard.get::<true>(now_s, &hashed).map(|item| use_item(&item))
+    }
+
+    /// Looks at an item; nothing is noted or counted.
+    pub fn peek<R>(
+        &self,
+        now_s: Seconds,
+        key: &[u8],
+        use_item: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let hashed = Hashed::of(&self.hasher, key);
+        let shard = self.shard(&hashed);
+        shard.peek(now_s, &hashed).map(|item| use_item(&item))
+    }
+
+    /// Reads the item of `key`, with changes, under its shard's lock. `show` is given the item as
+    /// it was before, and is not called when there is none and none was made.
+    pub fn access<R>(
+        &self,
+        now_s: Seconds,
+        key: &[u8],
+        access: &Access,
+        show: impl FnOnce(&Item<'_>, &Seen) -> R,
+    ) -> Option<R> {
+        let hashed = Hashed::of(&self.hasher, key);
+        self.shard(&hashed).access(now_s, &hashed, access, show)
+    }
+
+    /// Changes a number.
+    pub fn sum(&self, now_s: Seconds, key: &[u8], sum: &Sum) -> Summed {
+        let hashed = Hashed::of(&self.hasher, key);
+        self.shard(&hashed).sum(now_s, &hashed, sum)
+    }
+
+    /// Forgets everything once the second `at_s` has come: see [`Store::tick`].
+    pub fn flush_at(&self, at_s: Seconds) {
+        self.flush_s.store(at_s, Relaxed);
+    }
+
+    /// Carries out what was to happen at a second that has come. Cheap enough for every batch.
+    #[inline]
+    pub fn tick(&self, now_s: Seconds) {
+        let flush_s = self.flush_s.load(Relaxed);
+        // Of several threads that come here at once, one does it.
+        if flush_s != 0
+            && flush_s <= now_s
+            && self.flush_s.compare_exchange(flush_s, 0, Relaxed, Relaxed).is_ok()
+        {
+            self.clear();
+        }
+    }
+
+    /// The memory for items and index together, in bytes.
+    pub fn memory_bytes(&self) -> usize {
+        self.memory_bytes.load(Relaxed)
+    }
+
+    /// Changes the memory for items and index together.
+    ///
+    /// # Errors
+    /// When so much, or so little, can't be had with the largest item and the shards there are.
+    pub fn set_memory(&self, memory_bytes: usize) -> Result<(), MakeError> {
+        let least = LEAST_LARGE_ITEMS * self.limits.item_bytes;
+        if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
+            return Err(MakeError::LittleMemory);
+        }
+        let budget_bytes = memory_bytes / self.shards.len();
+        let refused = || MakeError::OutOfMemory { bytes: memory_bytes };
+        if budget_bytes > MOST_SHARD_BYTES {
+            return Err(refused());
+        }
+        if !self.shards.iter().all(|cell| cell.lock().set_budget(budget_bytes)) {
+            return Err(refused());
+        }
+        self.memory_bytes.store(memory_bytes, Relaxed);
+        Ok(())
+    }
+
+    /// Shows items, about `most` of them, from `cursor` on; the first is the default. Gives where
+    /// to go on, or `None` at the end. An item that is there all the time is shown exactly once,
+    /// whatever else changes between two calls.
+    pub fn walk(
+        &self,
+        now_s: Seconds,
+        cursor: Cursor,
+        most: usize,
+        show: &mut dyn FnMut(&Item<'_>),
+    ) -> Option<Cursor> {
+        let Cursor { shard, tag } = cursor;
+        let cell = self.shards.get(shard)?;
+        match cell.lock().walk(now_s, tag, most, show) {
+            Some(tag) => Some(Cursor { shard, tag }),
+            None if shard + 1 < self.shards.len() => Some(Cursor { shard: shard + 1, tag: 0 }),
+            None => None,
+        }
+    }
+
+    /// Notes a store that was refused before its value had come because it is too large; what the
+    /// key had is removed when it was to be replaced.
+    pub fn refuse(&self, now_s: Seconds, key: &[u8], replaces: bool) {
+        let hashed = Hashed::of(&self.hasher, key);
+        let mut shard = self.shard(&hashed);
+        shard.counts.cmd_set += 1;
+        shard.counts.store_too_large += 1;
+        if replaces {
+            shard.delete(now_s, &hashed);
+        }
+    }
+
+    /// Removes the item of `key`; whether there was one.
+    pub fn delete(&self, now_s: Seconds, key: &[u8]) -> bool {
+        let hashed = Hashed::of(&self.hasher, key);
+        let mut shard = self.shard(&hashed);
+        let found = shard.delete(now_s, &hashed);
+        match found {
+            true => shard.counts.delete_hits += 1,
+            false => shard.counts.delete_misses += 1,
+        }
+        found
+    }
+
+    /// Removes everything.
+    pub fn clear(&self) {
+        self.shards.iter().for_each(|cell| cell.lock().clear());
+    }
+
+    /// What has been counted.
+    pub fn counts(&self) -> Counts {
+        self.shards.iter().fold(Counts::default(), |sum, cell| sum.plus(&cell.lock().counts))
+    }
+
+    /// Starts counting again from zero.
+    pub fn reset_counts(&self) {
+        self.shards.iter().for_each(|cell| cell.lock().counts = Counts::default());
+    }
+
+    /// What it holds.
+    pub fn holdings(&self) -> Holdings {
+        self.shards.iter().fold(Holdings::default(), |sum, cell| {
+            let shard = cell.lock();
+            Holdings {
+                items: sum.items + shard.items() as u64,
+                item_bytes: sum.item_bytes + shard.live_bytes() as u64,
+                index_bytes: sum.index_bytes + shard.index_bytes() as u64,
+                touched_bytes: sum.touched_bytes + shard.touched_bytes() as u64,
+            }
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! Answers of the binary protocol.
+
+use super::{ANSWER, Header};
+
+/// How a request has gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u16)]
+pub enum Status {
+    /// As it was asked.
+    Done = 0x00,
+    /// The key is not there.
+    NotFound = 0x01,
+    /// The key is there, or has another unique number.
+    Exists = 0x02,
+    /// The value is too large to be stored.
+    TooLarge = 0x03,
+    /// The lengths make no sense for this request.
+    Invalid = 0x04,
+    /// There is nothing to put the value before or behind.
+    NotStored = 0x05,
+    /// The value is no number.
+    NotANumber = 0x06,
+    /// That is not allowed.
+    NotAllowed = 0x20,
+    /// There is no such request.
+    Unknown = 0x81,
+    /// There is no room, and nothing may be let go.
+    NoRoom = 0x82,
+}
+
+impl Status {
+    /// The words that go with it.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Done => "",
+            Self::NotFound => "Not found",
+            Self::Exists => "Data exists for key.",
+            Self::TooLarge => "Too large.",
+            Self::Invalid => "Invalid arguments",
+            Self::NotStored => "Not stored.",
+            Self::NotANumber => "Non-numeric server-side value for incr or decr",
+            Self::NotAllowed => "Auth failure.",
+            Self::Unknown => "Unknown command",
+            Self::NoRoom => "Out of memory",
+        }
+    }
+}
+
+/// What an answer carries beside its header.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Answered<'a> {
+    /// The unique number of the item.
+    pub cas: u64,
+    /// The extras.
+    pub extras: &'a [u8],
+    /// The key.
+    pub key: &'a [u8],
+    /// The value.
+    pub value: &'a [u8],
+}
+
+/// Appends an answer, and says where in `into` its value begins.
+#[inline]
+pub fn put_answer(
+    header: &Header,
+    status: Status,
+    answered: &Answered<'_>,
+    into: &mut Vec<u8>,
+) -> usize {
+    let Answered { cas, extras, key, value } = answered;
+    let body_bytes = extras.len() + key.len() + value.len();
+    into.extend_from_slice(&[ANSWER, header.opcode]);
+    into.extend_from_slice(&(key.len() as u16).to_be_bytes());
+    into.extend_from_slice(&[extras.len() as u8, 0]);
+    into.extend_from_slice(&(status as u16).to_be_bytes());
+    into.extend_from_slice(&(body_bytes as u32).to_be_bytes());
+    into.extend_from_slice(&header.opaque);
+    into.extend_from_slice(&cas.to_be_bytes());
+    into.extend_from_slice(extras);
+    into.extend_from_slice(key);
+    let at = into.len();
+    into.extend_from_slice(value);
+    at
+}
+
+/// Appends what has gone wrong, with its words.
+pub fn put_error(header: &Header, status: Status, into: &mut Vec<u8>) {
+    let answered = Answered { value: status.text().as_bytes(), ..Answered::default() };
+    put_answer(header, status, &answered, into);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_miss_is_written_as_the_document_shows_it() {
+        let header = Header {
+            opcode: 0,
+            extras_bytes: 0,
+            key_bytes: 5,
+            body_bytes: 5,
+            opaque: [0; 4],
+            cas: 0,
+        };
+        let mut bytes = Vec::new();
+        put_error(&header, Status::NotFound, &mut bytes);
+        let mut expected = vec![0x81, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 9];
+        expected.extend([0; 12]);
+        expected.extend(b"Not found");
+        assert_eq!(bytes, expected);
+    }
+}

@@ -1,0 +1,122 @@
+//! Commands about memcached's own threads and classes. This store has neither: what only tunes
+//! them is understood and changes nothing, what lists items lists them.
+
+use super::words::{Words, noreply, number, signed};
+use super::{Command, Row};
+use crate::protocol::Refusal;
+
+/// How items are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Listing {
+    /// `metadump`: what is known of each.
+    Facts,
+    /// `mgdump`: a meta get for each.
+    Gets,
+}
+
+/// `lru_crawler`.
+pub(super) static LRU_CRAWLER: Row = Row {
+    name: "lru_crawler",
+    usage: "lru_crawler metadump|mgdump|crawl CLASSES, lru_crawler enable|disable, …",
+    doc: "Lists all items, or is understood and changes nothing.",
+    may_be_quiet: false,
+    read: read_crawler,
+};
+
+/// `lru`.
+pub(super) static LRU: Row = Row {
+    name: "lru",
+    usage: "lru tune HOT WARM FACTOR FACTOR, lru mode flat|segmented, lru temp_ttl SECONDS",
+    doc: "Is understood and changes nothing.",
+    may_be_quiet: true,
+    read: read_lru,
+};
+
+/// `slabs`.
+pub(super) static SLABS: Row = Row {
+    name: "slabs",
+    usage: "slabs reassign FROM TO, slabs automove 0|1|2",
+    doc: "Is understood and changes nothing: there are no classes to move memory between.",
+    may_be_quiet: true,
+    read: read_slabs,
+};
+
+const UNDERSTOOD: Result<Command<'static>, Refusal> = Ok(Command::Understood { noreply: false });
+
+/// Whether `word` names classes as memcached's crawler takes them; all items are of class 1.
+fn classes(word: &[u8]) -> Result<(), Refusal> {
+    let is_class = |class: &[u8]| number(class, 63).is_some_and(|class| class > 0);
+    match word {
+        b"all" | b"hash" => Ok(()),
+        list if list.split(|byte| *byte == b',').all(is_class) => Ok(()),
+        _ => Err(Refusal::NoClasses),
+    }
+}
+
+fn read_crawler(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, argument], count) = words.gather(1)?;
+    match (name, count) {
+        (b"enable" | b"disable", 1) => UNDERSTOOD,
+        (b"crawl", 2) => classes(argument).and(UNDERSTOOD),
+        (b"tocrawl", 2) => {
+            number(argument, u64::from(u32::MAX)).ok_or(Refusal::BadLine).and(UNDERSTOOD)
+        }
+        (b"sleep", 2) => match number(argument, u64::from(u32::MAX)) {
+            None => Err(Refusal::BadLine),
+            Some(1_000_001..) => Err(Refusal::LongSleep),
+            Some(_) => UNDERSTOOD,
+        },
+        (b"metadump", 2) => classes(argument).and(Ok(Command::List(Listing::Facts))),
+        (b"mgdump", 2) => classes(argument).and(Ok(Command::List(Listing::Gets))),
+        _ => Err(Refusal::Unknown),
+    }
+}
+
+fn read_lru(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, first, second, third, fourth, last], count) = words.gather(2)?;
+    let decimal = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<f64>().ok();
+    match name {
+        b"tune" if count >= 5 => {
+            let percent = |word| number(word, u64::from(u32::MAX)).ok_or(Refusal::Unknown);
+            let factor = |word| decimal(word).ok_or(Refusal::Unknown);
+            let (hot, warm) = (percent(first)?, percent(second)?);
+            let (hot_factor, warm_factor) = (factor(third)?, factor(fourth)?);
+            if hot + warm > 80 {
+                return Err(Refusal::LargeParts);
+            }
+            if hot_factor <= 0.0 || warm_factor <= 0.0 {
+                return Err(Refusal::SmallFactors);
+            }
+            Ok(Command::Understood { noreply: noreply(last) })
+        }
+        b"mode" if matches!(first, b"flat" | b"segmented") => {
+            Ok(Command::Understood { noreply: noreply(second) })
+        }
+        b"temp_ttl" if signed(first).is_some() => {
+            Ok(Command::Understood { noreply: noreply(second) })
+        }
+        _ => Err(Refusal::Unknown),
+    }
+}
+
+fn read_slabs(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, first, second, last], count) = words.gather(2)?;
+    match (name, count) {
+        (b"reassign", 3) => {
+            signed(first).and(signed(second)).ok_or(Refusal::BadLine)?;
+            Err(Refusal::BadClass)
+        }
+        (b"automove", _) if first == b"ratio" => match std::str::from_utf8(second) {
+            Ok(ratio) if ratio.parse::<f64>().is_ok() => {
+                Ok(Command::Understood { noreply: noreply(last) })
+            }
+            _ => Err(Refusal::Unknown),
+        },
+        (b"automove", _) => match number(first, u64::from(u32::MAX)) {
+            None => Err(Refusal::BadLine),
+            Some(0..3) => Ok(Command::Understood { noreply: noreply(second) }),
+            Some(_) => Err(Refusal::Unknown),
+        },
+        _ => Err(Refusal::Unknown),
+    }
+}

@@ -1,0 +1,83 @@
+//! Who may use a service whose clients have to say who they are.
+
+use std::collections::BTreeMap;
+
+/// Names and their passwords.
+#[derive(Clone, Default)]
+pub struct Accounts(BTreeMap<Vec<u8>, Vec<u8>>);
+
+/// A file of accounts that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AccountsError {
+    /// It holds too many.
+    #[error("more than {MOST_ACCOUNTS} accounts")]
+    TooMany,
+    /// A line is not `name:password`.
+    #[error("line {0} is not NAME:PASSWORD, each of 1 to 256 bytes")]
+    BadLine(usize),
+    /// It holds none.
+    #[error("there is no account in it")]
+    Empty,
+}
+
+/// At most so many accounts.
+const MOST_ACCOUNTS: usize = 64;
+
+/// A name or password has at most so many bytes.
+const MOST_BYTES: usize = 256;
+
+impl Accounts {
+    /// Reads lines of `name:password`.
+    ///
+    /// # Errors
+    /// When a line is something else, or there are none, or too many.
+    pub fn read(text: &[u8]) -> Result<Self, AccountsError> {
+        let mut all = BTreeMap::new();
+        for (number, line) in text.split(|byte| *byte == b'\n').enumerate() {
+            let line = line.strip_suffix(b"\r").unwrap_or(line);
+            if line.is_empty() {
+                continue;
+            }
+            let bad = AccountsError::BadLine(number + 1);
+            let colon = line.iter().position(|byte| *byte == b':').ok_or(bad.clone())?;
+            let (name, password) = (&line[..colon], &line[colon + 1..]);
+            if [name, password].iter().any(|part| part.is_empty() || part.len() > MOST_BYTES) {
+                return Err(bad);
+            }
+            all.insert(name.to_vec(), password.to_vec());
+        }
+        match all.len() {
+            0 => Err(AccountsError::Empty),
+            count if count > MOST_ACCOUNTS => Err(AccountsError::TooMany),
+            _ => Ok(Self(all)),
+        }
+    }
+
+    /// Whether `password` is that of `name`. It takes as long for a password that is nearly right
+    /// as for any other of its length.
+    pub(super) fn has(&self, name: &[u8], password: &[u8]) -> bool {
+        let Some(right) = self.0.get(name) else { return false };
+        let differs = right.iter().zip(password).fold(0, |sum, (one, other)| sum | (one ^ other));
+        right.len() == password.len() && differs == 0
+    }
+}
+
+impl std::fmt::Debug for Accounts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Accounts({})", self.0.len())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn accounts_are_lines_of_names_and_passwords() {
+        let all = Accounts::read(b"one:two:three\r\n\nfoo:bar\n").unwrap();
+        assert!(all.has(b"one", b"two:three") && all.has(b"foo", b"bar"));
+        assert!(!all.has(b"foo", b"ba") && !all.has(b"foo", b"baz") && !all.has(b"", b""));
+        assert_eq!(Accounts::read(b"\n").unwrap_err(), AccountsError::Empty);
+        assert_eq!(Accounts::read(b"a:b\nfoo\n").unwrap_err(), AccountsError::BadLine(2));
+    }
+}

@@ -1,0 +1,353 @@
+//! Command lines: the classic commands, and what leads to the others.
+
+use memchr::memchr;
+use wire::{Fault, Output};
+
+use super::{CacheConnection, Keys, State, Step};
+use crate::model::{Access, Cursor, Seconds, Sum, Summed};
+use crate::protocol::text::answer::{self, LINE_END, put_number};
+use crate::protocol::text::{self, Command, Key, Words};
+use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
+use crate::server::statistics;
+
+/// What says who a client is may be this long.
+const MOST_TOKEN_BYTES: usize = 1024;
+
+impl CacheConnection {
+    #[inline]
+    pub(super) fn step_line(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
+        if let Some((key, used)) = text::plain_get(bytes)
+            && !self.is_stranger
+        {
+            self.get(now_s, key, false, out);
+            out.put(answer::END);
+            return Step::Used(used);
+        }
+        self.step_any_line(now_s, bytes, out)
+    }
+
+    fn step_any_line(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
+        let start = &bytes[..bytes.len().min(MOST_LINE_BYTES + 1)];
+        let Some(end) = memchr(b'\n', start) else {
+            return self.step_long_line(now_s, start, bytes, out);
+        };
+        let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
+        let (used, rest) = (end + 1, &bytes[end + 1..]);
+        let command = text::read_line(line);
+        if self.is_stranger {
+            return self.step_stranger(command.ok(), used, rest, out);
+        }
+        match command {
+            Ok(Command::Get { with_cas, exptime, keys }) => {
+                let expires_s = exptime.map(|at| self.service.clock.expires_s(at, now_s));
+                let keys_at = line.len() - keys.rest().len();
+                // A line of `gat` may have no keys; one of `get` may not.
+                let keys = Keys { with_cas, expires_s, is_first: exptime.is_none() };
+                self.step_keys(now_s, keys, keys_at, bytes, out)
+            }
+            Ok(Command::Set(set)) => match set.key {
+                Ok(key) => {
+                    let job = self.text_job(now_s, &set, key);
+                    self.step_job(now_s, &job, (line, used), rest, out)
+                }
+                Err(refusal) => {
+                    if !set.noreply {
+                        out.put(refusal.line());
+                    }
+                    self.refuse_bytes(set.value_bytes + LINE_END.len());
+                    Step::Used(used)
+                }
+            },
+            Ok(Command::MetaSet(meta, mode)) => {
+                if let Some(refusal) = mode.refused {
+                    out.put(refusal.line());
+                    self.refuse_bytes(mode.value_bytes + LINE_END.len());
+                    return Step::Used(used);
+                }
+                let mut buffer = [0; MOST_KEY_BYTES];
+                let job = self.meta_job(now_s, &meta, mode, &mut buffer);
+                let step = self.step_job(now_s, &job, (line, used), rest, out);
+                if !matches!(step, Step::More(_)) {
+                    self.service.threads[self.thread].add_meta();
+                }
+                step
+            }
+            Ok(Command::Quit) => Step::Quit,
+            Ok(Command::Shutdown { rest }) => self.step_shutdown(rest, used, out),
+            Ok(command) => {
+                self.answer(now_s, &command, out);
+                Step::Used(used)
+            }
+            Err(refused) => {
+                if !refused.noreply {
+                    out.put(refused.refusal.line());
+                }
+                Step::Used(used)
+            }
+        }
+    }
+
+    /// A line whose end has not come, or comes late.
+    #[cold]
+    fn step_long_line(
+        &mut self,
+        now_s: Seconds,
+        start: &[u8],
+        bytes: &[u8],
+        out: &mut Output,
+    ) -> Step {
+        // Only the keys of a get may go on for longer: they are answered as they come.
+        for (name, with_cas) in [(&b"get "[..], false), (b"gets ", true)] {
+            if start.starts_with(name) && !self.is_stranger {
+                let keys = Keys { with_cas, expires_s: None, is_first: true };
+                return self.step_keys(now_s, keys, name.len(), bytes, out);
+            }
+        }
+        if start.len() <= MOST_LINE_BYTES {
+            return Step::More(0);
+        }
+        out.put(Refusal::LongLine.line());
+        Step::Broken(Fault::new("a command line is longer than 2,048 bytes"))
+    }
+
+    /// A line of somebody who has not said who it is: a `set` whose data do is all that is
+    /// understood.
+    fn step_stranger(
+        &mut self,
+        command: Option<Command<'_>>,
+        used: usize,
+        rest: &[u8],
+        out: &mut Output,
+    ) -> Step {
+        let set = match command {
+            Some(Command::Set(set)) => set,
+            Some(Command::Quit) => return Step::Quit,
+            _ => {
+                out.put(Refusal::Unauthenticated.line());
+                return Step::Used(used);
+            }
+        };
+        let total = set.value_bytes + LINE_END.len();
+        if set.value_bytes > MOST_TOKEN_BYTES {
+            out.put(Refusal::WrongPassword.line());
+            self.refuse_bytes(total);
+            return Step::Used(used);
+        }
+        let Some(data) = rest.get(..total) else { return Step::More(0) };
+        let (token, end) = data.split_at(set.value_bytes);
+        let mut words = Words::new(token);
+        let answer = match (words.next(), words.next()) {
+            _ if end != LINE_END => Refusal::BadTokenEnd.line(),
+            (Some(name), Some(password)) => {
+                if self.service.is_known(name, password) {
+                    self.is_stranger = false;
+                    answer::STORED
+                } else {
+                    Refusal::WrongPassword.line()
+                }
+            }
+            _ => Refusal::BadTokenForm.line(),
+        };
+        out.put(answer);
+        Step::Used(used + total)
+    }
+
+    fn step_shutdown(&mut self, mut rest: Words<'_>, used: usize, out: &mut Output) -> Step {
+        let Some(shutdown) = &self.service.shutdown else {
+            out.put(Refusal::NoShutdown.line());
+            return Step::Used(used);
+        };
+        match (rest.next(), rest.next()) {
+            (None | Some(b"graceful"), None) => {
+                shutdown();
+                Step::Quit
+            }
+            _ => {
+                out.put(Refusal::BadShutdown.line());
+                Step::Used(used)
+            }
+        }
+    }
+
+    /// Commands of one line and no data.
+    fn answer(&mut self, now_s: Seconds, command: &Command<'_>, out: &mut Output) {
+        match *command {
+            Command::MetaGet(ref meta) => self.meta_get(now_s, meta, out),
+            Command::MetaDelete(ref meta) => self.meta_delete(now_s, meta, out),
+            Command::MetaSum(ref meta, increment) => self.meta_sum(now_s, meta, increment, out),
+            Command::MetaDebug(ref meta) => self.meta_debug(now_s, meta, out),
+            Command::MetaNoop => out.put(answer::META_NOOP),
+            Command::Delete { key, noreply } => {
+                self.service.detail.delete(key);
+                let found = self.service.store.delete(now_s, key);
+                let line = if found { answer::DELETED } else { answer::NOT_FOUND };
+                put_unless(noreply, line, out);
+            }
+            Command::Sum { key, increment, delta, noreply } => {
+                self.sum(now_s, key, increment, delta, noreply, out);
+            }
+            Command::Touch { key, exptime, noreply } => {
+                let expires_s = Some(self.service.clock.expires_s(exptime, now_s));
+                let access = Access { expires_s, ..Access::default() };
+                let found = self.service.store.access(now_s, key, &access, |_, _| ());
+                let line = if found.is_some() { answer::TOUCHED } else { answer::NOT_FOUND };
+                put_unless(noreply, line, out);
+            }
+            Command::FlushAll { delay, noreply } => {
+                let line = self.flush(now_s, delay);
+                put_unless(noreply, line, out);
+            }
+            Command::Stats { group, rest } => {
+                statistics::answer(&self.service, now_s, group, rest, out.tail());
+            }
+            Command::List(_) if !self.service.options.list_keys => {
+                out.put(Refusal::NoDump.line());
+            }
+            Command::List(listing) => self.state = State::List(listing, Cursor::default()),
+            Command::Memory { megabytes, noreply } => {
+                let bytes = usize::try_from(megabytes << 20).unwrap_or(usize::MAX);
+                let changed = self.service.store.set_memory(bytes);
+                let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
+                put_unless(noreply, line, out);
+            }
+            Command::Understood { noreply } => put_unless(noreply, answer::OK, out),
+            Command::Version => {
+                out.put(b"VERSION ");
+                out.put(crate::VERSION.as_bytes());
+                out.put(LINE_END);
+            }
+            // These never come here: their data or their end is the caller's business.
+            Command::Get { .. }
+            | Command::Set(_)
+            | Command::MetaSet(..)
+            | Command::Shutdown { .. }
+            | Command::Quit => {}
+        }
+    }
+
+    fn sum(
+        &mut self,
+        now_s: Seconds,
+        key: &[u8],
+        increment: bool,
+        delta: u64,
+        noreply: bool,
+        out: &mut Output,
+    ) {
+        let sum = Sum {
+            increment,
+            delta,
+            compare: None,
+            cas: None,
+            create: None,
+            expires_s: None,
+            binary_key: false,
+        };
+        let line = match self.service.store.sum(now_s, key, &sum) {
+            Summed::Done(total) => {
+                if !noreply {
+                    put_number(total.number, out.tail());
+                    out.put(LINE_END);
+                }
+                return;
+            }
+            Summed::NotANumber => Refusal::NotANumber.line(),
+            Summed::NoRoom => Refusal::NoRoomForNumber.line(),
+            Summed::NotFound | Summed::Exists => answer::NOT_FOUND,
+        };
+        put_unless(noreply, line, out);
+    }
+
+    /// Forgets everything, now or at the time that `delay` means.
+    pub(super) fn flush(&self, now_s: Seconds, delay: Result<i64, Refusal>) -> &'static [u8] {
+        let service = &*self.service;
+        service.count_flush();
+        if !service.options.flush {
+            return Refusal::NoFlush.line();
+        }
+        match delay {
+            Err(refusal) => return refusal.line(),
+            Ok(..=0) => service.store.clear(),
+            Ok(delay) => {
+                service.store.flush_at(service.clock.expires_s(delay, now_s));
+                service.store.tick(now_s);
+            }
+        }
+        answer::OK
+    }
+
+    /// Answers keys until the line ends, the bytes end, or the output is full.
+    pub(super) fn step_keys(
+        &mut self,
+        now_s: Seconds,
+        mut keys: Keys,
+        mut used: usize,
+        bytes: &[u8],
+        out: &mut Output,
+    ) -> Step {
+        // An error takes back what this line has been answered so far, as long as it's here.
+        let is_begun = self.state == State::Keys(keys);
+        let taken_back = (!is_begun || keys.is_first).then(|| out.tail().len());
+        self.state = State::Keys(keys);
+        loop {
+            match text::next_key(&bytes[used..]) {
+                Key::One(key, count) => {
+                    match keys.expires_s {
+                        None => self.get(now_s, key, keys.with_cas, out),
+                        Some(_) => self.get_and_touch(now_s, key, keys, out),
+                    }
+                    used += count;
+                    keys.is_first = false;
+                    if out.is_full() {
+                        self.state = State::Keys(keys);
+                        return Step::Used(used);
+                    }
+                }
+                Key::End(count) => {
+                    out.put(if keys.is_first { Refusal::Unknown.line() } else { answer::END });
+                    self.state = State::Line;
+                    return Step::Used(used + count);
+                }
+                Key::TooLong => {
+                    if let Some(length) = taken_back {
+                        out.tail().truncate(length);
+                    }
+                    out.put(Refusal::BadLine.line());
+                    self.state = State::RestOfLine;
+                    return Step::Used(used);
+                }
+                Key::Unfinished => {
+                    self.state = State::Keys(keys);
+                    return Step::More(used);
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn get(&mut self, now_s: Seconds, key: &[u8], with_cas: bool, out: &mut Output) {
+        let service = &*self.service;
+        let found = service.store.get(now_s, key, |item| {
+            let cas = with_cas.then_some(item.cas);
+            let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
+            service.corrupt(&mut out.tail()[at..], item.value.len());
+        });
+        service.detail.get(key, found.is_some());
+    }
+
+    fn get_and_touch(&mut self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
+        let service = &*self.service;
+        let access = Access { expires_s: keys.expires_s, ..Access::default() };
+        let found = service.store.access(now_s, key, &access, |item, _| {
+            let cas = keys.with_cas.then_some(item.cas);
+            answer::put_value(item.key, item.flags, item.value, cas, out.tail());
+        });
+        service.detail.get(key, found.is_some());
+    }
+}
+
+fn put_unless(noreply: bool, line: &[u8], out: &mut Output) {
+    if !noreply {
+        out.put(line);
+    }
+}

@@ -1,0 +1,68 @@
+//! Who is connected, for `stats conns`. Touched once for each connection, and by its own thread
+//! for each batch of commands. Control plane.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use wire::Address;
+
+use crate::model::Seconds;
+
+/// What is known of one connection.
+#[derive(Debug)]
+pub(super) struct Facts {
+    pub(super) address: Address,
+    pub(super) last_s: AtomicU32,
+}
+
+type Table = BTreeMap<u64, Arc<Facts>>;
+
+/// All connections, by numbers that count up.
+#[derive(Debug, Default)]
+pub(super) struct Peers {
+    table: Arc<Mutex<Table>>,
+}
+
+/// One connection's place in the table, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Known {
+    number: u64,
+    facts: Arc<Facts>,
+    table: Arc<Mutex<Table>>,
+}
+
+fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
+    // A map is whole between any two calls: a panic elsewhere can't break it.
+    table.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Peers {
+    /// Adds a connection.
+    pub(super) fn add(&self, address: &Address, now_s: Seconds) -> Known {
+        let facts = Arc::new(Facts { address: address.clone(), last_s: AtomicU32::new(now_s) });
+        let mut table = lock(&self.table);
+        let number = table.last_key_value().map_or(1, |(number, _)| number + 1);
+        table.insert(number, Arc::clone(&facts));
+        Known { number, facts, table: Arc::clone(&self.table) }
+    }
+
+    /// All connections of this moment.
+    pub(super) fn all(&self) -> Vec<(u64, Arc<Facts>)> {
+        lock(&self.table).iter().map(|(number, facts)| (*number, Arc::clone(facts))).collect()
+    }
+}
+
+impl Known {
+    /// Something has come from it.
+    #[inline]
+    pub(super) fn note(&self, now_s: Seconds) {
+        self.facts.last_s.store(now_s, Relaxed);
+    }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        lock(&self.table).remove(&self.number);
+    }
+}

@@ -1,0 +1,139 @@
+//! The service beside a real memcached: the same commands, and the same answers byte for byte; and
+//! the tools and clients of others, which use it unchanged.
+//!
+//! What is meant to differ, and is therefore not asked for here:
+//! - version, statistics, `me`, sizes and classes of items: they are the service's own;
+//! - the data of a `set` with a key that is too long are swallowed;
+//! - flags of more than 32 bits and numbers with a sign are refused;
+//! - `watch` is refused; `slabs reassign` knows no classes;
+//! - a key in base64 that `N` makes, or that is appended to, is remembered as such;
+//! - `T` of `ma` also holds where the number becomes longer (memcached 1.6.18 loses it then);
+//! - `E`, `x` and `N` of `ms` are of newer versions; base64 with other letters in it is refused.
+//!
+//! memcached is told to keep one list of items: with several, a thread of its own holds items now
+//! and then, and whether `decr` leaves blanks behind its number depends on that.
+
+mod binary;
+mod clients;
+mod load;
+mod peer;
+mod script;
+mod side;
+
+use std::process::Command;
+use std::time::Duration;
+
+use cache::server::{CacheServer, Options};
+use peer::{Peer, program};
+use rand::{SeedableRng, rngs::SmallRng};
+use side::Side;
+use wire::Address;
+
+/// Ours, on a port of its own.
+fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
+    let listen = vec!["127.0.0.1:0".parse().expect("an address")];
+    let server = CacheServer::start(Options { listen, ..options }).expect("a server");
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    (server, address)
+}
+
+/// A memcached as figures name it.
+fn memcached() -> Option<Peer> {
+    let program = program("memcached")?;
+    let arguments = ["-u", "nobody", "-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-t", "1"];
+    Some(Peer::start(&program, &arguments))
+}
+
+#[test]
+fn random_text_and_meta_commands_are_answered_as_memcached_answers_them() {
+    let Some(peer) = memcached() else { return };
+    for seed in 0..12 {
+        let (_server, address) = ours(Options::default());
+        let (mut own, mut other) = (Side::new(address), Side::new(peer.address));
+        other.say("flush_all\r\nlru mode flat\r\n");
+        let mut random = SmallRng::seed_from_u64(seed);
+        let mut said: Vec<String> = Vec::new();
+        for step in 0..1500 {
+            let command = script::command(&mut random);
+            let (ours, theirs) = (own.say(&command), other.say(&command));
+            let key = command.split(' ').nth(1).unwrap_or_default().to_owned();
+            said.push(command);
+            if ours != theirs {
+                let about: Vec<_> = said.iter().filter(|one| one.contains(&key)).collect();
+                let last = &about[about.len().saturating_sub(12)..];
+                panic!("ours {ours:?}, memcached's {theirs:?} (seed {seed}, {step}): {last:#?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn random_packets_are_answered_as_memcached_answers_them() {
+    let Some(peer) = memcached() else { return };
+    for seed in 0..12 {
+        let (_server, address) = ours(Options::default());
+        let (mut own, mut other) = (Side::new(address), Side::new(peer.address));
+        Side::new(peer.address).say("lru mode flat\r\n");
+        binary::empty(&mut other);
+        let mut random = SmallRng::seed_from_u64(seed);
+        for step in 0..1500 {
+            let packet = binary::packet(&mut random);
+            let (ours, theirs) = (packet.ask(&mut own), packet.ask(&mut other));
+            assert_eq!(ours, theirs, "{packet:?} (seed {seed}, step {step})");
+        }
+    }
+}
+
+#[test]
+fn memccapable_finds_all_of_both_protocols() {
+    let Some(program) = program("memccapable") else { return };
+    let (server, address) = ours(Options::default());
+    let port = address.port().to_string();
+    let output = Command::new(program)
+        .args(["-h", "127.0.0.1", "-p", &port])
+        .output()
+        .expect("memccapable runs");
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    let passed = said.matches("[pass]").count();
+    assert!(output.status.success() && passed == 54, "{passed} of 54 pass\n{said}");
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn the_dialects_find_nothing_wrong_with_ours_in_streams_and_datagrams() {
+    let datagrams = vec!["127.0.0.1:0".parse().expect("an address")];
+    let (server, address) = ours(Options { datagrams, threads: 2, ..Options::default() });
+    assert_eq!(server.datagram_addresses(), server.addresses());
+    for value_bytes in [4, 40, 3000] {
+        load::drive("memcached", address, value_bytes);
+        load::drive("memcached-udp", address, value_bytes);
+    }
+}
+
+#[test]
+fn the_dialects_find_nothing_wrong_with_memcached() {
+    let Some(program) = program("memcached") else { return };
+    let port = ["-u", "nobody", "-l", "127.0.0.1", "-p", "{port}", "-U", "{port}", "-t", "1"];
+    let peer = Peer::start(&program, &port);
+    for value_bytes in [4, 40, 3000] {
+        load::drive("memcached", peer.address, value_bytes);
+        load::drive("memcached-udp", peer.address, value_bytes);
+    }
+}
+
+#[test]
+fn the_dialect_redis_finds_nothing_wrong_with_redis() {
+    let Some(program) = program("redis-server") else { return };
+    let arguments = ["--port", "{port}", "--bind", "127.0.0.1", "--save", "", "--appendonly", "no"];
+    let peer = Peer::start(&program, &arguments);
+    for value_bytes in [4, 40, 3000] {
+        load::drive("redis", peer.address, value_bytes);
+    }
+}
+
+#[test]
+fn clients_of_others_use_the_service_unchanged() {
+    let Some(python) = clients::python() else { return };
+    let (_server, address) = ours(Options { threads: 2, ..Options::default() });
+    clients::use_all(&python, address.port());
+}

@@ -1,0 +1,59 @@
+//! Real programs, where they are installed.
+
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+/// Where a program is. A missing one is a named skip on a user's machine, and a failure in a CI.
+pub(crate) fn program(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|at| at.exists());
+    if found.is_none() {
+        assert!(!is_ci(), "{name} is missing: `cargo xtask peers` installs it");
+        println!("skipped: {name} is not installed (`cargo xtask peers` brings it)");
+    }
+    found
+}
+
+/// Whether everything has to be there.
+pub(crate) fn is_ci() -> bool {
+    std::env::var("CI").is_ok_and(|value| value == "true")
+}
+
+/// A server of somebody else's, ended with the test.
+pub(crate) struct Peer {
+    child: Child,
+    pub(crate) address: SocketAddr,
+}
+
+impl Peer {
+    /// Starts a program with arguments in which `{port}` is a free one.
+    pub(crate) fn start(program: &PathBuf, arguments: &[&str]) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+        let address = listener.local_addr().expect("its address");
+        drop(listener);
+        let port = address.port().to_string();
+        let child = Command::new(program)
+            .args(arguments.iter().map(|argument| argument.replace("{port}", &port)))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let peer = Self { child, address };
+        let deadline = Instant::now() + Duration::from_secs(30);
+        while TcpStream::connect(address).is_err() {
+            assert!(Instant::now() < deadline, "{} is never ready", program.display());
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        peer
+    }
+}
+
+impl Drop for Peer {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,221 @@
+//! memcached's command line, as far as it is not the service's own: what is understood and means
+//! nothing here is said so; what would be missed is refused by name. Control plane.
+
+use std::time::Duration;
+
+use anyhow::bail;
+
+/// The options of memcached that have no long name of the service's own.
+#[derive(Debug, Default, clap::Args)]
+#[command(next_help_heading = "Options of memcached")]
+pub(crate) struct MemcachedArgs {
+    /// Memory in megabytes, like --memory
+    #[arg(short = 'm', value_name = "MEGABYTES", conflicts_with = "memory")]
+    pub(super) megabytes: Option<u64>,
+
+    /// The largest item, like --max-item: bytes, or with k or m
+    #[arg(short = 'I', value_name = "SIZE", conflicts_with = "max_item", value_parser = item_size)]
+    pub(super) item_bytes: Option<u64>,
+
+    /// A Unix socket instead of --listen
+    #[arg(short = 's', value_name = "FILE")]
+    pub(super) socket: Option<std::path::PathBuf>,
+
+    /// The permissions of the Unix socket, in octal
+    #[arg(short = 'a', value_name = "MASK", value_parser = mask)]
+    pub(super) mask: Option<u32>,
+
+    /// Log more; twice and three times still more
+    #[arg(short = 'v', action = clap::ArgAction::Count)]
+    pub(super) verbose: u8,
+
+    /// Write the process id to this file
+    #[arg(short = 'P', value_name = "FILE")]
+    pub(super) pid_file: Option<std::path::PathBuf>,
+
+    /// Suboptions, separated by commas: idle_timeout, and others that mean nothing here
+    #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
+    pub(super) extended: Vec<String>,
+
+    /// Means nothing here
+    #[arg(short = 'u', value_name = "USER", hide_short_help = true)]
+    user: Option<String>,
+
+    /// Means nothing here
+    #[arg(short = 'R', value_name = "REQUESTS", hide_short_help = true)]
+    requests: Option<u32>,
+
+    /// Means nothing here
+    #[arg(short = 'k', hide_short_help = true)]
+    lock: bool,
+
+    /// Means nothing here
+    #[arg(short = 'W', hide_short_help = true)]
+    no_watch: bool,
+
+    /// Means nothing here
+    #[arg(short = 'r', hide_short_help = true)]
+    core_file: bool,
+
+    /// Means nothing here
+    #[arg(short = 'L', hide_short_help = true)]
+    large_pages: bool,
+
+    /// Means nothing here
+    #[arg(short = 'f', value_name = "FACTOR", hide_short_help = true)]
+    factor: Option<f64>,
+
+    /// Means nothing here
+    #[arg(short = 'n', value_name = "BYTES", hide_short_help = true)]
+    least: Option<u64>,
+
+    /// Is refused: start it in the background with a service manager or `&`
+    #[arg(short = 'd', hide_short_help = true)]
+    daemon: bool,
+
+    /// Is refused
+    #[arg(short = 'e', value_name = "FILE", hide_short_help = true)]
+    memory_file: Option<String>,
+
+    /// Is refused
+    #[arg(short = 'S', hide_short_help = true)]
+    sasl: bool,
+
+    /// Is refused
+    #[arg(short = 'Z', hide_short_help = true)]
+    tls: bool,
+}
+
+/// Suboptions of `-o` that are understood and mean nothing here; each may have `no_` before it.
+const MEANINGLESS: &[&str] = &[
+    "maxconns_fast",
+    "hashpower",
+    "tail_repair_time",
+    "hash_algorithm",
+    "hashexpand",
+    "lru_crawler",
+    "lru_crawler_sleep",
+    "lru_crawler_tocrawl",
+    "lru_maintainer",
+    "hot_lru_pct",
+    "warm_lru_pct",
+    "hot_max_factor",
+    "warm_max_factor",
+    "temporary_ttl",
+    "slab_reassign",
+    "slab_automove",
+    "slab_automove_ratio",
+    "slab_automove_window",
+    "slab_automove_freeratio",
+    "slab_chunk_max",
+    "read_buf_mem_limit",
+    "resp_obj_mem_limit",
+    "watcher_logbuf_size",
+    "worker_logbuf_size",
+    "track_sizes",
+    "inline_ascii_resp",
+    "drop_privileges",
+    "modern",
+];
+
+impl MemcachedArgs {
+    /// Refuses what would be missed, and gives the names of what means nothing here.
+    pub(super) fn check(&self) -> anyhow::Result<Vec<String>> {
+        for (given, what) in [
+            (
+                self.daemon,
+                "-d: this service does not put itself into the background; leave it to \
+                           a service manager, or to `&`",
+            ),
+            (self.memory_file.is_some(), "-e: items do not outlive the process"),
+            (self.sasl, "-S: there is no SASL; -Y has clients say who they are in text"),
+            (self.tls, "-Z: there is no TLS; put a proxy in front"),
+        ] {
+            if given {
+                bail!("{what}");
+            }
+        }
+        let mut meaningless: Vec<String> = [
+            (self.user.is_some(), "-u (it keeps the user that started it)"),
+            (self.requests.is_some(), "-R"),
+            (self.lock, "-k"),
+            (self.no_watch, "-W (there is no watch)"),
+            (self.core_file, "-r"),
+            (self.large_pages, "-L"),
+            (self.factor.is_some(), "-f"),
+            (self.least.is_some(), "-n"),
+        ]
+        .into_iter()
+        .filter(|(given, _)| *given)
+        .map(|(_, name)| name.to_owned())
+        .collect();
+        for option in &self.extended {
+            let name = option.split('=').next().unwrap_or_default();
+            let bare = name.strip_prefix("no_").unwrap_or(name);
+            if MEANINGLESS.contains(&bare) {
+                meaningless.push(format!("-o {name}"));
+            } else if name != "idle_timeout" {
+                bail!("-o {name}: this service has no such option");
+            }
+        }
+        Ok(meaningless)
+    }
+
+    /// The time after which an idle connection is closed.
+    pub(super) fn idle_timeout(&self) -> anyhow::Result<Option<Duration>> {
+        let mut values = self.extended.iter().filter_map(|one| one.strip_prefix("idle_timeout="));
+        match values.next_back().map(str::parse::<u64>) {
+            None | Some(Ok(0)) => Ok(None),
+            Some(Ok(seconds)) => Ok(Some(Duration::from_secs(seconds))),
+            Some(Err(_)) => bail!("-o idle_timeout takes a number of seconds"),
+        }
+    }
+}
+
+/// memcached's sizes: a number, or one with `k` or `m`.
+fn item_size(written: &str) -> Result<u64, String> {
+    let (digits, factor) = match written.as_bytes().last() {
+        Some(b'k' | b'K') => (&written[..written.len() - 1], 1 << 10),
+        Some(b'm' | b'M') => (&written[..written.len() - 1], 1 << 20),
+        _ => (written, 1),
+    };
+    let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    number.filter(|bytes| *bytes > 0).ok_or_else(|| "write 1m, 512k or 1048576".to_owned())
+}
+
+fn mask(written: &str) -> Result<u32, String> {
+    let mode = u32::from_str_radix(written, 8).ok().filter(|mode| *mode <= 0o777);
+    mode.ok_or_else(|| "write permissions in octal, such as 700".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{MemcachedArgs, item_size, mask};
+
+    #[test]
+    fn sizes_and_masks_are_read_as_memcached_reads_them() {
+        assert_eq!(item_size("2m"), Ok(2 << 20));
+        assert_eq!(item_size("512k"), Ok(512 << 10));
+        assert_eq!(item_size("1000"), Ok(1000));
+        assert!(
+            ["", "m", "0", "-1", "1g", "99999999999999999999m"]
+                .iter()
+                .all(|wrong| item_size(wrong).is_err())
+        );
+        assert_eq!((mask("700"), mask("0755")), (Ok(0o700), Ok(0o755)));
+        assert!(mask("9").is_err() && mask("1777").is_err());
+    }
+
+    #[test]
+    fn what_would_be_missed_is_refused_and_what_means_nothing_is_named() {
+        let refused = |args: MemcachedArgs| args.check().unwrap_err().to_string();
+        assert!(refused(MemcachedArgs { sasl: true, ..Default::default() }).contains("-S"));
+        assert!(refused(MemcachedArgs { daemon: true, ..Default::default() }).contains("-d"));
+        let extended = vec!["ext_path=/a:1G".to_owned()];
+        assert!(refused(MemcachedArgs { extended, ..Default::default() }).contains("ext_path"));
+        let extended = ["no_modern", "hashpower=20", "idle_timeout=5"].map(str::to_owned).into();
+        let args = MemcachedArgs { extended, lock: true, ..Default::default() };
+        assert_eq!(args.check().unwrap(), ["-k", "-o no_modern", "-o hashpower"]);
+        assert_eq!(args.idle_timeout().unwrap().map(|idle| idle.as_secs()), Some(5));
+    }
+}
