@@ -44,6 +44,9 @@ pub enum Doubt {
     TooWide,
     /// The generator was busy more than 90 % of the time: it, not the target, set the figure.
     GeneratorBound,
+    /// A target was overloaded: its latency is that of a queue which only grew, so it says how long
+    /// was measured, not how fast the target is.
+    Overloaded,
     /// Enough rounds were measured, but too few in which both trials are valid.
     InvalidTrials,
     /// The metric wasn't seen on this host, or was zero, in at least one round.
@@ -57,6 +60,7 @@ impl Doubt {
             Doubt::TooFewRounds => "too few rounds",
             Doubt::TooWide => "interval too wide",
             Doubt::GeneratorBound => "generator-bound",
+            Doubt::Overloaded => "overloaded",
             Doubt::InvalidTrials => "invalid trials",
             Doubt::Unseen => "unseen",
         }
@@ -68,6 +72,7 @@ impl Doubt {
             Doubt::TooFewRounds => "too_few_rounds",
             Doubt::TooWide => "too_wide",
             Doubt::GeneratorBound => "generator_bound",
+            Doubt::Overloaded => "overloaded",
             Doubt::InvalidTrials => "invalid_trials",
             Doubt::Unseen => "unseen",
         }

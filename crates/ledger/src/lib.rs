@@ -36,7 +36,7 @@ pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use open::Ledger;
 pub use process::ProcessMark;
-pub use read::{RunLine, RunView, TrialSlices, ValueSummary};
+pub use read::{RunLine, RunView, ValueSummary};
 pub use rows::{
     FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
     RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow, SlowRow, SuiteId,

@@ -61,8 +61,8 @@ pub struct RunView {
     pub rounds: Vec<(RoundId, RoundRow)>,
     /// Its trials, by point, round and target.
     pub trials: Vec<(TrialId, TrialRow)>,
-    /// How its trials were sliced.
-    pub slices: Vec<TrialSlices>,
+    /// Its slices, by trial and number.
+    pub slices: Vec<SliceRow>,
     /// Its whole-trial histograms; those by second are left in the ledger.
     pub histograms: Vec<HistogramRow>,
     /// Its wrong answers, in the order in which they came.
@@ -90,17 +90,6 @@ pub struct ValueSummary {
     pub mean: f64,
     /// The greatest.
     pub max: f64,
-}
-
-/// How one trial was sliced.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TrialSlices {
-    /// The trial.
-    pub trial_id: TrialId,
-    /// How many slices it has.
-    pub count: u64,
-    /// The longest of them; all but the last are about that long.
-    pub longest_ns: u64,
 }
 
 impl Ledger {
@@ -174,13 +163,7 @@ impl Ledger {
             points: self.rows(POINTS, [id], point_row)?,
             rounds: self.rows(ROUNDS, [id], round_row)?,
             trials: self.rows(TRIALS, [id], trial_row)?,
-            slices: self.rows(SLICES, [id], |row| {
-                Ok(TrialSlices {
-                    trial_id: row.get(0)?,
-                    count: row.get(1)?,
-                    longest_ns: row.get(2)?,
-                })
-            })?,
+            slices: self.rows(SLICES, [id], slice_row)?,
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
             slow: self.rows(SLOW, [id], slow_row)?,
@@ -242,10 +225,10 @@ const TRIALS: &str = "SELECT trial.* FROM trial
     JOIN point ON point.id = round.point_id
     JOIN target ON target.id = trial.target_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal, target.ordinal";
-const SLICES: &str = "SELECT trial_id, count(*), max(duration_ns) FROM slice
+const SLICES: &str = "SELECT slice.* FROM slice
     JOIN trial ON trial.id = slice.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 GROUP BY trial_id ORDER BY trial_id";
+    WHERE round.run_id = ?1 ORDER BY trial_id, slice.ordinal";
 const HISTOGRAMS: &str = "SELECT histogram.* FROM histogram
     JOIN trial ON trial.id = histogram.trial_id
     JOIN round ON round.id = trial.round_id

@@ -135,6 +135,10 @@ impl<'a> Pairing<'a> {
             .into_iter()
             .chain(busy(|(_, b)| b.row.generator_busy))
             .fold(0.0, f64::max);
+        let overloaded = self.valid.iter().any(|(a, b)| a.row.overloaded || b.row.overloaded);
+        if overloaded && metric.json.starts_with("latency_ns.") {
+            return Some(Doubt::Overloaded);
+        }
         let spoiled = metric.spoiled_by_busy_generator && busiest > GENERATOR_BUSY_MAX;
         spoiled.then_some(Doubt::GeneratorBound)
     }

@@ -12,6 +12,14 @@ pub struct Figures {
     pub rate_per_s: Option<f64>,
     /// Latency of all operations.
     pub latency: Latency,
+    /// Send lag of all operations; of no values unless a schedule asked for them.
+    pub lag: Latency,
+    /// Requests that a schedule made due, per second of measured time.
+    pub offered_per_s: Option<f64>,
+    /// The most requests that were due and had no free slot.
+    pub backlog_most: Option<u64>,
+    /// Operations whose answers nobody checked.
+    pub unchecked: u64,
     /// Wrong answers.
     pub wrong: u64,
     /// Operations not answered in time.
@@ -61,12 +69,20 @@ pub struct Usage {
 }
 
 impl Figures {
-    /// The figures of one trial, with its histogram of all clients and operations.
-    pub fn of_trial(trial: &TrialRow, latency: Option<&HistogramRow>) -> Figures {
-        Figures {
+    /// The figures of one trial, with its histogram of all clients and operations, and those of
+    /// its send lags.
+    ///
+    /// Fails when a histogram in the ledger is damaged.
+    pub fn of_trial(
+        trial: &TrialRow,
+        latency: Option<&HistogramRow>,
+        lags: &[&HistogramRow],
+    ) -> Result<Figures, LedgerError> {
+        Ok(Figures {
             latency: latency.map(Latency::of_row).unwrap_or_default(),
+            lag: Latency::merged(lags)?,
             ..Figures::of_trials(&[trial])
-        }
+        })
     }
 
     /// The figures of several trials taken as one, all but the latency.
@@ -90,6 +106,10 @@ impl Figures {
             operations,
             rate_per_s: quotient(operations, sum(|t| t.measured_ns)).map(|per_ns| per_ns * 1e9),
             latency: Latency::default(),
+            lag: Latency::default(),
+            offered_per_s: per_second_offered(trials),
+            backlog_most: most(|trial| trial.backlog_most),
+            unchecked: sum(|trial| trial.unchecked),
             wrong: sum(|trial| trial.wrong),
             missing: sum(|trial| trial.missing),
             misses: sum(|trial| trial.misses),
@@ -116,9 +136,14 @@ impl Figures {
     /// Fails when a histogram in the ledger is damaged.
     pub fn merged(
         trials: &[&TrialRow],
-        histograms: &[&HistogramRow],
+        latencies: &[&HistogramRow],
+        lags: &[&HistogramRow],
     ) -> Result<Figures, LedgerError> {
-        Ok(Figures { latency: Latency::merged(histograms)?, ..Figures::of_trials(trials) })
+        Ok(Figures {
+            latency: Latency::merged(latencies)?,
+            lag: Latency::merged(lags)?,
+            ..Figures::of_trials(trials)
+        })
     }
 
     /// The value of a metric, in the metric's unit; `None` when it is unseen.
@@ -163,7 +188,8 @@ impl Latency {
         }
     }
 
-    fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
+    /// The distribution of all values of these histograms.
+    pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
         let mut all: Option<Histogram<u64>> = None;
         for row in rows {
             let one = row.histogram()?;
@@ -193,6 +219,13 @@ impl Usage {
         let share = self.system_ns_per_op? / self.cpu_ns_per_op?;
         share.is_finite().then_some(share)
     }
+}
+
+/// Of the trials that had a schedule.
+fn per_second_offered(trials: &[&TrialRow]) -> Option<f64> {
+    let seen = trials.iter().filter_map(|trial| Some((trial.offered?, trial.measured_ns)));
+    let (offered, measured_ns) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    quotient(offered, measured_ns).map(|per_ns| per_ns * 1e9)
 }
 
 fn quotient(a: u64, b: u64) -> Option<f64> {

@@ -11,15 +11,18 @@ use judge::Verdict;
 use crate::compare::Compared;
 use crate::conclusion::conclusion;
 use crate::figures::{Figures, Latency, Usage};
+use crate::groups::GroupFigures;
 use crate::outcome::outcome;
+use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
+use crate::values::ValueFigures;
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
 /// added without that.
 pub const SCHEMA: u32 = 1;
 
 /// A run as JSON: an object with `schema`, `run`, `suite`, `targets`, `points`, `trials`,
-/// `comparisons`, `requirements` and `findings`.
+/// `comparisons`, `requirements`, `findings` and `slow`.
 ///
 /// Fails only when serde_json does, which plain data gives it no cause to.
 pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
@@ -35,6 +38,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         comparisons: summary.comparisons.iter().map(|one| names.comparison(one)).collect(),
         requirements: names.requirements(),
         findings: names.findings(),
+        slow: names.slow(),
         outcome: outcome(summary).code(),
         conclusion: conclusion(summary).join(" "),
     })
@@ -52,6 +56,7 @@ struct Document<'a> {
     comparisons: Vec<ComparisonJson<'a>>,
     requirements: Vec<RequirementJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+    slow: Vec<SlowJson<'a>>,
     outcome: &'static str,
     conclusion: String,
 }
@@ -59,6 +64,7 @@ struct Document<'a> {
 #[derive(Serialize)]
 struct RunJson<'a> {
     id: i64,
+    uid: &'a str,
     command: &'a str,
     version: &'a str,
     seed: u64,
@@ -66,6 +72,7 @@ struct RunJson<'a> {
     ended_at: Option<&'a str>,
     state: &'static str,
     note: Option<&'a str>,
+    settings: Map<String, Value>,
     primary_metric: &'a str,
     same_within: f64,
     confidence: f64,
@@ -93,6 +100,7 @@ struct PointJson<'a> {
     label: &'a str,
     rounds: usize,
     valid_rounds: usize,
+    disturbed_rounds: usize,
     targets: Vec<AtPointJson<'a>>,
 }
 
@@ -101,6 +109,12 @@ struct AtPointJson<'a> {
     target: &'a str,
     trials: usize,
     valid_trials: usize,
+    disturbed_trials: usize,
+    overloaded_trials: usize,
+    failed_starts: usize,
+    slices_measured_again: usize,
+    drift: Option<DriftJson>,
+    values: Vec<ValueJson<'a>>,
     rate_per_s_half_width: Option<f64>,
     #[serde(flatten)]
     figures: FiguresJson,
@@ -116,16 +130,53 @@ struct TrialJson<'a> {
     reason: Option<&'a str>,
     state: &'static str,
     measured_ns: u64,
+    failed_at: Option<&'static str>,
+    overloaded: bool,
+    slices_measured_again: usize,
+    groups: Vec<GroupJson<'a>>,
+    values: Vec<ValueJson<'a>>,
     #[serde(flatten)]
     figures: FiguresJson,
+}
+
+#[derive(Serialize)]
+struct GroupJson<'a> {
+    clients: &'a str,
+    operation: &'a str,
+    count: u64,
+    latency_ns: LatencyJson,
+    service_ns: Option<LatencyJson>,
+    lag_ns: Option<LatencyJson>,
+}
+
+#[derive(Serialize)]
+struct ValueJson<'a> {
+    name: &'a str,
+    count: u64,
+    min: f64,
+    mean: f64,
+    max: f64,
+}
+
+#[derive(Serialize)]
+struct DriftJson {
+    ratio: f64,
+    low: Option<f64>,
+    high: Option<f64>,
+    rounds: usize,
+    verdict: &'static str,
 }
 
 #[derive(Serialize)]
 struct FiguresJson {
     rate_per_s: Option<f64>,
     latency_ns: LatencyJson,
+    lag_ns: Option<LatencyJson>,
+    offered_per_s: Option<f64>,
+    backlog_most: Option<u64>,
     operations: u64,
     wrong: u64,
+    unchecked: u64,
     missing: u64,
     misses: u64,
     hit_ratio: Option<f64>,
@@ -196,6 +247,18 @@ struct FindingJson<'a> {
     note: &'a str,
 }
 
+#[derive(Serialize)]
+struct SlowJson<'a> {
+    trial: i64,
+    target: &'a str,
+    point: &'a Map<String, Value>,
+    round: u32,
+    at_ns: u64,
+    latency_ns: u64,
+    clients: &'a str,
+    operation: &'a str,
+}
+
 /// Turns the summary's indices into the names that JSON uses.
 struct Names<'a> {
     summary: &'a Summary,
@@ -214,6 +277,7 @@ impl<'a> Names<'a> {
         let run = &self.summary.run;
         RunJson {
             id: self.summary.id.get(),
+            uid: &self.summary.uid,
             command: &run.command,
             version: &run.version,
             seed: run.seed,
@@ -221,6 +285,7 @@ impl<'a> Names<'a> {
             ended_at: run.ended_at.as_deref(),
             state: run.state.word(),
             note: run.note.as_deref(),
+            settings: run.settings.iter().map(|(key, set)| (key.clone(), set[..].into())).collect(),
             primary_metric: &run.primary_metric,
             same_within: run.same_within,
             confidence: run.confidence,
@@ -244,12 +309,13 @@ impl<'a> Names<'a> {
             label: &point.row.label,
             rounds: point.rounds,
             valid_rounds: point.valid_rounds,
+            disturbed_rounds: point.disturbed_rounds,
             targets: point.targets.iter().map(|target| self.at_point(target)).collect(),
         };
         self.summary.points.iter().map(point).collect()
     }
 
-    fn at_point(&self, target: &TargetSummary) -> AtPointJson<'a> {
+    fn at_point(&self, target: &'a TargetSummary) -> AtPointJson<'a> {
         let half_width = target.rate.map(|rate| rate.relative_half_width);
         let mut figures = FiguresJson::of(&target.figures);
         // The mean over rounds is what the half-width belongs to, not the rate of all together.
@@ -258,6 +324,12 @@ impl<'a> Names<'a> {
             target: self.target(target.target),
             trials: target.trials,
             valid_trials: target.valid_trials,
+            disturbed_trials: target.disturbed_trials,
+            overloaded_trials: target.overloaded_trials,
+            failed_starts: target.failed_starts,
+            slices_measured_again: target.slices_measured_again,
+            drift: target.drift.as_ref().map(DriftJson::of),
+            values: values(&target.values),
             rate_per_s_half_width: half_width.filter(|width| width.is_finite()),
             figures,
         }
@@ -273,6 +345,11 @@ impl<'a> Names<'a> {
             reason: trial.row.reason.as_deref(),
             state: trial.row.state.word(),
             measured_ns: trial.row.measured_ns,
+            failed_at: trial.row.failed_at.map(ledger::FailedAt::word),
+            overloaded: trial.row.overloaded,
+            slices_measured_again: trial.slices_measured_again,
+            groups: trial.groups.iter().map(GroupJson::of).collect(),
+            values: values(&trial.values),
             figures: FiguresJson::of(&trial.figures),
         }
     }
@@ -329,6 +406,23 @@ impl<'a> Names<'a> {
         };
         self.summary.findings.iter().map(finding).collect()
     }
+
+    fn slow(&self) -> Vec<SlowJson<'a>> {
+        let slow = |one: &'a crate::summary::SlowSummary| {
+            let trial = &self.summary.trials[one.trial];
+            SlowJson {
+                trial: trial.id.get(),
+                target: self.target(trial.target),
+                point: self.point(trial.point),
+                round: trial.round,
+                at_ns: one.row.at_ns,
+                latency_ns: one.row.latency_ns,
+                clients: &one.row.clients,
+                operation: &one.row.operation,
+            }
+        };
+        self.summary.slow.iter().map(slow).collect()
+    }
 }
 
 fn target(row: &ledger::TargetRow) -> TargetJson<'_> {
@@ -341,8 +435,12 @@ impl FiguresJson {
         FiguresJson {
             rate_per_s: figures.rate_per_s,
             latency_ns: LatencyJson::of(&figures.latency),
+            lag_ns: LatencyJson::if_any(&figures.lag),
+            offered_per_s: figures.offered_per_s,
+            backlog_most: figures.backlog_most,
             operations: figures.operations,
             wrong: figures.wrong,
+            unchecked: figures.unchecked,
             missing: figures.missing,
             misses: figures.misses,
             hit_ratio: figures.hit_ratio,
@@ -366,6 +464,46 @@ impl LatencyJson {
             mean: latency.mean_ns,
         }
     }
+
+    /// Null where there is nothing that it could be of.
+    fn if_any(latency: &Latency) -> Option<LatencyJson> {
+        (latency.count > 0).then(|| LatencyJson::of(latency))
+    }
+}
+
+impl<'a> GroupJson<'a> {
+    fn of(group: &'a GroupFigures) -> GroupJson<'a> {
+        GroupJson {
+            clients: &group.clients,
+            operation: &group.operation,
+            count: group.latency.count,
+            latency_ns: LatencyJson::of(&group.latency),
+            service_ns: LatencyJson::if_any(&group.service),
+            lag_ns: LatencyJson::if_any(&group.lag),
+        }
+    }
+}
+
+impl DriftJson {
+    fn of(drift: &Drift) -> DriftJson {
+        let interval = drift.interval;
+        let ends = interval.high.is_finite();
+        DriftJson {
+            ratio: interval.ratio,
+            low: ends.then_some(interval.low),
+            high: ends.then_some(interval.high),
+            rounds: interval.rounds,
+            verdict: drift.verdict.code(),
+        }
+    }
+}
+
+fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {
+    fn value(one: &ValueFigures) -> ValueJson<'_> {
+        let ValueFigures { ref name, count, min, mean, max } = *one;
+        ValueJson { name, count, min, mean, max }
+    }
+    figures.iter().map(value).collect()
 }
 
 impl UsageJson {

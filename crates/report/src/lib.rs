@@ -7,6 +7,9 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `figures` | the metrics of one trial, or of one target at one point |
+//! | `groups` | the latencies of each group of clients and each operation |
+//! | `slices` | slices measured again, and drift from the first to the last |
+//! | `values` | figures that calls measured themselves |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
 //! | `outcome` | what the exit code needs to know |
@@ -18,21 +21,29 @@
 mod compare;
 mod conclusion;
 mod figures;
+mod groups;
 mod json;
 mod number;
 mod outcome;
+mod slices;
 mod summary;
 mod text;
+mod values;
 
 pub use compare::{Compared, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
 pub use figures::{Figures, Latency, Usage};
+pub use groups::GroupFigures;
 pub use json::{SCHEMA, json};
 pub use number::{
-    bytes, count, duration, nanoseconds, percent, rate, ratio, thousands, value_of, whole_percent,
+    bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
+    value_of, whole_percent,
 };
 pub use outcome::{Outcome, outcome};
+pub use slices::Drift;
 pub use summary::{
-    FindingSummary, PointSummary, RequirementSummary, Summary, TargetSummary, TrialSummary,
+    FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,
+    TrialSummary,
 };
 pub use text::{head, point, text};
+pub use values::ValueFigures;

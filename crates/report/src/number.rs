@@ -15,6 +15,40 @@ pub fn rate(per_s: f64) -> String {
     }
 }
 
+/// A rate as a suite writes it, changing units at the whole one: `100k/s`, `81.2k/s`. For rates
+/// that are held against each other in one sentence.
+pub fn plain_rate(per_s: f64) -> String {
+    match per_s {
+        r if r >= 999_500.0 => format!("{}M/s", three_digits(r / 1e6)),
+        r if r >= 999.5 => format!("{}k/s", three_digits(r / 1e3)),
+        r => format!("{}/s", three_digits(r)),
+    }
+}
+
+/// A number of unknown unit, to four digits that matter: `0.001234`, `1.234`, `12,340`.
+pub fn plain(value: f64) -> String {
+    let size = value.abs();
+    if (999.95..1e15).contains(&size) {
+        let sign = if value < 0.0 { "-" } else { "" };
+        return format!("{sign}{}", thousands(size.round() as u64));
+    }
+    if size != 0.0 && !(1e-6..1e15).contains(&size) {
+        return format!("{value:.3e}");
+    }
+    let before = if size < 1.0 { 0 } else { size.log10().floor() as usize + 1 };
+    let after = if size == 0.0 || size >= 1.0 {
+        4_usize.saturating_sub(before)
+    } else {
+        (3.0 - size.log10().floor()) as usize
+    };
+    let text = format!("{value:.after$}");
+    if text.contains('.') {
+        text.trim_end_matches('0').trim_end_matches('.').to_owned()
+    } else {
+        text
+    }
+}
+
 /// A duration given in ns: `850 ns`, `9.1 µs`, `33 µs`, `0.12 ms`, `12.3 ms`, `1.23 s`.
 pub fn duration(ns: f64) -> String {
     match ns {
@@ -143,6 +177,12 @@ mod tests {
         assert_eq!([percent(0.019), percent(0.62), percent(0.0004)], ["1.9 %", "62 %", "0.04 %"]);
         assert_eq!([ratio(10.44), ratio(1.0312), ratio(0.1039)], ["10.4", "1.031", "0.104"]);
         assert_eq!([bytes(512.0), bytes(268_435_456.0)], ["512 B", "256 MiB"]);
+        assert_eq!([plain_rate(1e5), plain_rate(81_240.0)], ["100k/s", "81.2k/s"]);
+        assert_eq!(
+            [plain(0.0), plain(3.0), plain(1.23456), plain(0.001_234_5)],
+            ["0", "3", "1.235", "0.001234"]
+        );
+        assert_eq!([plain(12_340.0), plain(-7.5), plain(1e-9)], ["12,340", "-7.5", "1.000e-9"]);
         assert_eq!(thousands(1_234_567), "1,234,567");
     }
 }

@@ -6,19 +6,24 @@ use std::collections::HashMap;
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
-    FindingRow, FingerprintRow, HistogramKind, HistogramRow, LedgerError, PointId, PointRow,
-    RequirementRow, RunId, RunRow, RunView, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
-    Validity,
+    FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, LedgerError, PointId,
+    PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, Validity, ValueSummary,
 };
 
 use crate::compare::{Compared, compare};
 use crate::figures::Figures;
+use crate::groups::{GroupFigures, lags};
+use crate::slices::{Drift, counted, drifts, thirds};
+use crate::values::ValueFigures;
 
 /// What a run showed.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The run's id.
     pub id: RunId,
+    /// Its identity, the same in every ledger.
+    pub uid: String,
     /// The run.
     pub run: RunRow,
     /// Its suite.
@@ -35,6 +40,8 @@ pub struct Summary {
     pub comparisons: Vec<Compared>,
     /// Wrong answers, in the order in which they came.
     pub findings: Vec<FindingSummary>,
+    /// The slowest requests of each trial, by trial, the slowest first.
+    pub slow: Vec<SlowSummary>,
     /// Requirements, by point.
     pub requirements: Vec<RequirementSummary>,
 }
@@ -48,6 +55,8 @@ pub struct PointSummary {
     pub rounds: usize,
     /// Rounds in which the trials of all targets are valid.
     pub valid_rounds: usize,
+    /// Rounds in which no trial is invalid and one is disturbed.
+    pub disturbed_rounds: usize,
     /// How long a trial was measured: the median, in ns.
     pub measured_ns: Option<u64>,
     /// How long a slice was: the median over trials of the longest, in ns; `None` when trials
@@ -66,16 +75,35 @@ pub struct TargetSummary {
     pub trials: usize,
     /// Those of them that are valid.
     pub valid_trials: usize,
+    /// Those of them that are disturbed.
+    pub disturbed_trials: usize,
+    /// Those of its valid trials in which it was overloaded.
+    pub overloaded_trials: usize,
+    /// Its trials in which it didn't start.
+    pub failed_starts: usize,
+    /// Slices that were disturbed, set aside, and measured again.
+    pub slices_measured_again: usize,
     /// The rate over its valid trials, with its interval; `None` when there is none.
     pub rate: Option<SeriesInterval>,
     /// Its valid trials taken as one, with percentiles of the merged histograms.
     pub figures: Figures,
+    /// Each group of clients over its operations, of all valid trials.
+    pub groups: Vec<GroupFigures>,
+    /// How long its valid trials were measured, together.
+    pub measured_ns: u64,
+    /// What its calls measured themselves, of all valid trials.
+    pub values: Vec<ValueFigures>,
+    /// How its rate changed from the first to the last slices; `None` when it wasn't sliced finely
+    /// enough.
+    pub drift: Option<Drift>,
     /// Operations of all its trials: a wrong answer counts even in a trial that isn't valid.
     pub operations_of_all: u64,
     /// Wrong answers of all its trials.
     pub wrong_of_all: u64,
     /// Operations not answered in time, of all its trials.
     pub missing_of_all: u64,
+    /// Operations whose answers nobody checked, of all its trials.
+    pub unchecked_of_all: u64,
 }
 
 /// One trial.
@@ -93,6 +121,23 @@ pub struct TrialSummary {
     pub row: TrialRow,
     /// Its metrics.
     pub figures: Figures,
+    /// Each group of clients and each operation.
+    pub groups: Vec<GroupFigures>,
+    /// What its calls measured themselves.
+    pub values: Vec<ValueFigures>,
+    /// Slices that were disturbed, set aside, and measured again.
+    pub slices_measured_again: usize,
+    /// The rates in the first and in the last third of its slices.
+    pub(crate) thirds: Option<(f64, f64)>,
+}
+
+/// One of the slowest requests of a trial.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SlowSummary {
+    /// Its trial.
+    pub trial: usize,
+    /// The row.
+    pub row: SlowRow,
 }
 
 /// One wrong answer.
@@ -118,29 +163,36 @@ impl Summary {
     ///
     /// Fails when a histogram in the ledger is damaged.
     pub fn of(view: RunView) -> Result<Summary, LedgerError> {
-        let overall = overall_histograms(&view.histograms);
+        let parts = Parts::of(&view);
         let point_index = index_of(view.points.iter().map(|(id, _)| *id));
-        let trials = trial_summaries(&view, &point_index, &overall);
+        let trials = trial_summaries(&view, &point_index, &parts)?;
         let mut points = Vec::with_capacity(view.points.len());
         for (index, (_, row)) in view.points.iter().enumerate() {
             let here: Vec<&TrialSummary> = trials.iter().filter(|t| t.point == index).collect();
-            points.push(point_summary(row, &here, &view, &overall)?);
+            points.push(point_summary(row, &here, &view, &parts)?);
         }
+        judge_drifts(&view.run, &mut points, &trials);
         let trial_index = index_of(trials.iter().map(|trial| trial.id));
         let findings = view.findings.into_iter().filter_map(|row| {
             Some(FindingSummary { trial: *trial_index.get(&row.trial_id)?, row })
         });
+        let slow = view
+            .slow
+            .into_iter()
+            .filter_map(|row| Some(SlowSummary { trial: *trial_index.get(&row.trial_id)?, row }));
         let requirements = view.requirements.into_iter().filter_map(|row| {
             Some(RequirementSummary { point: *point_index.get(&row.point_id)?, row })
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         Ok(Summary {
             id: view.id,
+            uid: view.uid,
             comparisons: compare(&view.run, targets.len(), points.len(), &trials),
             run: view.run,
             suite: view.suite,
             fingerprint: view.fingerprint,
             findings: findings.collect(),
+            slow: slow.collect(),
             requirements: requirements.collect(),
             targets,
             points,
@@ -173,15 +225,50 @@ impl TrialSummary {
     }
 }
 
-type Overall<'view> = HashMap<TrialId, &'view HistogramRow>;
+/// What hangs on the trials of a run, by trial.
+struct Parts<'view> {
+    histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
+    slices: HashMap<TrialId, Vec<&'view SliceRow>>,
+    values: HashMap<TrialId, Vec<&'view ValueSummary>>,
+}
 
-/// The latency histogram of all clients and operations of each trial.
-fn overall_histograms(rows: &[HistogramRow]) -> Overall<'_> {
-    let overall = rows.iter().filter(|row| {
-        let whole = row.clients.is_empty() && row.operation.is_empty() && row.second.is_none();
-        whole && row.kind == HistogramKind::Latency
-    });
-    overall.map(|row| (row.trial_id, row)).collect()
+impl<'view> Parts<'view> {
+    fn of(view: &'view RunView) -> Parts<'view> {
+        Parts {
+            histograms: by_trial(&view.histograms, |row| row.trial_id),
+            slices: by_trial(&view.slices, |row| row.trial_id),
+            values: by_trial(&view.values, |row| row.trial_id),
+        }
+    }
+
+    fn histograms(&self, trial: TrialId) -> &[&'view HistogramRow] {
+        self.histograms.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    /// The latency histogram of all clients and operations.
+    fn overall(&self, trial: TrialId) -> Option<&'view HistogramRow> {
+        let whole = |row: &&&HistogramRow| {
+            let all = row.clients.is_empty() && row.operation.is_empty() && row.second.is_none();
+            all && row.kind == HistogramKind::Latency
+        };
+        self.histograms(trial).iter().find(whole).copied()
+    }
+
+    fn slices(&self, trial: TrialId) -> &[&'view SliceRow] {
+        self.slices.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn values(&self, trial: TrialId) -> impl Iterator<Item = &'view ValueSummary> {
+        self.values.get(&trial).into_iter().flatten().copied()
+    }
+}
+
+fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, Vec<&Row>> {
+    let mut all: HashMap<TrialId, Vec<&Row>> = HashMap::new();
+    for row in rows {
+        all.entry(trial(row)).or_default().push(row);
+    }
+    all
 }
 
 fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
@@ -191,54 +278,69 @@ fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<
 fn trial_summaries(
     view: &RunView,
     point_index: &HashMap<PointId, usize>,
-    overall: &Overall<'_>,
-) -> Vec<TrialSummary> {
+    parts: &Parts<'_>,
+) -> Result<Vec<TrialSummary>, LedgerError> {
     let target_index: HashMap<TargetId, usize> = index_of(view.targets.iter().map(|(id, _)| *id));
     let rounds: HashMap<_, _> = view.rounds.iter().map(|(id, row)| (*id, row)).collect();
-    let summary = |(id, row): &(TrialId, TrialRow)| {
-        let round = rounds.get(&row.round_id)?;
-        Some(TrialSummary {
+    let mut summaries = Vec::with_capacity(view.trials.len());
+    for (id, row) in &view.trials {
+        let place = || {
+            let round = rounds.get(&row.round_id)?;
+            let point = *point_index.get(&round.point_id)?;
+            Some((round.ordinal, point, *target_index.get(&row.target_id)?))
+        };
+        // Foreign keys rule out trials without round or target; one would belong nowhere.
+        let Some((round, point, target)) = place() else { continue };
+        let (counted, slices_measured_again) = counted(row, parts.slices(*id));
+        let histograms = parts.histograms(*id);
+        summaries.push(TrialSummary {
             id: *id,
-            point: *point_index.get(&round.point_id)?,
-            round: round.ordinal,
-            target: *target_index.get(&row.target_id)?,
-            figures: Figures::of_trial(row, overall.get(id).copied()),
+            point,
+            round,
+            target,
+            figures: Figures::of_trial(row, parts.overall(*id), &lags(histograms))?,
+            groups: GroupFigures::by_operation(histograms)?,
+            values: ValueFigures::merged(parts.values(*id)),
+            slices_measured_again,
+            thirds: thirds(&counted),
             row: row.clone(),
-        })
-    };
-    // Foreign keys rule out trials without round or target; one would belong nowhere.
-    view.trials.iter().filter_map(summary).collect()
+        });
+    }
+    Ok(summaries)
 }
 
 fn point_summary(
     row: &PointRow,
     here: &[&TrialSummary],
     view: &RunView,
-    overall: &Overall<'_>,
+    parts: &Parts<'_>,
 ) -> Result<PointSummary, LedgerError> {
     let measured = |target: usize| here.iter().any(|trial| trial.target == target);
     let wanted: Vec<usize> = (0..view.targets.len()).filter(|target| measured(*target)).collect();
     let mut round_numbers: Vec<u32> = here.iter().map(|trial| trial.round).collect();
     round_numbers.dedup();
-    let whole = |round: &&u32| {
-        let valid = here.iter().filter(|trial| trial.round == **round && trial.is_valid());
-        valid.count() == wanted.len()
+    let with = |round: u32, validity: Validity| {
+        let trials = here.iter().filter(|trial| trial.round == round);
+        trials.filter(|trial| trial.row.validity == validity).count()
     };
-    let slices = view
-        .slices
-        .iter()
-        .filter(|slices| slices.count > 1 && here.iter().any(|trial| trial.id == slices.trial_id));
-    let slice_ns: Vec<u64> = slices.map(|slices| slices.longest_ns).collect();
+    let whole = |round: &&u32| with(**round, Validity::Valid) == wanted.len();
+    let disturbed = |round: &&u32| {
+        with(**round, Validity::Invalid) == 0 && with(**round, Validity::Disturbed) > 0
+    };
+    let slices = here.iter().map(|trial| parts.slices(trial.id)).filter(|slices| slices.len() > 1);
+    let longest = |slices: &[&SliceRow]| slices.iter().map(|slice| slice.duration_ns).max();
+    let slice_ns: Vec<u64> = slices.filter_map(longest).collect();
     let finished = here.iter().filter(|trial| trial.row.measured_ns > 0);
     let measured_ns: Vec<u64> = finished.map(|trial| trial.row.measured_ns).collect();
     let mut targets = Vec::with_capacity(wanted.len());
     for target in &wanted {
-        targets.push(target_summary(*target, here, view.run.confidence, overall)?);
+        targets.push(target_summary(*target, here, view.run.confidence, parts)?);
     }
     Ok(PointSummary {
         row: row.clone(),
         rounds: round_numbers.len(),
         valid_rounds: round_numbers.iter().filter(whole).count(),
+        disturbed_rounds: round_numbers.iter().filter(disturbed).count(),
         measured_ns: median_ns(&measured_ns),
         slice_ns: median_ns(&slice_ns),
         targets,
@@ -249,24 +351,56 @@ fn target_summary(
     target: usize,
     here: &[&TrialSummary],
     confidence: f64,
-    overall: &Overall<'_>,
+    parts: &Parts<'_>,
 ) -> Result<TargetSummary, LedgerError> {
-    let all: Vec<&&TrialSummary> = here.iter().filter(|trial| trial.target == target).collect();
-    let valid: Vec<&&&TrialSummary> = all.iter().filter(|trial| trial.is_valid()).collect();
+    let all: Vec<&TrialSummary> =
+        here.iter().copied().filter(|trial| trial.target == target).collect();
+    let valid: Vec<&TrialSummary> = all.iter().copied().filter(|trial| trial.is_valid()).collect();
     let rows: Vec<&TrialRow> = valid.iter().map(|trial| &trial.row).collect();
-    let histograms = valid.iter().filter_map(|trial| overall.get(&trial.id).copied());
+    let latencies: Vec<_> = valid.iter().filter_map(|trial| parts.overall(trial.id)).collect();
+    let histograms: Vec<&HistogramRow> =
+        valid.iter().flat_map(|trial| parts.histograms(trial.id)).copied().collect();
+    let all_lags: Vec<_> =
+        valid.iter().flat_map(|trial| lags(parts.histograms(trial.id))).collect();
     let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
+    let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     Ok(TargetSummary {
         target,
         trials: all.len(),
         valid_trials: valid.len(),
+        disturbed_trials: number(|trial| trial.validity == Validity::Disturbed),
+        overloaded_trials: rows.iter().filter(|trial| trial.overloaded).count(),
+        failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
+        slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: series_interval(&rates, confidence),
-        figures: Figures::merged(&rows, &histograms.collect::<Vec<_>>())?,
+        figures: Figures::merged(&rows, &latencies, &all_lags)?,
+        groups: GroupFigures::by_clients(&histograms)?,
+        measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
+        values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),
+        drift: None,
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         missing_of_all: sum(|trial| trial.missing),
+        unchecked_of_all: sum(|trial| trial.unchecked),
     })
+}
+
+/// Judges drift as one family: of many targets and points, some drift by chance.
+fn judge_drifts(run: &RunRow, points: &mut [PointSummary], trials: &[TrialSummary]) {
+    let mut rounds = Vec::new();
+    for (index, point) in points.iter().enumerate() {
+        for target in &point.targets {
+            let here = trials.iter().filter(|trial| {
+                trial.point == index && trial.target == target.target && trial.is_valid()
+            });
+            rounds.push(here.filter_map(|trial| trial.thirds).collect());
+        }
+    }
+    let targets = points.iter_mut().flat_map(|point| &mut point.targets);
+    for (target, drift) in targets.zip(drifts(run, &rounds)) {
+        target.drift = drift;
+    }
 }
 
 fn median_ns(values: &[u64]) -> Option<u64> {

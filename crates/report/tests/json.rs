@@ -17,6 +17,10 @@ fn full_run() -> Value {
     bench.round();
     let trial = bench.trial(0, 200_000, 33_000, |row| row.wrong = 1);
     bench.finding(trial, "stale", &[0, 255], &[0]);
+    bench.lag(trial, "readers", "get", 12_000);
+    bench.slow(trial, 7_000_000);
+    bench.value(trial, 0, "wall_s", 1.5);
+    bench.slices(trial, &[(100_000, true); 3]);
     bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
     report::json(&bench.finish()).unwrap()
 }
@@ -31,14 +35,15 @@ fn every_key_is_documented() {
     }
 }
 
-/// All keys but those of a point and a fingerprint, which the suite and the host choose.
+/// All keys but those of a point, of settings and of a fingerprint, which the suite, the user and
+/// the host choose.
 fn gather(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| gather(item, keys)),
         Value::Object(map) => {
             for (key, inner) in map {
                 keys.insert(key.clone());
-                if key != "point" && key != "fingerprint" {
+                if key != "point" && key != "settings" && key != "fingerprint" {
                     gather(inner, keys);
                 }
             }
@@ -68,6 +73,22 @@ fn trials_and_comparisons_have_the_promised_shape() {
     );
     assert_eq!(json["findings"][0]["expected_hex"], "00ff");
     assert_eq!(json["outcome"], "broken");
+}
+
+#[test]
+fn what_groups_saw_slow_requests_and_figures_of_calls_are_there() {
+    let json = full_run();
+    let trial = &json["trials"][10];
+    let group = &trial["groups"][0];
+    assert_eq!((&group["clients"], &group["operation"]), (&json!("readers"), &json!("get")));
+    assert_eq!(group["lag_ns"]["p99"], 12_007);
+    assert_eq!(trial["lag_ns"]["p99"], 12_007);
+    assert_eq!(json["trials"][0]["lag_ns"], Value::Null);
+    let wall = json!({"name": "wall_s", "count": 1, "min": 1.5, "mean": 1.5, "max": 1.5});
+    assert_eq!(trial["values"], json!([wall]));
+    let slow = &json["slow"][0];
+    assert_eq!((&slow["trial"], &slow["latency_ns"]), (&trial["id"], &json!(7_000_000)));
+    assert_eq!((&trial["failed_at"], &trial["overloaded"]), (&Value::Null, &json!(false)));
 }
 
 #[test]

@@ -4,6 +4,7 @@ use judge::{Metric, Verdict, metric_named};
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
+use super::more;
 use super::one_line;
 use super::paint::{Paint, Role};
 use crate::compare::Compared;
@@ -20,9 +21,11 @@ const P99_ANSWERS_LEAST: u64 = 10_000;
 /// One point of a run. Ends with a newline; empty when there is no such point.
 pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
     let Some(point) = summary.points.get(index) else { return String::new() };
-    let view = View { summary, index, point, paint: Paint::new(colour) };
+    let paint = Paint::new(colour);
+    let view = View { summary, index, point, paint };
     let mut lines = vec![view.header()];
     lines.extend(view.targets());
+    lines.extend(more::lines(summary, point, paint));
     lines.extend(view.verdicts());
     lines.extend(view.besides());
     lines.extend(view.requirements());
@@ -40,19 +43,28 @@ struct View<'a> {
 
 impl View<'_> {
     fn header(&self) -> String {
-        let PointSummary { rounds, valid_rounds, .. } = self.point;
+        let PointSummary { rounds, valid_rounds, disturbed_rounds, .. } = self.point;
         let label = one_line(&self.point.row.label);
         let noun = if *rounds == 1 { "round" } else { "rounds" };
         let measured =
             self.point.measured_ns.map_or_else(String::new, |ns| format!(" × {}", span(ns)));
         let slices =
             self.point.slice_ns.map_or_else(String::new, |ns| format!(" in {} slices", span(ns)));
-        let valid = format!("valid {valid_rounds}/{rounds}");
+        let mut valid = format!("valid {valid_rounds}/{rounds}");
+        if *disturbed_rounds > 0 {
+            valid.push_str(&format!(", disturbed {disturbed_rounds}"));
+        }
         let valid = match valid_rounds == rounds {
             true => valid,
             false => self.paint.text(Role::Unsure, &valid),
         };
-        format!("{label} · {rounds} {noun}{measured}{slices} · {valid}")
+        let again: usize = self.point.targets.iter().map(|one| one.slices_measured_again).sum();
+        let again = match again {
+            0 => String::new(),
+            1 => "; 1 slice measured again".to_owned(),
+            again => format!("; {} slices measured again", count(again as u64)),
+        };
+        format!("{label} · {rounds} {noun}{measured}{slices} · {valid}{again}")
     }
 
     /// One line per target, its cells aligned.
@@ -81,23 +93,26 @@ impl View<'_> {
         if target.valid_trials == 0 {
             return vec![name, format!("no valid trial of {}", target.trials)];
         }
-        let mut right =
-            format!("{} wrong of {}", count(target.wrong_of_all), count(target.operations_of_all));
+        let mut right = answers(target);
         if target.missing_of_all > 0 {
             right.push_str(&format!(", {} missing", count(target.missing_of_all)));
         }
         if let Some(hits) = figures.hit_ratio {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
-        vec![
+        let mut cells = vec![
             name,
             rate_cell(target),
             latency_cell("p50", figures.latency.p50_ns, false),
             latency_cell("p99", figures.latency.p99_ns, figures.latency.count < P99_ANSWERS_LEAST),
-            right,
-            server_cell(figures),
-            generator_cell(figures),
-        ]
+        ];
+        // A schedule's latency counts from the scheduled time, so how late the generator itself
+        // was stands beside it.
+        if self.point.targets.iter().any(|target| target.figures.lag.count > 0) {
+            cells.push(latency_cell("lag p99", figures.lag.p99_ns, false));
+        }
+        cells.extend([right, server_cell(figures), generator_cell(figures)]);
+        cells
     }
 
     /// What the primary metric says, one line per other target.
@@ -242,7 +257,19 @@ fn rate_cell(target: &TargetSummary) -> String {
     format!("{} ±{}", rate(interval.mean), percent(interval.relative_half_width))
 }
 
-fn latency_cell(name: &str, ns: Option<u64>, rough: bool) -> String {
+/// What was found in the answers, of those that were checked.
+fn answers(target: &TargetSummary) -> String {
+    let unchecked = target.unchecked_of_all.min(target.operations_of_all);
+    let checked = target.operations_of_all - unchecked;
+    let wrong = || format!("{} wrong of {}", count(target.wrong_of_all), count(checked));
+    match (unchecked, checked) {
+        (0, _) => wrong(),
+        (_, 0) if target.wrong_of_all == 0 => format!("{} unchecked", count(unchecked)),
+        _ => format!("{} checked, {} unchecked", wrong(), count(unchecked)),
+    }
+}
+
+pub(super) fn latency_cell(name: &str, ns: Option<u64>, rough: bool) -> String {
     match ns {
         None => format!("{name} unseen"),
         Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),

@@ -1,0 +1,104 @@
+//! What stands under the targets of a point when there is something of it to say: groups of
+//! clients, overload, failed starts, drift, figures that calls measured themselves.
+
+use super::one_line;
+use super::paint::{Paint, Role};
+use super::point::latency_cell;
+use crate::number::{count, percent, plain, plain_rate, rate, thousands};
+use crate::summary::{PointSummary, Summary, TargetSummary};
+
+/// The lines of one point.
+pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {
+    let name = |target: &TargetSummary| one_line(&summary.targets[target.target].name);
+    let mut lines = Vec::new();
+    for target in &point.targets {
+        lines.extend(groups(target).into_iter().map(|line| format!("  {}{line}", name(target))));
+    }
+    for target in &point.targets {
+        let mut told = Vec::new();
+        told.extend(overload(target).map(|words| (Role::Bad, words)));
+        told.extend(starts(target).map(|words| (Role::Bad, words)));
+        told.extend(drift(target).map(|words| (Role::Unsure, words)));
+        let whose = if point.targets.len() == 1 { String::new() } else { name(target) + " " };
+        let line = |(role, words): (Role, String)| {
+            format!("  {}", paint.text(role, &format!("{whose}{words}")))
+        };
+        lines.extend(told.into_iter().map(line));
+    }
+    for target in &point.targets {
+        lines.extend(values(target).into_iter().map(|line| format!("  {}: {line}", name(target))));
+    }
+    lines
+}
+
+/// A line per group of clients, when there is more than one.
+fn groups(target: &TargetSummary) -> Vec<String> {
+    if target.groups.len() < 2 {
+        return Vec::new();
+    }
+    let names = target.groups.iter().map(|group| one_line(&group.clients));
+    let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
+    let line = |group: &crate::groups::GroupFigures| {
+        let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
+        let lag = match group.lag.p99_ns {
+            Some(ns) => format!("  {}", latency_cell("lag p99", Some(ns), false)),
+            None => String::new(),
+        };
+        format!(
+            "/{:<width$}  {} requests  {}  {}{lag}",
+            one_line(&group.clients),
+            rate(requests),
+            latency_cell("p50", group.latency.p50_ns, false),
+            latency_cell("p99", group.latency.p99_ns, false),
+        )
+    };
+    target.groups.iter().map(line).collect()
+}
+
+/// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.
+fn overload(target: &TargetSummary) -> Option<String> {
+    let (overloaded, valid) = (target.overloaded_trials, target.valid_trials);
+    if overloaded == 0 {
+        return None;
+    }
+    let rounds = match overloaded == valid {
+        true => String::new(),
+        false => format!(" in {overloaded} of {valid} rounds"),
+    };
+    let figures = &target.figures;
+    let mut parts = Vec::new();
+    parts.extend(figures.offered_per_s.map(|rate| format!("{} offered", plain_rate(rate))));
+    parts.extend(figures.rate_per_s.map(|rate| format!("{} answered", plain_rate(rate))));
+    parts.extend(figures.backlog_most.map(|most| format!("backlog {}", thousands(most))));
+    Some(format!("overloaded{rounds}: {}", parts.join(", ")))
+}
+
+/// `2 of 10 starts failed`.
+fn starts(target: &TargetSummary) -> Option<String> {
+    let (failed, all) = (target.failed_starts, target.trials);
+    (failed > 0).then(|| format!("{failed} of {all} starts failed"))
+}
+
+/// `drift: the last third of slices is 4.1 % slower`.
+fn drift(target: &TargetSummary) -> Option<String> {
+    let drift = target.drift.filter(crate::slices::Drift::is_told)?;
+    let change = drift.interval.ratio - 1.0;
+    let way = if change < 0.0 { "slower" } else { "faster" };
+    Some(format!("drift: the last third of slices is {} {way}", percent(change.abs())))
+}
+
+/// `wall_s  min 1.2 · mean 1.3 · max 1.5 of 20`.
+fn values(target: &TargetSummary) -> Vec<String> {
+    let width = target.values.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let line = |one: &crate::values::ValueFigures| {
+        format!(
+            "{:<width$}  min {} · mean {} · max {} of {}",
+            one_line(&one.name),
+            plain(one.min),
+            plain(one.mean),
+            plain(one.max),
+            count(one.count),
+        )
+    };
+    target.values.iter().map(line).collect()
+}

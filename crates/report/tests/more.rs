@@ -1,0 +1,173 @@
+//! What is told under the targets of a point: overload, lags, groups, drift, failed starts,
+//! unchecked answers, figures of batches.
+
+mod fixture;
+
+use fixture::Bench;
+use judge::{Doubt, Verdict};
+use ledger::{FailedAt, Validity};
+
+const LABEL: &str = "cache/get  16 conns · open 100k/s";
+
+#[test]
+fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point(LABEL, 16);
+    for _ in 0..5 {
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |row| row.offered = Some(500_000));
+        bench.trial(1, 81_200, 900_000_000, |row| {
+            (row.overloaded, row.offered, row.backlog_most) = (true, Some(500_000), Some(12_000));
+        });
+    }
+    let summary = bench.finish();
+    let verdict = |metric: &str| {
+        let found = summary.comparisons.iter().find(|one| one.metric.json == metric);
+        found.unwrap().verdict
+    };
+    assert_eq!(verdict("rate_per_s"), Verdict::Better);
+    let overloaded = Verdict::CantTell { why: Doubt::Overloaded, more_rounds: None };
+    assert_eq!(verdict("latency_ns.p99"), overloaded);
+    assert_eq!(verdict("server.cpu_ns_per_op"), Verdict::Same);
+    let text = report::text(&summary, false);
+    let told = "memcached overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000";
+    assert!(text.contains(told) && !text.contains("loadline overloaded"), "{text}");
+    let json = report::json(&summary).unwrap();
+    let target = &json["points"][0]["targets"][1];
+    assert_eq!(target["overloaded_trials"], 5);
+    assert_eq!((&target["offered_per_s"], &target["backlog_most"]), (&1e5.into(), &12_000.into()));
+}
+
+#[test]
+fn overload_in_some_rounds_is_told_with_how_many() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    for overloaded in [true, false, false] {
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |row| row.overloaded = overloaded);
+    }
+    let text = report::text(&bench.finish(), false);
+    assert!(text.contains("  overloaded in 1 of 3 rounds: 100k/s answered\n"), "{text}");
+}
+
+#[test]
+fn groups_of_clients_are_reported_apart_with_their_send_lags() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |_| ());
+    bench.lag(trial, "readers", "get", 12_000);
+    let text = report::text(&bench.summary(), false);
+    assert!(text.contains("lag p99 12 µs"), "{text}");
+    assert!(!text.contains("/readers"), "one group is all there is: {text}");
+    bench.lag(trial, "writers", "set", 80_000);
+    bench.lag(trial, "writers", "delete", 80_000);
+    let text = report::text(&bench.summary(), false);
+    assert!(text.contains("lag p99 80 µs"), "{text}");
+    assert!(text.contains("  loadline/readers  200/s requests  p50 1.01 ms"), "{text}");
+    assert!(text.contains("  loadline/writers  400/s requests  p50 1.08 ms"), "{text}");
+}
+
+#[test]
+fn disturbed_rounds_and_slices_measured_again_are_counted() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |_| ());
+    let (calm, disturbed) = ((100_000, true), (90_000, false));
+    bench.slices(trial, &[calm, disturbed, calm, disturbed, calm, calm, calm]);
+    bench.round();
+    // Five seconds were measured: two of the three disturbed slices were set aside.
+    let trial = bench.trial(0, 98_000, 33_000, |row| {
+        row.validity = Validity::Disturbed;
+        row.reason = Some("other programs used 5 %".into());
+    });
+    bench.slices(trial, &[disturbed, disturbed, disturbed, calm, calm, calm, calm]);
+    let summary = bench.finish();
+    let again: Vec<usize> = summary.trials.iter().map(|one| one.slices_measured_again).collect();
+    assert_eq!(again, [2, 2]);
+    let text = report::text(&summary, false);
+    assert!(text.contains("valid 1/2, disturbed 1; 4 slices measured again"), "{text}");
+    assert!(text.contains("disturbed: loadline, round 2: other programs used 5 %"), "{text}");
+}
+
+#[test]
+fn failed_starts_are_a_rate() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    for round in 0..10 {
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |row| {
+            if round < 3 {
+                row.validity = Validity::Invalid;
+                row.failed_at = Some(if round < 2 { FailedAt::Start } else { FailedAt::Prepare });
+            }
+        });
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    assert!(text.contains("  2 of 10 starts failed\n"), "{text}");
+    let json = report::json(&summary).unwrap();
+    assert_eq!(json["points"][0]["targets"][0]["failed_starts"], 2);
+    assert_eq!(json["trials"][2]["failed_at"], "prepare");
+}
+
+#[test]
+fn answers_that_nobody_checked_are_not_called_right() {
+    for (unchecked, told) in
+        [(500, "500 unchecked"), (100, "0 wrong of 400 checked, 100 unchecked")]
+    {
+        let mut bench = Bench::new(&["loadline"]);
+        bench.point(LABEL, 16);
+        bench.round();
+        bench.trial(0, 100, 33_000, |row| row.unchecked = unchecked);
+        let text = report::text(&bench.finish(), false);
+        assert!(text.contains(told), "{text}");
+        assert_eq!(text.contains("0 wrong"), unchecked < 500, "{text}");
+    }
+}
+
+#[test]
+fn figures_of_calls_are_shown_by_name_over_valid_trials() {
+    let mut bench = Bench::new(&["builder"]);
+    bench.point("batch", 1);
+    for (value, validity) in
+        [(2.0, Validity::Valid), (4.0, Validity::Valid), (99.0, Validity::Invalid)]
+    {
+        bench.round();
+        let trial = bench.trial(0, 1, 1_000_000_000, |row| row.validity = validity);
+        bench.value(trial, 0, "wall_s", value);
+        bench.value(trial, 1, "events", 12_345.0);
+    }
+    let text = report::text(&bench.finish(), false);
+    assert!(text.contains("  builder: wall_s  min 2 · mean 3 · max 4 of 2\n"), "{text}");
+    assert!(text.contains("  builder: events  min 12,345 · mean 12,345"), "{text}");
+}
+
+/// Six slices a round; the last third has so many operations a second.
+fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> report::Summary {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    for round in 0..rounds {
+        bench.round();
+        let trial = bench.trial(0, 100_000, 33_000, |row| row.measured_ns = 6_000_000_000);
+        let (first, last) = ((100_000 + round, true), (last(round), true));
+        bench.slices(trial, &[first, first, first, last, last, last]);
+    }
+    bench.finish()
+}
+
+#[test]
+fn a_drift_that_rounds_agree_on_is_told() {
+    let slower = drifting(|round| 95_900 + 10 * round, 6);
+    let text = report::text(&slower, false);
+    assert!(text.contains("drift: the last third of slices is 4.1 % slower"), "{text}");
+    let json = report::json(&slower).unwrap();
+    let drift = &json["points"][0]["targets"][0]["drift"];
+    assert_eq!((&drift["verdict"], &drift["rounds"]), (&"worse".into(), &6.into()));
+
+    let noisy = drifting(|round| if round % 2 == 0 { 95_000 } else { 105_000 }, 6);
+    assert!(!report::text(&noisy, false).contains("drift"));
+    let few = drifting(|_| 50_000, 4);
+    assert!(!report::text(&few, false).contains("drift"), "four rounds tell nothing");
+}
