@@ -80,7 +80,6 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let house = lab::plan::House { rooms: &[&ROOM], check_arguments: &|_, _| Ok(()) };
     let folder = std::env::temp_dir().join(format!("loadline-files-{}", std::process::id()));
-    std::fs::create_dir_all(&folder)?;
     let suite = include_str!("files.toml").replace("FOLDER", &folder.display().to_string());
     let plan = lab::plan::Plan::parse(Path::new("files.toml"), suite, &[], house)?;
     let mut ledger = ledger::Ledger::open(folder.join("ledger/ledger.sqlite"))?;
@@ -88,6 +87,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         plan: &plan,
         exe: &std::env::current_exe()?,
         ledger: &mut ledger,
+        build: &[],
         logs: &folder.join("ledger/runs"),
         command: "files".into(),
         seed: 1,

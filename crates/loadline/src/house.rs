@@ -25,3 +25,13 @@ fn check_arguments(room: &str, arguments: &[String]) -> Result<(), String> {
         }
     }
 }
+
+/// What is known of how this program was built; `build.rs` asks while it is.
+pub(crate) fn build() -> Vec<(&'static str, String)> {
+    let known = [
+        ("program_commit", option_env!("LOADLINE_COMMIT")),
+        ("compiler", option_env!("LOADLINE_COMPILER")),
+        ("compiler_flags", option_env!("LOADLINE_FLAGS")),
+    ];
+    known.into_iter().filter_map(|(name, fact)| Some((name, fact?.to_owned()))).collect()
+}

@@ -71,6 +71,7 @@ pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         plan,
         exe: &exe,
         ledger: &mut ledger,
+        build: &crate::house::build(),
         logs: &home.logs,
         command: std::env::args().collect::<Vec<_>>().join(" "),
         seed: how.seed.unwrap_or_else(drawn_seed),

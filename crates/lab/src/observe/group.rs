@@ -107,6 +107,13 @@ pub fn process_cpu_ns() -> u64 {
     clock.tv_sec.unsigned_abs() * 1_000_000_000 + clock.tv_nsec.unsigned_abs()
 }
 
+/// Resident bytes of this process.
+pub fn own_resident_bytes() -> Option<u64> {
+    let text = std::fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(pages * rustix::param::page_size() as u64)
+}
+
 /// CPU time of the calling thread.
 pub fn thread_cpu() -> Cpu {
     let mut scratch = Scratch::for_lines();

@@ -29,7 +29,7 @@ mod watch;
 pub use disturbance::{Disturbance, OwnCpu, RULES, Rule, Wait};
 pub(crate) use fingerprint::sha256;
 pub use fingerprint::{fingerprint, fingerprint_with};
-pub use group::{Cpu, GroupMeter, process_cpu_ns, thread_cpu};
+pub use group::{Cpu, GroupMeter, own_resident_bytes, process_cpu_ns, thread_cpu};
 pub use hiccup::Pauses;
 pub use look::{Seen, look};
 pub use mark::{CoreMark, Mark};

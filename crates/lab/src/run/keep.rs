@@ -236,7 +236,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         generator_cpu_ns: Some(trial.generator.total_ns),
         generator_user_ns: generator_split.map(|(user, _)| user),
         generator_system_ns: generator_split.map(|(_, system)| system),
-        generator_rss_bytes: None,
+        generator_rss_bytes: trial.generator_rss_bytes,
         overloaded: trial.is_overloaded(),
         offered: (trial.pressure.offered > 0).then_some(trial.pressure.offered),
         backlog_most: (trial.pressure.offered > 0).then_some(trial.pressure.backlog_most),

@@ -32,6 +32,8 @@ pub struct Setting<'a> {
     pub exe: &'a Path,
     /// Where results go.
     pub ledger: &'a mut Ledger,
+    /// What is known of how this program was built, for the fingerprint.
+    pub build: &'a [(&'a str, String)],
     /// Logs go to a folder of the run's id under this one.
     pub logs: &'a Path,
     /// The command line, for the ledger.
@@ -95,8 +97,8 @@ pub enum Ending {
 /// # Errors
 /// When the ledger can't be written or the lab's own means fail; a target's failures are results.
 pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
-    let Setting { plan, exe, ledger, logs, command, seed, stop, progress } = setting;
-    let fingerprint = crate::observe::fingerprint(exe);
+    let Setting { plan, exe, ledger, build, logs, command, seed, stop, progress } = setting;
+    let fingerprint = crate::observe::fingerprint_with(exe, build);
     let mut keeper = Keeper::begin(ledger, plan, fingerprint, command, seed)?;
     let folder: PathBuf = logs.join(keeper.run().to_string());
     let clock_zero = wire::clock::now();

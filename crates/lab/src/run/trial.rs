@@ -6,7 +6,7 @@ use wire::Ns;
 use workload::Kind;
 
 use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure, Slowest};
-use crate::observe::Cpu;
+use crate::observe::{Cpu, own_resident_bytes};
 use crate::plan::Requirement;
 
 /// One slice.
@@ -40,6 +40,7 @@ pub struct Trial {
     pub(crate) server: Option<Cpu>,
     pub(crate) server_rss_bytes: Option<u64>,
     pub(crate) generator: Cpu,
+    pub(crate) generator_rss_bytes: Option<u64>,
     /// The busy time of the busiest generator thread.
     busy_ns: f64,
     pub(crate) prepare_ns: Option<u64>,
@@ -74,6 +75,7 @@ impl Trial {
             server: Some(Cpu::default()),
             server_rss_bytes: None,
             generator: Cpu::default(),
+            generator_rss_bytes: None,
             busy_ns: 0.0,
             prepare_ns: None,
             warmup_ns: None,
@@ -143,6 +145,7 @@ impl Trial {
         self.measured_ns += piece.duration_ns;
         self.counts.add(piece.counts);
         self.generator = self.generator.plus(piece.generator);
+        self.generator_rss_bytes = self.generator_rss_bytes.max(own_resident_bytes());
         self.busy_ns += piece.busy * piece.duration_ns as f64;
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
         self.slices.push(slice);
@@ -254,6 +257,7 @@ impl Trial {
             "generator.system_ns_per_op" => {
                 per_operation(split(Some(self.generator)).map(|(_, system)| system))
             }
+            "generator.rss_bytes" => self.generator_rss_bytes.map(|bytes| bytes as f64),
             "generator.busy" => self.busy(),
             _ => None,
         }
