@@ -326,7 +326,7 @@ pub struct HistogramRow {
     pub operation: String,
     /// What it counts.
     pub kind: HistogramKind,
-    /// Which second of the measured phase, from 0; `None` = the whole trial.
+    /// Which second since the run started, from 0; `None` = the whole trial.
     pub second: Option<u32>,
     /// How many values it holds.
     pub count: u64,

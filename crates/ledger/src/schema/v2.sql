@@ -146,3 +146,118 @@ LEFT JOIN histogram AS latency
     AND latency.kind = 'latency'
     AND latency.second IS NULL
 LEFT JOIN send_lag AS lag ON lag.trial_id = trial.id;
+
+-- One row per trial, clients and second, under the twenty names that the table of an older rig for
+-- testing databases had, so that its queries find them again; the rest tells rows apart. What the
+-- ledger doesn't hold is NULL. Grouping by run_id lets a query of one run read only that run.
+CREATE VIEW cool_test AS
+WITH report AS (
+    SELECT
+        round.run_id AS run_id,
+        trial.id AS trial_id,
+        histogram.clients AS clients,
+        histogram.second AS second,
+        sum(histogram.count) AS count,
+        sum(histogram.mean_ns * histogram.count) / sum(histogram.count) / 1e9 AS mean_s
+    FROM round
+    JOIN trial ON trial.round_id = round.id
+    JOIN histogram ON histogram.trial_id = trial.id
+    WHERE histogram.kind = 'latency' AND histogram.second IS NOT NULL AND histogram.clients <> ''
+    GROUP BY round.run_id, trial.id, histogram.clients, histogram.second
+),
+-- Targets take turns, so one is measured in a part of a second only. And what a schedule offered
+-- is known of all clients together: with several groups it is nobody's.
+turn AS (
+    SELECT
+        report.*,
+        (SELECT count(DISTINCT other.clients) FROM histogram AS other
+         WHERE other.trial_id = report.trial_id AND other.clients <> '') AS groups,
+        (SELECT sum(max(0, min(slice.start_ns + slice.duration_ns, (second + 1) * 1000000000)
+             - max(slice.start_ns, second * 1000000000))) / 1e9
+         FROM slice WHERE slice.trial_id = report.trial_id) AS measured_s
+    FROM report
+)
+SELECT
+    strftime('%Y-%m-%dT%H:%M:%SZ', run.started_at, turn.second || ' seconds') AS time,
+    (SELECT group_concat(value, ' ') FROM json_each(point.keys)
+     WHERE key <> 'workload.operation') AS testvalue,
+    round.ordinal AS runnum,
+    point.ordinal = 0 AS isdefault,
+    trial.measured_ns / 1e9 AS duration,
+    CASE WHEN turn.groups = 1
+        THEN turn.measured_s * trial.offered * 1e9 / trial.measured_ns END AS expectedwor,
+    CASE WHEN turn.groups = 1
+        THEN trial.offered * 1e9 / trial.measured_ns END AS numpersecwor,
+    NULL AS expectedmbpminwor,
+    trial.generator_cpu_ns * 100.0 / trial.measured_ns AS clientscpuperc,
+    (SELECT CASE
+         WHEN total(outcome = 'broken') > 0 THEN 'no'
+         WHEN count(*) > 0 AND total(outcome = 'cant_tell') = 0 THEN 'yes'
+     END FROM requirement WHERE requirement.point_id = point.id) AS passed,
+    (SELECT group_concat(key, ' ') FROM json_each(point.keys)
+     WHERE key <> 'workload.operation') AS testname,
+    (SELECT count(DISTINCT other.clients) FROM histogram AS other
+     WHERE other.trial_id = trial.id AND other.clients <> ''
+       AND other.clients <= turn.clients) AS client,
+    (SELECT count(DISTINCT ifnull(other.second, -1)) FROM histogram AS other
+     WHERE other.trial_id = trial.id AND other.clients = turn.clients AND other.kind = 'latency'
+       AND ifnull(other.second, -1) BETWEEN 0 AND turn.second) AS report,
+    turn.mean_s AS elapsed,
+    turn.count AS actualwor,
+    CASE WHEN turn.groups = 1 THEN turn.count * 100.0
+        / (turn.measured_s * trial.offered * 1e9 / trial.measured_ns) END AS percwor,
+    NULL AS mbpminwor,
+    (SELECT sum(chunk.mean * chunk.count) / sum(chunk.count)
+     FROM series JOIN chunk ON chunk.series_id = series.id
+     WHERE series.run_id = run.id AND ifnull(series.target_id, -1) = -1
+       AND series.sensor = 'load' AND series.name = 'one_minute'
+       AND chunk.start_ns BETWEEN (turn.second - 300) * 1000000000
+           AND turn.second * 1000000000) AS load5,
+    100.0 * coalesce(
+        trial.generator_rss_bytes,
+        (SELECT chunk.max FROM series JOIN chunk ON chunk.series_id = series.id
+         WHERE series.run_id = run.id AND ifnull(series.target_id, -1) = -1
+           AND series.sensor = 'processes' AND series.name = 'generator.resident'
+           AND chunk.start_ns = turn.second / 10 * 10000000000)
+    ) / nullif(CAST(json_extract(fingerprint.json, '$.memory') AS INTEGER) * 1024, 0)
+        AS clientmemperc,
+    json_extract(fingerprint.json, '$.hostname') AS hostname,
+    turn.run_id AS run_id,
+    point.id AS point_id,
+    point.keys AS keys,
+    target.name AS target,
+    trial.id AS trial_id,
+    trial.validity AS validity,
+    turn.clients AS clients
+FROM turn
+JOIN trial ON trial.id = turn.trial_id
+JOIN round ON round.id = trial.round_id
+JOIN point ON point.id = round.point_id
+JOIN target ON target.id = trial.target_id
+JOIN run ON run.id = turn.run_id
+JOIN fingerprint ON fingerprint.id = run.fingerprint_id;
+
+-- What that rig's pages showed: its averages, one row per tested value, of valid trials.
+CREATE VIEW cool_test_averages AS
+SELECT
+    run_id,
+    point_id,
+    target,
+    min(time) AS time,
+    testname,
+    testvalue,
+    isdefault,
+    count(*) AS reports,
+    avg(elapsed) AS avg_elapsed,
+    avg(elapsed) / json_extract(keys, '$."clients.connections"') AS avg_servertime,
+    min(elapsed) AS min_elapsed,
+    max(elapsed) AS max_elapsed,
+    sum(actualwor) AS actualwor,
+    avg(percwor) AS avg_percwor,
+    avg(load5) AS avg_load5,
+    avg(clientscpuperc) AS clientscpuperc,
+    avg(clientmemperc) AS clientmemperc,
+    passed
+FROM cool_test
+WHERE validity = 'valid'
+GROUP BY run_id, point_id, target;
