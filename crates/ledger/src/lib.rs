@@ -16,24 +16,31 @@
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `histogram` | latency histograms as blobs and percentiles |
 //! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
+//! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
+//! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
 mod error;
+mod export;
 mod histogram;
+mod merge;
 mod open;
 mod process;
 mod read;
 mod rows;
 mod samples;
 mod schema;
+mod tables;
 mod words;
 mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
 pub use error::LedgerError;
+pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
+pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
 pub use read::{RunLine, RunView, ValueSummary};

@@ -1,60 +1,14 @@
 //! What a ledger promises to those who write one and those who read it meanwhile.
 
+mod fixture;
+
+use fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    DataState, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger,
-    LedgerError, PointId, PointRow, RequirementOutcome, RequirementRow, RoundRow, RunId, RunRow,
-    RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, SuiteRow,
-    TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, Validity, ValueRow, ValueSummary,
+    FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,
+    RequirementRow, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow,
+    SlowRow, TargetId, TrialId, TrialRow, UNFINISHED, Validity, ValueRow, ValueSummary,
 };
-use serde_json::json;
-
-struct Begun {
-    run: RunId,
-    target: TargetId,
-    point: PointId,
-    trial: TrialId,
-}
-
-/// A run with one target, one point, one round and one unfinished trial.
-fn begin_run(ledger: &mut Ledger) -> Begun {
-    let suite = SuiteRow {
-        hash: "5u17e".into(),
-        path: "suites/cache.toml".into(),
-        title: "Cache".into(),
-        claims: vec!["what a web tier does".into()],
-        compromises: vec![],
-        text: "title = 'Cache'".into(),
-    };
-    let json = json!({"kernel": "6.1"}).as_object().unwrap().clone();
-    let run = RunRow {
-        suite_id: ledger.add_suite(&suite).unwrap(),
-        fingerprint_id: ledger.add_fingerprint(&FingerprintRow { hash: "f".into(), json }).unwrap(),
-        command: "loadline run suites/cache.toml".into(),
-        version: "0.1.0".into(),
-        seed: u64::MAX,
-        started_at: "2026-01-02T03:04:05Z".into(),
-        ended_at: None,
-        state: RunState::Running,
-        note: None,
-        settings: vec![("rounds.measure".into(), "\"2s\"".into())],
-        primary_metric: "rate_per_s".into(),
-        same_within: 0.02,
-        confidence: 0.95,
-    };
-    let run = ledger.add_run(&run).unwrap();
-    let name = "loadline".to_owned();
-    let target = TargetRow { run_id: run, ordinal: 0, name, description: "".into(), skipped: None };
-    let target = ledger.add_target(&target).unwrap();
-    let keys = json!({"workload.operation": "get"}).as_object().unwrap().clone();
-    let point = PointRow { run_id: run, ordinal: 0, label: "cache/get".into(), keys };
-    let point = ledger.add_point(&point).unwrap();
-    let round = RoundRow { run_id: run, point_id: point, ordinal: 1, seed: 7, started_ns: 5 };
-    let round = ledger.add_round(&round).unwrap();
-    let trial = TrialRow::unfinished(round, target, DataState::Warm, 6);
-    let trial = ledger.add_trial(&trial).unwrap();
-    Begun { run, target, point, trial }
-}
 
 fn slice_of(trial_id: TrialId) -> SliceRow {
     SliceRow {

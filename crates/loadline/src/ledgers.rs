@@ -1,12 +1,14 @@
-//! `loadline ledger`: what the ledger holds.
+//! `loadline ledger`: what the ledger holds, and its upkeep: one file per subcommand.
+
+mod export;
+mod list;
+mod merge;
+mod prune;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ledger::Ledger;
-
 use crate::exit::Failure;
-use crate::home::Home;
 
 /// Arguments of `loadline ledger`.
 #[derive(Debug, clap::Args)]
@@ -18,38 +20,31 @@ pub(crate) struct LedgerArgs {
 #[derive(Debug, clap::Subcommand)]
 enum LedgerCommand {
     /// List the runs, newest last
-    List {
-        /// Print them as JSON on standard output
-        #[arg(long)]
-        json: bool,
-        /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
-        #[arg(long, value_name = "FILE")]
-        ledger: Option<PathBuf>,
-    },
+    List(list::ListArgs),
+    /// Take the runs of other ledgers into this one
+    Merge(merge::MergeArgs),
+    /// Delete old runs with everything that hangs on them
+    Prune(prune::PruneArgs),
+    /// Write the tables of a run as CSV or JSON lines
+    Export(export::ExportArgs),
+}
+
+/// Which ledger, and how what it says is printed.
+#[derive(Debug, clap::Args)]
+struct CommonArgs {
+    /// Print the result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, Failure> {
-    let LedgerCommand::List { json, ledger } = &args.command;
-    let home = Home::find(ledger.as_deref())?;
-    let runs = Ledger::open_read_only(&home.ledger)?.runs()?;
-    if *json {
-        let runs = runs.iter().map(|run| {
-            serde_json::json!({
-                "run": run.id.get(),
-                "started_at": run.started_at,
-                "state": run.state.word(),
-                "title": run.title,
-                "trials": run.trials,
-            })
-        });
-        let all = serde_json::json!({ "schema": 1, "runs": runs.collect::<Vec<_>>() });
-        println!("{}", serde_json::to_string_pretty(&all)?);
-    } else {
-        for run in runs {
-            let (state, trials) = (run.state.word(), run.trials);
-            let (id, started, title) = (run.id, run.started_at, run.title);
-            println!("{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get());
-        }
+    match &args.command {
+        LedgerCommand::List(args) => list::run(args),
+        LedgerCommand::Merge(args) => merge::run(args),
+        LedgerCommand::Prune(args) => prune::run(args),
+        LedgerCommand::Export(args) => export::run(args),
     }
-    Ok(ExitCode::SUCCESS)
 }

@@ -47,7 +47,7 @@ enum Command {
     Report(report::ReportArgs),
     /// Run the suite of an earlier run again, with the same settings
     Rerun(rerun::RerunArgs),
-    /// List the runs in the ledger
+    /// List, merge, prune and export the runs in the ledger
     Ledger(ledgers::LedgerArgs),
     /// Say what this host is good for as a place to measure on, and what to do about it
     Doctor(doctor::DoctorArgs),

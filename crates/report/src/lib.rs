@@ -17,9 +17,11 @@
 //! | `number` | numbers as people read them |
 //! | `text` | the terminal |
 //! | `json` | `--json`, documented in docs/json.md |
+//! | `export` | tables of a run as CSV and JSON lines |
 
 mod compare;
 mod conclusion;
+mod export;
 mod figures;
 mod groups;
 mod json;
@@ -32,6 +34,7 @@ mod values;
 
 pub use compare::{Compared, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
+pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use json::{SCHEMA, json};

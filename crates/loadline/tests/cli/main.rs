@@ -2,6 +2,7 @@
 
 mod common;
 mod http;
+mod ledgers;
 mod load;
 mod run;
 mod targets;

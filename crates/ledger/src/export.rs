@@ -1,0 +1,222 @@
+//! A run's figures as tables, for programs that would rather not speak SQL.
+
+use rusqlite::types::ValueRef;
+
+use crate::chunk::unpack;
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::rows::RunId;
+
+/// One table that can be exported.
+#[derive(Debug)]
+pub struct Export {
+    /// Its name.
+    pub name: &'static str,
+    /// What a row of it is.
+    pub doc: &'static str,
+    /// Its rows of run ?1.
+    sql: &'static str,
+    /// Whether each row is a chunk that holds many samples.
+    packed: bool,
+}
+
+/// Every table that can be exported. Their columns are those of the ledger.
+pub static EXPORTS: &[Export] = &[
+    Export {
+        name: "trials",
+        doc: "a trial, with the figures that reports show",
+        sql: "SELECT * FROM trials WHERE run_id = ?1 ORDER BY point_id, round, trial_id",
+        packed: false,
+    },
+    Export {
+        name: "latency",
+        doc: "a distribution of a whole trial, by clients, operation and kind",
+        sql: "SELECT * FROM latency WHERE run_id = ?1
+            ORDER BY trial_id, clients, operation, kind",
+        packed: false,
+    },
+    Export {
+        name: "seconds",
+        doc: "the same of each second",
+        sql: "SELECT target.name AS target, round.ordinal AS round, trial_id, clients, operation,
+                kind, second, count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns
+            FROM histogram
+            JOIN trial ON trial.id = histogram.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 AND second IS NOT NULL
+            ORDER BY trial_id, second, clients, operation, kind",
+        packed: false,
+    },
+    Export {
+        name: "slices",
+        doc: "a slice of a trial",
+        sql: "SELECT target.name AS target, round.ordinal AS round, slice.*
+            FROM slice
+            JOIN trial ON trial.id = slice.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, slice.ordinal",
+        packed: false,
+    },
+    Export {
+        name: "sensors",
+        doc: "ten seconds of what a sensor saw",
+        sql: "SELECT * FROM sensors WHERE run_id = ?1 ORDER BY series_id, start_ns",
+        packed: false,
+    },
+    Export {
+        name: "samples",
+        doc: "one value that a sensor saw",
+        sql: "SELECT target.name AS target, series.sensor AS sensor, series.name AS name,
+                series.unit AS unit, chunk.start_ns AS at_ns, chunk.count AS value, chunk.data
+            FROM series
+            JOIN chunk ON chunk.series_id = series.id
+            LEFT JOIN target ON target.id = series.target_id
+            WHERE series.run_id = ?1 ORDER BY series.id, chunk.start_ns",
+        packed: true,
+    },
+    Export {
+        name: "slow",
+        doc: "one of the slowest requests of a trial",
+        sql: "SELECT target.name AS target, round.ordinal AS round, slow.*
+            FROM slow
+            JOIN trial ON trial.id = slow.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, latency_ns DESC, at_ns",
+        packed: false,
+    },
+    Export {
+        name: "values",
+        doc: "a figure that a call measured itself",
+        sql: "SELECT target.name AS target, round.ordinal AS round, value.*
+            FROM value
+            JOIN trial ON trial.id = value.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, value.ordinal",
+        packed: false,
+    },
+    Export {
+        name: "findings",
+        doc: "a wrong answer, its bytes in hex",
+        sql: "SELECT target.name AS target, round.ordinal AS round, finding.*
+            FROM finding
+            JOIN trial ON trial.id = finding.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY finding.id",
+        packed: false,
+    },
+    Export {
+        name: "requirements",
+        doc: "what became of a requirement at a point",
+        sql: "SELECT point.label AS point, requirement.*
+            FROM requirement JOIN point ON point.id = requirement.point_id
+            WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid",
+        packed: false,
+    },
+    Export {
+        name: "cool_test",
+        doc: "a second of a trial and its clients, under the names of an older rig",
+        sql: "SELECT * FROM cool_test WHERE run_id = ?1 ORDER BY trial_id, client, report",
+        packed: false,
+    },
+];
+
+/// One value of an exported row.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Cell<'a> {
+    /// Unseen.
+    Null,
+    /// A whole number.
+    Integer(i64),
+    /// Any number.
+    Real(f64),
+    /// Text.
+    Text(&'a str),
+    /// Bytes.
+    Blob(&'a [u8]),
+}
+
+impl Export {
+    /// The table of this name.
+    pub fn named(name: &str) -> Option<&'static Export> {
+        EXPORTS.iter().find(|export| export.name == name)
+    }
+}
+
+impl Ledger {
+    /// The names of a table's columns.
+    pub fn export_columns(&self, export: &Export) -> Result<Vec<String>, LedgerError> {
+        let statement = self.connection.prepare(export.sql)?;
+        let names = statement.column_names();
+        let shown = names.len() - usize::from(export.packed);
+        Ok(names.take(shown).map(str::to_owned).collect())
+    }
+
+    /// Gives every row of a table that is of this run, one after the other, so that a run of any
+    /// length takes no more memory than a row.
+    ///
+    /// Fails when there is no such run, when a row is damaged, or when `visit` does.
+    pub fn export<E: From<LedgerError>>(
+        &self,
+        run: RunId,
+        export: &Export,
+        mut visit: impl FnMut(&[Cell<'_>]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let sql = |error: rusqlite::Error| E::from(LedgerError::from(error));
+        let exists = "SELECT count(*) FROM run WHERE id = ?1";
+        let runs: u64 = self.connection.query_row(exists, [run], |row| row.get(0)).map_err(sql)?;
+        if runs == 0 {
+            return Err(LedgerError::NoSuchRun(run).into());
+        }
+        let mut statement = self.connection.prepare(export.sql).map_err(sql)?;
+        let columns = statement.column_count();
+        let mut rows = statement.query([run]).map_err(sql)?;
+        while let Some(row) = rows.next().map_err(sql)? {
+            let mut cells = Vec::with_capacity(columns);
+            for column in 0..columns {
+                cells.push(cell(row.get_ref(column).map_err(sql)?).map_err(sql)?);
+            }
+            if export.packed {
+                unpacked(&mut cells, &mut visit)?;
+            } else {
+                visit(&cells)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Gives the samples of a chunk, of which a row ends with the start, the count and the data.
+fn unpacked<E: From<LedgerError>>(
+    cells: &mut Vec<Cell<'_>>,
+    visit: &mut impl FnMut(&[Cell<'_>]) -> Result<(), E>,
+) -> Result<(), E> {
+    let (Some(Cell::Blob(data)), [.., Cell::Integer(start_ns), Cell::Integer(count)]) =
+        (cells.pop(), &cells[..])
+    else {
+        return Err(LedgerError::Chunk { start_ns: 0 }.into());
+    };
+    let start_ns = start_ns.cast_unsigned();
+    let count = usize::try_from(*count).map_err(|_| LedgerError::Chunk { start_ns })?;
+    let (at, value) = (cells.len() - 2, cells.len() - 1);
+    for sample in unpack(start_ns, count, data)? {
+        cells[at] = Cell::Integer(sample.at_ns.cast_signed());
+        cells[value] = Cell::Real(sample.value);
+        visit(cells)?;
+    }
+    Ok(())
+}
+
+fn cell(value: ValueRef<'_>) -> rusqlite::Result<Cell<'_>> {
+    Ok(match value {
+        ValueRef::Null => Cell::Null,
+        ValueRef::Integer(number) => Cell::Integer(number),
+        ValueRef::Real(number) => Cell::Real(number),
+        ValueRef::Text(_) => Cell::Text(value.as_str()?),
+        ValueRef::Blob(bytes) => Cell::Blob(bytes),
+    })
+}

@@ -1,0 +1,178 @@
+//! Taking runs of another ledger into this one, and taking runs out.
+
+use std::collections::{HashMap, HashSet};
+
+use rusqlite::types::Value;
+use rusqlite::{OptionalExtension, params_from_iter};
+
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::rows::RunId;
+use crate::tables::{TABLES, Table};
+use crate::words::RunState;
+
+/// What merging a ledger did.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Merged {
+    /// Runs that were taken: their ids there, and their ids here.
+    pub taken: Vec<(RunId, RunId)>,
+    /// Runs that are here already: their ids there.
+    pub known: Vec<RunId>,
+    /// Runs that are still being measured: their ids there.
+    pub running: Vec<RunId>,
+}
+
+/// The new id of each row that was copied, by its table and its id there.
+type NewIds = HashMap<(&'static str, i64), i64>;
+
+impl Ledger {
+    /// Copies every finished run of another ledger into this one, with new ids, all or none. A run
+    /// that is here already, by its `uid`, is left alone, and so is one still being measured.
+    ///
+    /// Fails when a batch is open, or when SQLite refuses; then nothing was copied.
+    pub fn merge(&mut self, other: &Ledger) -> Result<Merged, LedgerError> {
+        let snapshot = other.connection.unchecked_transaction()?;
+        let runs = other.runs()?;
+        self.begin_batch()?;
+        let copy = || -> Result<Merged, LedgerError> {
+            let known: HashSet<String> = self.runs()?.into_iter().map(|run| run.uid).collect();
+            let mut merged = Merged::default();
+            for run in runs {
+                if known.contains(&run.uid) {
+                    merged.known.push(run.id);
+                } else if run.state == RunState::Running {
+                    merged.running.push(run.id);
+                } else {
+                    merged.taken.push((run.id, self.copy_run(other, run.id)?));
+                }
+            }
+            Ok(merged)
+        };
+        let outcome = copy();
+        drop(snapshot);
+        match outcome {
+            Ok(merged) => {
+                self.commit_batch()?;
+                Ok(merged)
+            }
+            Err(error) => {
+                self.connection.execute_batch("ROLLBACK")?;
+                Err(error)
+            }
+        }
+    }
+
+    fn copy_run(&self, other: &Ledger, run: RunId) -> Result<RunId, LedgerError> {
+        let mut ids = NewIds::new();
+        for (table, column) in [("suite", "suite_id"), ("fingerprint", "fingerprint_id")] {
+            let sql = format!("SELECT {column} FROM run WHERE id = ?1");
+            let old: i64 = other.connection.query_row(&sql, [run], |row| row.get(0))?;
+            ids.insert((table, old), self.copy_shared(other, table, old)?);
+        }
+        for table in TABLES {
+            self.copy_table(other, table, run, &mut ids)?;
+        }
+        Ok(ids[&("run", run.get())].into())
+    }
+
+    /// A suite or a fingerprint: the equal one here, or a copy.
+    fn copy_shared(&self, other: &Ledger, table: &str, old: i64) -> Result<i64, LedgerError> {
+        let hash: String = other.connection.query_row(
+            &format!("SELECT hash FROM {table} WHERE id = ?1"),
+            [old],
+            |row| row.get(0),
+        )?;
+        let here = format!("SELECT id FROM {table} WHERE hash = ?1");
+        let here = self.connection.query_row(&here, [hash], |row| row.get(0)).optional()?;
+        if let Some(id) = here {
+            return Ok(id);
+        }
+        let sql = format!("SELECT * FROM {table} WHERE id = ?1");
+        let mut statement = other.connection.prepare(&sql)?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let mut row = statement.query_row([old], |row| values(row, columns.len()))?;
+        self.put(table, &columns, &mut row)
+    }
+
+    fn copy_table(
+        &self,
+        other: &Ledger,
+        table: &Table,
+        run: RunId,
+        ids: &mut NewIds,
+    ) -> Result<(), LedgerError> {
+        let sql = format!("SELECT * FROM {} WHERE {}", table.name, table.of_run);
+        let mut statement = other.connection.prepare(&sql)?;
+        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
+        let place = |name: &str| columns.iter().position(|column| column == name);
+        let refers: Vec<(usize, &'static str)> =
+            table.refers.iter().filter_map(|(name, to)| Some((place(name)?, *to))).collect();
+        let id_place = place("id").filter(|_| table.has_id);
+        let mut rows = statement.query([run])?;
+        while let Some(row) = rows.next()? {
+            let mut row = values(row, columns.len())?;
+            for (place, to) in &refers {
+                // A NULL refers to nothing, and stays.
+                if let Value::Integer(old) = row[*place] {
+                    row[*place] = ids[&(*to, old)].into();
+                }
+            }
+            let old = id_place.map(|place| std::mem::replace(&mut row[place], Value::Null));
+            let new = self.put(table.name, &columns, &mut row)?;
+            if let Some(Value::Integer(old)) = old {
+                ids.insert((table.name, old), new);
+            }
+        }
+        Ok(())
+    }
+
+    /// Inserts a row; an `id` is drawn anew.
+    fn put(&self, table: &str, columns: &[String], row: &mut [Value]) -> Result<i64, LedgerError> {
+        if let Some(place) = columns.iter().position(|column| column == "id") {
+            row[place] = Value::Null;
+        }
+        let marks = vec!["?"; columns.len()].join(", ");
+        let sql = format!("INSERT INTO {table} ({}) VALUES ({marks})", columns.join(", "));
+        let mut statement = self.connection.prepare_cached(&sql)?;
+        statement.execute(params_from_iter(row.iter()))?;
+        Ok(self.connection.last_insert_rowid())
+    }
+
+    /// Deletes runs with everything that hangs on them, and suites and fingerprints that no run is
+    /// left of, then gives the room back to the file system: so many bytes.
+    ///
+    /// Fails when SQLite refuses. The runs are deleted all or none; only giving the room back may
+    /// fail after that, when something else uses the file.
+    pub fn delete_runs(&mut self, runs: &[RunId]) -> Result<u64, LedgerError> {
+        let before_bytes = self.size_bytes()?;
+        self.begin_batch()?;
+        let delete = || -> Result<(), LedgerError> {
+            for run in runs {
+                self.connection.prepare_cached("DELETE FROM run WHERE id = ?1")?.execute([run])?;
+            }
+            self.connection.execute_batch(
+                "DELETE FROM suite WHERE id NOT IN (SELECT suite_id FROM run);
+                 DELETE FROM fingerprint WHERE id NOT IN (SELECT fingerprint_id FROM run);",
+            )?;
+            Ok(())
+        };
+        if let Err(error) = delete() {
+            self.connection.execute_batch("ROLLBACK")?;
+            return Err(error);
+        }
+        self.commit_batch()?;
+        self.connection.execute_batch("VACUUM")?;
+        // What VACUUM wrote lies in the log until it is moved to the file.
+        self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
+        Ok(before_bytes.saturating_sub(self.size_bytes()?))
+    }
+
+    fn size_bytes(&self) -> Result<u64, LedgerError> {
+        let sql = "SELECT page_count * page_size FROM pragma_page_count, pragma_page_size";
+        Ok(self.connection.query_row(sql, [], |row| row.get(0))?)
+    }
+}
+
+fn values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Vec<Value>> {
+    (0..columns).map(|column| row.get(column)).collect()
+}

@@ -1,0 +1,82 @@
+//! `loadline ledger export`: the tables of a run for other programs.
+
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context;
+use ledger::{EXPORTS, Export, Ledger};
+use report::ExportFormat;
+
+use crate::exit::Failure;
+use crate::home::Home;
+
+/// Arguments of `loadline ledger export`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = after_help())]
+pub(super) struct ExportArgs {
+    /// The run's number, or `last`
+    run: String,
+    /// csv, or jsonl: a JSON object per line
+    #[arg(long, value_parser = ["csv", "jsonl"])]
+    format: String,
+    /// A table, once per table; otherwise all of them
+    #[arg(long, value_name = "NAME", value_parser = table)]
+    table: Vec<&'static Export>,
+    /// The folder for a file per table; `-` is standard output, of one table only
+    #[arg(long, value_name = "DIR", default_value = "-")]
+    out: PathBuf,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+}
+
+fn after_help() -> String {
+    let rows = EXPORTS.iter().map(|one| format!("  {:<13} {}", one.name, one.doc));
+    format!(
+        "A row of each table is:\n{}\n\n\
+         Examples:\n  loadline ledger export last --format csv --table trials\n  \
+         loadline ledger export 12 --format jsonl --out run-12",
+        rows.collect::<Vec<_>>().join("\n")
+    )
+}
+
+fn table(name: &str) -> Result<&'static Export, String> {
+    let names = || EXPORTS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
+    Export::named(name).ok_or_else(|| format!("there is no such table; there are {}", names()))
+}
+
+pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
+    let format = match args.format.as_str() {
+        "csv" => ExportFormat::Csv,
+        _ => ExportFormat::JsonLines,
+    };
+    let home = Home::find(args.ledger.as_deref())?;
+    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let run = crate::report::run_named(&ledger, &args.run)?;
+    let tables: Vec<&Export> =
+        if args.table.is_empty() { EXPORTS.iter().collect() } else { args.table.clone() };
+    if args.out == Path::new("-") {
+        let [table] = tables[..] else {
+            let message = "standard output takes one table: name it with --table, or a folder \
+                           for all of them with --out";
+            return Err(Failure::Usage(message.to_owned()));
+        };
+        let mut out = BufWriter::new(std::io::stdout().lock());
+        report::export(&ledger, run, table, format, &mut out)?;
+        out.flush()?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("making the folder {}", args.out.display()))?;
+    for table in tables {
+        let path = args.out.join(format!("{}.{}", table.name, args.format));
+        let about = || format!("writing {}", path.display());
+        let mut out = BufWriter::new(File::create(&path).with_context(about)?);
+        report::export(&ledger, run, table, format, &mut out).with_context(about)?;
+        out.flush().with_context(about)?;
+        eprintln!("{}", path.display());
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,44 @@
+//! `loadline ledger list`: which runs there are.
+
+use std::io::Write;
+use std::process::ExitCode;
+
+use ledger::Ledger;
+
+use crate::exit::Failure;
+use crate::home::Home;
+
+/// Arguments of `loadline ledger list`.
+#[derive(Debug, clap::Args)]
+pub(super) struct ListArgs {
+    #[command(flatten)]
+    common: super::CommonArgs,
+}
+
+pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
+    let home = Home::find(args.common.ledger.as_deref())?;
+    let runs = Ledger::open_read_only(&home.ledger)?.runs()?;
+    let mut out = std::io::stdout().lock();
+    if args.common.json {
+        let runs = runs.iter().map(|run| {
+            serde_json::json!({
+                "run": run.id.get(),
+                "uid": run.uid,
+                "started_at": run.started_at,
+                "state": run.state.word(),
+                "title": run.title,
+                "trials": run.trials,
+                "valid_trials": run.valid_trials,
+            })
+        });
+        let all = serde_json::json!({ "schema": 1, "runs": runs.collect::<Vec<_>>() });
+        writeln!(out, "{all:#}")?;
+    } else {
+        for run in runs {
+            let (state, trials) = (run.state.word(), run.trials);
+            let (id, started, title) = (run.id, run.started_at, run.title);
+            writeln!(out, "{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,191 @@
+//! `loadline ledger`, from outside: list, merge, prune, export.
+
+use std::path::{Path, PathBuf};
+
+use crate::common::{Place, code, stderr, stdout};
+use ledger::{
+    DataState, FingerprintRow, Histogram, HistogramKind, HistogramRow, Ledger, PointRow, RoundRow,
+    RunRow, RunState, SuiteRow, TargetRow, TrialRow, Validity,
+};
+
+/// Writes a ledger with runs that started at these times.
+fn with_runs(path: &Path, started: &[&str]) -> PathBuf {
+    let mut ledger = Ledger::open(path).expect("a ledger");
+    for started_at in started {
+        add_run(&mut ledger, started_at).expect("a run");
+    }
+    path.to_owned()
+}
+
+fn add_run(ledger: &mut Ledger, started_at: &str) -> Result<(), ledger::LedgerError> {
+    let suite = SuiteRow {
+        hash: "5u17e".into(),
+        path: "suite.toml".into(),
+        title: "A title, with a comma".into(),
+        claims: vec![],
+        compromises: vec![],
+        text: String::new(),
+    };
+    let fingerprint = FingerprintRow { hash: "f".into(), json: serde_json::Map::new() };
+    let suite_id = ledger.add_suite(&suite)?;
+    let fingerprint_id = ledger.add_fingerprint(&fingerprint)?;
+    let run_id = ledger.add_run(&RunRow {
+        suite_id,
+        fingerprint_id,
+        command: "loadline run suite.toml".into(),
+        version: "0.1.0".into(),
+        seed: 1,
+        started_at: started_at.into(),
+        ended_at: None,
+        state: RunState::Running,
+        note: None,
+        settings: vec![],
+        primary_metric: "rate_per_s".into(),
+        same_within: 0.02,
+        confidence: 0.95,
+    })?;
+    let (name, description) = ("ours".to_owned(), String::new());
+    let target = TargetRow { run_id, ordinal: 0, name, description, skipped: None };
+    let target = ledger.add_target(&target)?;
+    let (label, keys) = ("cache/get".to_owned(), serde_json::Map::new());
+    let point_id = ledger.add_point(&PointRow { run_id, ordinal: 0, label, keys })?;
+    let round = RoundRow { run_id, point_id, ordinal: 1, seed: 1, started_ns: 0 };
+    let round = ledger.add_round(&round)?;
+    let trial = ledger.add_trial(&TrialRow {
+        validity: Validity::Valid,
+        reason: None,
+        measured_ns: 1_000_000_000,
+        operations: 500,
+        ..TrialRow::unfinished(round, target, DataState::Warm, 0)
+    })?;
+    let histogram = Histogram::<u64>::new(3).expect("a histogram");
+    let kind = HistogramKind::Latency;
+    ledger.add_histogram(&HistogramRow::of(trial, "", "", kind, None, &histogram)?)?;
+    ledger.finish_run(run_id, RunState::Finished, started_at, None)
+}
+
+fn place() -> Place {
+    let place = Place::with("");
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    place
+}
+
+fn json_of(place: &Place, arguments: &[&str]) -> serde_json::Value {
+    let output = place.loadline(arguments);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    serde_json::from_str(&stdout(&output)).expect("JSON")
+}
+
+fn ids_of(list: &serde_json::Value) -> Vec<i64> {
+    let runs = list["runs"].as_array().expect("runs");
+    runs.iter().map(|run| run["run"].as_i64().expect("an id")).collect()
+}
+
+#[test]
+fn runs_of_another_ledger_are_merged_once_and_only_from_ledgers() {
+    let place = place();
+    with_runs(&place.ledger(), &["2026-01-01T00:00:00Z"]);
+    let other = with_runs(&place.path().join("b.sqlite"), &["2026-01-02T00:00:00Z"; 2]);
+    let other = other.to_str().expect("UTF-8");
+    let merged = json_of(&place, &["ledger", "merge", other, "--json"]);
+    let taken = serde_json::json!([{"run": 2, "there": 1}, {"run": 3, "there": 2}]);
+    assert_eq!(merged["files"][0]["taken"], taken);
+    let again = place.loadline(&["ledger", "merge", other]);
+    assert!(stdout(&again).contains("0 runs taken\n  2 runs here already"), "{}", stdout(&again));
+    let list = json_of(&place, &["ledger", "list", "--json"]);
+    assert_eq!(ids_of(&list), [1, 2, 3]);
+
+    let own = place.ledger();
+    let output = place.loadline(&["ledger", "merge", own.to_str().expect("UTF-8")]);
+    assert_eq!(code(&output), 2);
+    let missing = place.loadline(&["ledger", "merge", "none.sqlite"]);
+    assert_eq!(code(&missing), 1);
+    assert!(stderr(&missing).contains("there is no ledger at none.sqlite"));
+    let suite = place.loadline(&["ledger", "merge", "suite.toml"]);
+    assert_eq!(code(&suite), 1, "a suite is no ledger");
+}
+
+#[test]
+fn old_runs_are_pruned_by_number_or_age_and_their_logs_with_them() {
+    let place = place();
+    // Merged runs have later ids than their time: run 3 is the oldest.
+    let now = jiff::Timestamp::now().to_string();
+    let started = ["2002-01-02T00:00:00Z", &now, "2001-01-01T00:00:00Z"];
+    with_runs(&place.ledger(), &started);
+    let logs = |run: u8| place.path().join(format!(".loadline/runs/{run}"));
+    for run in 1..=3 {
+        std::fs::create_dir_all(logs(run)).expect("a folder");
+        std::fs::write(logs(run).join("ours.log"), [b'x'; 2048]).expect("a log");
+    }
+    let output = place.loadline(&["ledger", "prune", "--keep", "2", "--dry-run"]);
+    let said = stdout(&output);
+    assert!(said.starts_with("would delete run 3  2001-01-01T00:00:00Z"), "{said}");
+    assert!(said.ends_with("1 would be deleted, 2 kept\n"), "{said}");
+    assert_eq!(ids_of(&json_of(&place, &["ledger", "list", "--json"])), [1, 2, 3]);
+
+    let pruned = json_of(&place, &["ledger", "prune", "--keep", "2", "--json"]);
+    assert_eq!((&pruned["deleted"], &pruned["kept"]), (&serde_json::json!([3]), &2.into()));
+    assert!(pruned["freed_bytes"].as_u64().expect("a size") >= 2048);
+    assert!(!logs(3).exists() && logs(1).exists());
+
+    let output = place.loadline(&["ledger", "prune", "--older-than", "7d"]);
+    assert!(stdout(&output).contains("1 deleted, 1 kept, "), "{}", stdout(&output));
+    for wrong in [&["--older-than", "soon"][..], &[], &["--keep", "1", "--older-than", "1d"]] {
+        let arguments = [&["ledger", "prune"], wrong].concat();
+        assert_eq!(code(&place.loadline(&arguments)), 2, "{wrong:?}");
+    }
+}
+
+#[test]
+fn a_ledger_into_which_a_run_is_measured_is_not_pruned() {
+    let place = place();
+    with_runs(&place.ledger(), &["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]);
+    set_running(&place.ledger()).expect("the last run runs, in this very process");
+    let output = place.loadline(&["ledger", "prune", "--keep", "0"]);
+    assert_eq!(code(&output), 1);
+    assert!(stderr(&output).contains("run 2 is being measured"), "{}", stderr(&output));
+}
+
+/// The writer of the runs is this process, so a run that says `running` runs.
+fn set_running(path: &Path) -> Result<(), ledger::LedgerError> {
+    let mut ledger = Ledger::open(path)?;
+    let run = ledger.last_run()?.expect("a run");
+    ledger.finish_run(run, RunState::Running, "2026-01-02T00:00:00Z", None)
+}
+
+#[test]
+fn tables_are_exported_to_standard_output_or_a_folder() {
+    let place = place();
+    with_runs(&place.ledger(), &["2026-01-01T00:00:00Z"]);
+    let csv = place.loadline(&["ledger", "export", "last", "--format", "csv", "--table", "trials"]);
+    let text = stdout(&csv);
+    let mut lines = text.lines();
+    assert!(lines.next().is_some_and(|names| names.starts_with("run_id,suite,point_id,point,")));
+    assert!(lines.next().is_some_and(|row| row.starts_with("1,\"A title, with a comma\",1,")));
+    assert_eq!(lines.next(), None);
+
+    let json = json_of(
+        &place,
+        &["ledger", "export", "1", "--format", "jsonl", "--table", "trials", "--out", "-"],
+    );
+    assert_eq!((&json["rate_per_s"], &json["reason"]), (&500.0.into(), &serde_json::Value::Null));
+
+    let all = place.loadline(&["ledger", "export", "1", "--format", "jsonl", "--out", "out"]);
+    assert_eq!(code(&all), 0, "{}", stderr(&all));
+    for name in ["trials", "latency", "slices", "sensors", "samples", "cool_test"] {
+        assert!(place.path().join(format!("out/{name}.jsonl")).exists(), "{name}");
+    }
+    let refused = |arguments: &[&str]| {
+        let output = place.loadline(&[&["ledger", "export"], arguments].concat());
+        (code(&output), stderr(&output))
+    };
+    let (code, said) = refused(&["1", "--format", "csv"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("name it with --table"), "{said}");
+    let (code, said) = refused(&["1", "--format", "csv", "--table", "trails"]);
+    assert_eq!(code, 2);
+    assert!(said.contains("there are trials, latency"), "{said}");
+    let (code, said) = refused(&["9", "--format", "csv", "--table", "trials"]);
+    assert_eq!(code, 1);
+    assert!(said.contains("no run 9"), "{said}");
+}
