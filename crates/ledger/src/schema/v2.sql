@@ -237,19 +237,24 @@ JOIN target ON target.id = trial.target_id
 JOIN run ON run.id = turn.run_id
 JOIN fingerprint ON fingerprint.id = run.fingerprint_id;
 
--- What that rig's pages showed: its averages, one row per tested value, of valid trials.
+-- What that rig's pages showed: its averages, one row per tested value and clients, of valid
+-- trials.
 CREATE VIEW cool_test_averages AS
 SELECT
     run_id,
     point_id,
     target,
+    clients,
     min(time) AS time,
     testname,
     testvalue,
     isdefault,
     count(*) AS reports,
     avg(elapsed) AS avg_elapsed,
-    avg(elapsed) / json_extract(keys, '$."clients.connections"') AS avg_servertime,
+    avg(elapsed) / coalesce(
+        json_extract(keys, '$."clients.connections"'),
+        json_extract(keys, '$."clients.' || clients || '.connections"')
+    ) AS avg_servertime,
     min(elapsed) AS min_elapsed,
     max(elapsed) AS max_elapsed,
     sum(actualwor) AS actualwor,
@@ -260,4 +265,4 @@ SELECT
     passed
 FROM cool_test
 WHERE validity = 'valid'
-GROUP BY run_id, point_id, target;
+GROUP BY run_id, point_id, target, clients;
