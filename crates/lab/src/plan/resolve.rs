@@ -168,10 +168,14 @@ fn label(
         })
         .collect();
     let said = ["workload.operation", "clients.connections", "clients.pipeline"];
+    let is_said = |key: &str| said.contains(&key) || key.starts_with("clients.arrivals");
     let others: String = keys
         .iter()
-        .filter(|(key, _)| !said.contains(&&key[..]))
-        .map(|(key, value)| format!(" · {key} {value}"))
+        .filter(|(key, _)| !is_said(key))
+        .map(|(key, value)| match value {
+            serde_json::Value::String(text) => format!(" · {key} {text}"),
+            value => format!(" · {key} {value}"),
+        })
         .collect();
     let operation = workload.operation_label();
     format!("{}/{operation}  {}{others}", workload.room.name, groups.join(" + "))

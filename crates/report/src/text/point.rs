@@ -9,7 +9,9 @@ use super::one_line;
 use super::paint::{Paint, Role};
 use crate::compare::Compared;
 use crate::figures::Figures;
-use crate::number::{count, duration, nanoseconds, percent, rate, ratio, value_of, whole_percent};
+use crate::number::{
+    count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
+};
 use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
 
 /// Wrong answers shown per trial; the rest are counted.
@@ -184,7 +186,7 @@ impl View<'_> {
             let value = match (row.value, metric_of(&row.expression)) {
                 (None, _) => "unseen".to_owned(),
                 (Some(value), Some(metric)) => value_of(value, metric.unit),
-                (Some(value), None) => value.to_string(),
+                (Some(value), None) => plain(value),
             };
             let word = self.paint.text(role, word);
             format!("  require {}: {word}, {value}", one_line(&row.expression))
