@@ -84,17 +84,28 @@ fn find_blank(bytes: &[u8], from: usize) -> Option<usize> {
 /// far the most frequent command. Everything else is `None` and goes the general way.
 #[inline]
 pub fn plain_get(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    const NAME: &[u8] = b"get ";
-    if !bytes.starts_with(NAME) {
+    plain_line(bytes, b"get ", b"")
+}
+
+/// The same for `mg KEY v`: the most frequent meta command.
+#[inline]
+pub fn plain_meta_get(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    plain_line(bytes, b"mg ", b" v")
+}
+
+/// The key and the length of a line that is just `name`, a key and `tail`.
+#[inline]
+fn plain_line<'a>(bytes: &'a [u8], name: &[u8], tail: &[u8]) -> Option<(&'a [u8], usize)> {
+    if !bytes.starts_with(name) {
         return None;
     }
-    let end = find_blank(bytes, NAME.len())?;
-    let line = match (bytes[end], bytes.get(end + 1)) {
-        (b'\r', Some(b'\n')) => end + 2,
-        (b'\n', _) => end + 1,
+    let end = find_blank(bytes, name.len())?;
+    let line = match bytes[end..].strip_prefix(tail)? {
+        [b'\r', b'\n', ..] => end + tail.len() + 2,
+        [b'\n', ..] => end + tail.len() + 1,
         _ => return None,
     };
-    let key = &bytes[NAME.len()..end];
+    let key = &bytes[name.len()..end];
     (!key.is_empty() && key.len() <= MOST_KEY_BYTES).then_some((key, line))
 }
 
@@ -125,6 +136,17 @@ pub fn next_key(bytes: &[u8]) -> Key<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_plain_meta_get_is_recognised_and_nothing_else() {
+        assert_eq!(plain_meta_get(b"mg abc v\r\nmg"), Some((&b"abc"[..], 10)));
+        assert_eq!(plain_meta_get(b"mg abc v\n"), Some((&b"abc"[..], 9)));
+        for other in
+            ["mg abc v k\r\n", "mg abc\r\n", "mg  v\r\n", "mg abc v\r", "mn\r\n", "mg abc  v\n"]
+        {
+            assert_eq!(plain_meta_get(other.as_bytes()), None, "{other:?}");
+        }
+    }
 
     #[test]
     fn a_plain_get_is_recognised_with_either_line_end() {

@@ -17,7 +17,7 @@ mod words;
 
 pub use answer::{Answer, read_answer};
 pub use crawler::Listing;
-pub use get::{Key, next_key, plain_get};
+pub use get::{Key, next_key, plain_get, plain_meta_get};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
 };

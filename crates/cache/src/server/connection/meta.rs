@@ -9,6 +9,27 @@ use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
 
 impl CacheConnection {
+    /// `mg KEY v`, without what other flags would ask for.
+    #[inline]
+    pub(super) fn plain_meta_get(&mut self, now_s: Seconds, key: &[u8], out: &mut Output) {
+        let service = &*self.service;
+        service.threads[self.thread].add_meta();
+        let found = service.store.get_or_win(now_s, key, |item| {
+            put_code(Some(item.value.len()), out.tail());
+            put_marks(item, None, out.tail());
+            out.put(LINE_END);
+            let at = out.tail().len();
+            out.put(item.value);
+            out.put(LINE_END);
+            service.corrupt(&mut out.tail()[at..], item.value.len());
+        });
+        service.detail.get(key, found.is_some());
+        if found.is_none() {
+            out.put(answer::META_MISS);
+            out.put(LINE_END);
+        }
+    }
+
     pub(super) fn meta_get(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         let service = &*self.service;
         service.threads[self.thread].add_meta();
@@ -193,11 +214,17 @@ fn put_hit(
         left_after_s: left(seen.map_or(item.expires_s, |seen| seen.after_s)),
     };
     put_facts(meta, &facts, into);
+    put_marks(item, seen, into);
+    into.extend_from_slice(LINE_END);
+}
+
+/// Who may make a stale item anew.
+#[inline]
+fn put_marks(item: &Item<'_>, seen: Option<&Seen>, into: &mut Vec<u8>) {
     let won = seen.map_or(item.stale && !item.won, |seen| seen.won);
     for (is_so, letter) in [(item.won, b" Z"), (item.stale, b" X"), (won, b" W")] {
         if is_so {
             into.extend_from_slice(letter);
         }
     }
-    into.extend_from_slice(LINE_END);
 }

@@ -23,6 +23,12 @@ impl CacheConnection {
             out.put(answer::END);
             return Step::Used(used);
         }
+        if let Some((key, used)) = text::plain_meta_get(bytes)
+            && !self.is_stranger
+        {
+            self.plain_meta_get(now_s, key, out);
+            return Step::Used(used);
+        }
         self.step_any_line(now_s, bytes, out)
     }
 
