@@ -1,7 +1,7 @@
 //! Where things are kept: `.loadline/` with the ledger and the logs, and the host's run lock.
 
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{Read, Seek, Write};
+use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
@@ -44,7 +44,12 @@ impl RunLock {
         let path = std::env::temp_dir().join("loadline.lock");
         let mut options = OpenOptions::new();
         options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(&path).with_context(|| path.display().to_string())?;
+        let opened = match options.open(&path) {
+            // Another user made it: it can be locked all the same.
+            Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(&path),
+            opened => opened,
+        };
+        let mut file = opened.with_context(|| path.display().to_string())?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) if wait => {
@@ -59,10 +64,11 @@ impl RunLock {
                 return Err(error).with_context(|| format!("{}", path.display()));
             }
         }
-        file.set_len(0)?;
-        file.rewind()?;
         let command: Vec<String> = std::env::args().collect();
-        write!(file, "process {}: {}", std::process::id(), command.join(" "))?;
+        let holder = format!("process {}: {}", std::process::id(), command.join(" "));
+        // Who holds it is a courtesy to those who wait; in another user's file it can't be said.
+        let said = file.set_len(0).and_then(|()| file.rewind());
+        let _ = said.and_then(|()| file.write_all(holder.as_bytes()));
         Ok(Self { _file: file })
     }
 }
