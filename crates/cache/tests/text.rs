@@ -240,3 +240,17 @@ fn a_spoiled_value_is_as_long_as_the_right_one() {
     assert_eq!(wrong, [2, 5]);
     assert!(answers.iter().all(|answer| answer.len() == answers[0].len()));
 }
+
+#[test]
+fn numbers_wrap_at_two_to_the_64_and_stop_at_zero() {
+    let mut session = Session::new();
+    session.say("set n 0 0 20\r\n18446744073709551610\r\n");
+    assert_eq!(session.say("incr n 5\r\n"), "18446744073709551615\r\n");
+    assert_eq!(session.say("incr n 1\r\n"), "0\r\n");
+    assert_eq!(session.say("incr n 18446744073709551615\r\n"), "18446744073709551615\r\n");
+    assert_eq!(session.say("decr n 18446744073709551615\r\n"), "0\r\n");
+    assert_eq!(session.say("decr n 1\r\n"), "0\r\n");
+    session.say("set n 0 0 21\r\n118446744073709551610\r\n");
+    let refused = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
+    assert_eq!(session.say("incr n 1\r\n"), refused);
+}

@@ -52,7 +52,7 @@ pub(crate) fn packet(random: &mut SmallRng) -> Packet {
     };
     let of = |loud: u8, silent: u8| if quiet { silent } else { loud };
     let sum = || {
-        let delta = [1_u64, 5, u64::MAX][usize::from(quiet) + usize::from(value.len() > 2)];
+        let delta = [1_u64, 5, 1 << 40][usize::from(quiet) + usize::from(value.len() > 2)];
         let expiry = if value.len() > 2 { 0_u32 } else { u32::MAX };
         [&delta.to_be_bytes()[..], &7_u64.to_be_bytes(), &expiry.to_be_bytes()].concat()
     };

@@ -9,6 +9,8 @@
 //! - a key in base64 that `N` makes, or that is appended to, is remembered as such;
 //! - `T` of `ma` also holds where the number becomes longer (memcached 1.6.18 loses it then);
 //! - `E`, `x` and `N` of `ms` are of newer versions; base64 with other letters in it is refused.
+//! - numbers of 2^63 and more are not counted with: memcached 1.6.18 looks for a minus sign beyond
+//!   the end of such a number, so that its answer depends on what the memory held before.
 //!
 //! memcached is told to keep one list of items: with several, a thread of its own holds items now
 //! and then, and whether `decr` leaves blanks behind its number depends on that.

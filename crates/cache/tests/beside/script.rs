@@ -13,7 +13,7 @@ const KEYS: &[&str] = &["a", "b", "c", "counter", "other:key", "k-of-some-length
 fn value(random: &mut SmallRng) -> String {
     match random.random_range(0..8) {
         0 => String::new(),
-        1 => "18446744073709551610".to_owned(),
+        1 => "1844674407370955161".to_owned(),
         2 => "words and\r\nlines".to_owned(),
         3 => "x".repeat(random.random_range(1..3000)),
         4 => "12 and more".to_owned(),
@@ -31,7 +31,7 @@ pub(crate) fn command(random: &mut SmallRng) -> String {
         0..5 => store(random),
         5..8 => read(random),
         8 => {
-            let delta = pick(random, &["1", "7", "99999", "18446744073709551615", "x", "-1"]);
+            let delta = pick(random, &["1", "7", "99999", "1099511627776", "x", "-1"]);
             let name = pick(random, &["incr", "decr"]);
             format!("{name} {} {delta}{}\r\n", pick(random, KEYS), noreply(random))
         }
