@@ -7,12 +7,10 @@ use wire::{Fault, Ns, clock};
 use workload::{Caller, Cost, Done, Events, Outcome, Stream};
 
 use super::record::{Figure, Piece, Recorder};
-use super::schedule::ArrivalTimes;
 use super::timed::Timed;
 use super::worker::{Duty, Order};
 use crate::deploy::pin_this_thread;
 use crate::observe::thread_cpu;
-use crate::plan::Arrivals;
 
 /// A thread that waits for a scheduled call looks at least this often whether the run is stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -102,21 +100,12 @@ impl CallWorker {
     /// Calls until it is time to stop; gives the schedule back, if there is one.
     fn run(&mut self, start: Ns, until: Ns) -> Result<Option<Timed>, Fault> {
         self.runs += 1;
-        let mut timed = match &self.duty.arrivals {
-            Arrivals::Closed => {
-                let mut now = start;
-                while now < until && !self.is_stopped() {
-                    now = self.call(now)?;
-                }
-                return Ok(None);
+        let Some(mut timed) = self.duty.timed(self.runs, start, until, &[0]) else {
+            let mut now = start;
+            while now < until && !self.is_stopped() {
+                now = self.call(now)?;
             }
-            Arrivals::Think(pause) => Timed::think(start, until, pause.ns, &[0]),
-            Arrivals::Open(schedule) => {
-                let seed = self.duty.round.wrapping_add(self.runs) ^ (self.duty.group as u64) << 48;
-                let (thread, threads) = self.duty.thread;
-                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
-                Timed::open(start, until, arrivals, &[0])
-            }
+            return Ok(None);
         };
         let mut now = start;
         while !timed.is_over(now) && !self.is_stopped() {

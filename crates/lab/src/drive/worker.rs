@@ -51,6 +51,23 @@ pub(super) struct Duty {
     pub(super) stop: Arc<AtomicBool>,
 }
 
+impl Duty {
+    /// What decides when requests are due in this thread's run of that number; `None` in a closed
+    /// loop. Each run gets arrivals of its own, the same for every target.
+    pub(super) fn timed(&self, run: u64, start: Ns, until: Ns, places: &[usize]) -> Option<Timed> {
+        match &self.arrivals {
+            Arrivals::Closed => None,
+            Arrivals::Think(pause) => Some(Timed::think(start, until, pause.ns, places)),
+            Arrivals::Open(schedule) => {
+                let seed = self.round.wrapping_add(run) ^ (self.group as u64) << 48;
+                let (thread, threads) = self.thread;
+                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
+                Some(Timed::open(start, until, arrivals, places))
+            }
+        }
+    }
+}
+
 /// One piece of work.
 #[derive(Clone, Debug)]
 pub(super) enum Order {
@@ -175,15 +192,9 @@ impl Worker {
         self.runs += 1;
         let each = |slot| std::iter::repeat_n(slot, self.origin.depth);
         let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
-        match &self.duty.arrivals {
-            Arrivals::Closed => Work::Closed { until },
-            Arrivals::Think(pause) => Work::Timed(Timed::think(start, until, pause.ns, &places())),
-            Arrivals::Open(schedule) => {
-                let seed = self.duty.round.wrapping_add(self.runs) ^ (self.duty.group as u64) << 48;
-                let (thread, threads) = self.duty.thread;
-                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
-                Work::Timed(Timed::open(start, until, arrivals, &places()))
-            }
+        match self.duty.timed(self.runs, start, until, &places()) {
+            Some(timed) => Work::Timed(timed),
+            None => Work::Closed { until },
         }
     }
 
