@@ -1,18 +1,22 @@
 //! `cargo xtask peers`: brings the programs that Loadline is measured against and says which
-//! versions are there. The programs are rows of `peers/peers.toml`; `apt` installs them. A
-//! version other than the stated one is noted and used: figures name the version they had.
+//! versions are there. The programs are rows of `peers/peers.toml`: `apt` installs some, `pip`
+//! others into `target/venv`, and small ones of our own around a peer's libraries are compiled
+//! into `target/peers`. A version other than the stated one is noted and used: figures name the
+//! version they had.
 
 mod apt;
+mod built;
+mod python;
 mod table;
 
 use std::fmt::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, bail};
 
 use crate::process;
-use table::Peer;
+use table::{Package, Peer, Program, Table};
 
 /// The flags of `cargo xtask peers`.
 #[derive(clap::Args)]
@@ -59,13 +63,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 /// Does as the wish says, and prints what is there in the end.
 pub(crate) fn bring(wish: Wish) -> Result<()> {
-    let peers = table::read(&process::repository())?;
-    let missing: Vec<&Peer> =
-        peers.iter().filter(|peer| process::find(&peer.program).is_none()).collect();
-    let installed = match wish {
-        Wish::Try | Wish::Must if !missing.is_empty() => apt::install(&missing),
-        _ => Ok(()),
-    };
+    let repository = process::repository();
+    let Table { peer: peers, python: packages, built: programs } = table::read(&repository)?;
+    let target = repository.join("target");
+    let count = peers.len() + packages.len() + programs.len();
+    let mut problems = Vec::new();
+    if wish != Wish::Check {
+        let missing: Vec<&Peer> =
+            peers.iter().filter(|peer| process::find(&peer.program).is_none()).collect();
+        if !missing.is_empty() {
+            problems.extend(apt::install(&missing).err());
+        }
+        problems.extend(bring_own(&repository, &target, &packages, &programs));
+    }
     let found: Vec<Found> = peers.into_iter().map(look).collect();
     print!("{}", report(&found));
     let absent: Vec<&str> = found
@@ -73,17 +83,76 @@ pub(crate) fn bring(wish: Wish) -> Result<()> {
         .filter(|found| found.path.is_none())
         .map(|found| found.peer.package.as_str())
         .collect();
-    if absent.is_empty() {
+    let absent_own = report_own(&repository, &target, &packages, &programs);
+    if absent.is_empty() && absent_own == 0 {
         return Ok(());
     }
-    if let Err(error) = installed {
-        println!("could not install: {error:#}");
+    for problem in problems {
+        println!("could not install: {problem:#}");
     }
-    println!("to install: {}", apt::line(&absent));
+    if !absent.is_empty() {
+        println!("to install: {}", apt::line(&absent));
+    }
+    if absent_own > 0 {
+        println!("to install: cargo xtask peers");
+    }
     match wish {
-        Wish::Must => bail!("{} of {} peers are missing", absent.len(), found.len()),
+        Wish::Must => bail!("{} of {count} peers are missing", absent.len() + absent_own),
         Wish::Check | Wish::Try => Ok(()),
     }
+}
+
+/// Installs Python's packages and builds our own programs, where they are not there yet. Gives
+/// what went wrong.
+fn bring_own(
+    repository: &Path,
+    target: &Path,
+    packages: &[Package],
+    programs: &[Program],
+) -> Vec<anyhow::Error> {
+    let absent = |package: &&Package| python::version(target, package).is_none();
+    let missing: Vec<&Package> = packages.iter().filter(absent).collect();
+    let mut problems = Vec::new();
+    if !missing.is_empty() {
+        problems.extend(python::install(target, &missing).err());
+    }
+    for program in programs {
+        if !built::is_current(repository, target, program) {
+            problems.extend(built::build(repository, target, program).err());
+        }
+    }
+    problems
+}
+
+/// Prints a line for each package and each program of our own; gives how many are missing.
+fn report_own(
+    repository: &Path,
+    target: &Path,
+    packages: &[Package],
+    programs: &[Program],
+) -> usize {
+    let mut absent = 0;
+    let mut line = |room: &str, name: &str, state: Option<String>, note: Option<&String>| {
+        absent += usize::from(state.is_none());
+        let state = state.unwrap_or_else(|| "missing: what needs it is skipped".to_owned());
+        let note = note.map_or_else(String::new, |note| format!("  ({note})"));
+        println!("{room:<8}{name:<14}{state}{note}");
+    };
+    for package in packages {
+        let state = python::version(target, package).map(|version| {
+            let place = python::folder(target, &package.room);
+            format!("{version:<8} stated {:<8} {}", package.version, place.display())
+        });
+        line(&package.room, &package.package, state, package.note.as_ref());
+    }
+    for program in programs {
+        let current = built::is_current(repository, target, program);
+        let state = current.then(|| {
+            format!("built of {}: {}", program.source, built::path(target, program).display())
+        });
+        line(&program.room, &program.program, state, program.note.as_ref());
+    }
+    absent
 }
 
 fn look(peer: Peer) -> Found {

@@ -19,18 +19,42 @@ pub(crate) struct Peer {
     pub(crate) note: Option<String>,
 }
 
+/// A package of Python's registry.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Package {
+    pub(crate) package: String,
+    pub(crate) room: String,
+    pub(crate) version: String,
+    pub(crate) note: Option<String>,
+}
+
+/// A program of our own around a peer's libraries.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Program {
+    pub(crate) program: String,
+    pub(crate) room: String,
+    pub(crate) source: String,
+    pub(crate) note: Option<String>,
+}
+
+/// The whole table.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Table {
-    peer: Vec<Peer>,
+pub(crate) struct Table {
+    pub(crate) peer: Vec<Peer>,
+    #[serde(default)]
+    pub(crate) python: Vec<Package>,
+    #[serde(default)]
+    pub(crate) built: Vec<Program>,
 }
 
 /// The peers of this repository.
-pub(crate) fn read(repository: &Path) -> Result<Vec<Peer>> {
+pub(crate) fn read(repository: &Path) -> Result<Table> {
     let path = repository.join("peers/peers.toml");
     let text = fs::read_to_string(&path).context("cannot read peers/peers.toml")?;
-    let table: Table = toml::from_str(&text).context("peers/peers.toml")?;
-    Ok(table.peer)
+    toml::from_str(&text).context("peers/peers.toml")
 }
 
 /// The first word that is a dotted number, such as `7.0.15` in `Redis server v=7.0.15 sha=0`.
@@ -47,7 +71,11 @@ mod tests {
 
     #[test]
     fn the_table_of_this_repository_is_read() {
-        let peers = read(&crate::process::repository()).unwrap();
+        let repository = crate::process::repository();
+        let Table { peer: peers, built, .. } = read(&repository).unwrap();
+        for program in built {
+            assert!(repository.join(&program.source).is_file(), "{}", program.source);
+        }
         assert!(peers.iter().any(|peer| peer.program == "memcached"));
         for peer in peers {
             assert_eq!(version_in(&peer.version), Some(peer.version.as_str()));

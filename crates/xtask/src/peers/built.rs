@@ -1,0 +1,60 @@
+//! Small programs of our own around a peer's libraries, compiled into `target/peers`. They are
+//! built again when a source is newer than what was built of it.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::SystemTime;
+
+use anyhow::{Context, Result, bail};
+
+use super::python;
+use super::table::Program;
+use crate::process;
+
+/// Packages of Python's registry that bring headers and libraries: their folders.
+const LIBRARIES: [&str; 2] = ["pvxslibs", "epicscorelibs"];
+
+/// Where the program is, once it is built.
+pub(crate) fn path(target: &Path, program: &Program) -> PathBuf {
+    target.join("peers").join(&program.program)
+}
+
+/// Whether the program is there and no older than its sources.
+pub(crate) fn is_current(repository: &Path, target: &Path, program: &Program) -> bool {
+    let modified = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let Some(built) = modified(&path(target, program)) else { return false };
+    let source = repository.join(&program.source);
+    let folder = source.parent().unwrap_or(repository);
+    let beside = fs::read_dir(folder).into_iter().flatten().filter_map(Result::ok);
+    let mut sources: Vec<PathBuf> = beside.map(|entry| entry.path()).collect();
+    sources.push(source);
+    let newest = sources.iter().filter_map(|source| modified(source)).max();
+    newest.unwrap_or(SystemTime::UNIX_EPOCH) <= built
+}
+
+/// Compiles the program against the libraries in its room's environment.
+pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Result<()> {
+    if process::find("g++").is_none() {
+        bail!("{} needs g++; bring it with your package manager", program.program);
+    }
+    let environment = python::folder(target, &program.room);
+    let site = python::site_packages(&environment)
+        .with_context(|| format!("{} needs the packages of its room", program.program))?;
+    let out = path(target, program);
+    fs::create_dir_all(target.join("peers")).context("cannot make target/peers")?;
+    let mut compiler = Command::new("g++");
+    // The wheels are built with the C++ interface of before GCC 5.
+    compiler.args(["-std=c++17", "-O2", "-Wall", "-Wextra", "-D_GLIBCXX_USE_CXX11_ABI=0"]);
+    for library in LIBRARIES {
+        compiler.arg("-isystem").arg(site.join(library).join("include"));
+    }
+    compiler.arg(repository.join(&program.source)).arg("-o").arg(&out);
+    for library in LIBRARIES {
+        let folder = site.join(library).join("lib");
+        compiler.arg(format!("-L{}", folder.display()));
+        compiler.arg(format!("-Wl,-rpath,{}", folder.display()));
+    }
+    compiler.args(["-lpvxs", "-lCom", "-levent_core", "-levent_pthread", "-lpthread"]);
+    process::run(&mut compiler)
+}

@@ -1,0 +1,75 @@
+//! Peers that come from Python's registry: an environment for each room, in `target/venv/ROOM`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use super::table::Package;
+use crate::process;
+
+/// The environment of a room.
+pub(crate) fn folder(target: &Path, room: &str) -> PathBuf {
+    target.join("venv").join(room)
+}
+
+/// Where its packages lie.
+pub(crate) fn site_packages(environment: &Path) -> Option<PathBuf> {
+    let libraries = fs::read_dir(environment.join("lib")).ok()?;
+    let found = libraries.filter_map(Result::ok).map(|entry| entry.path().join("site-packages"));
+    found.into_iter().find(|path| path.is_dir())
+}
+
+/// The version of a package that is there.
+pub(crate) fn version(target: &Path, package: &Package) -> Option<String> {
+    let site = site_packages(&folder(target, &package.room))?;
+    // A package's folder of metadata is called NAME-VERSION.dist-info, with _ for -.
+    let head = format!("{}-", package.package.replace('-', "_"));
+    let names = fs::read_dir(site).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
+    let names = names.into_iter().filter_map(|name| name.into_string().ok());
+    names
+        .into_iter()
+        .find_map(|name| Some(name.strip_prefix(&head)?.strip_suffix(".dist-info")?.to_owned()))
+}
+
+/// Installs the stated versions of these packages, each into its room's environment.
+pub(crate) fn install(target: &Path, packages: &[&Package]) -> Result<()> {
+    if process::find("python3").is_none() {
+        bail!("there is no python3 here; bring it with your package manager");
+    }
+    let mut rooms: Vec<&str> = packages.iter().map(|package| &package.room[..]).collect();
+    rooms.dedup();
+    for room in rooms {
+        let environment = folder(target, room);
+        let python = environment.join("bin/python");
+        if !python.exists() {
+            process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+        }
+        let here = packages.iter().filter(|package| package.room == room);
+        let wanted = here.map(|package| format!("{}=={}", package.package, package.version));
+        process::run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(wanted))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_package_that_is_there_is_found_with_its_version() {
+        let target = tempfile::tempdir().unwrap();
+        let package = Package {
+            package: "spvirit-tools".into(),
+            room: "records".into(),
+            version: "0.4.1".into(),
+            note: None,
+        };
+        assert_eq!(version(target.path(), &package), None);
+        let site = target.path().join("venv/records/lib/python3.11/site-packages");
+        fs::create_dir_all(site.join("spvirit_tools-0.4.2.dist-info")).unwrap();
+        fs::create_dir_all(site.join("spvirit-9.dist-info")).unwrap();
+        assert_eq!(version(target.path(), &package).as_deref(), Some("0.4.2"));
+    }
+}
