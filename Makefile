@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help tour test bench peers fmt needs
+.PHONY: help tour test bench credibility peers fmt needs
 
 # A shell that was open while Rust was installed does not have cargo on its path yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -12,6 +12,7 @@ help:
 	@echo 'make tour    build loadline and run the experiment of suites/tour.toml'
 	@echo 'make test    everything that a change must pass: format, lints, docs, tidy, tests'
 	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
+	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
 
@@ -25,6 +26,9 @@ test: needs
 
 bench: needs
 	@cargo --locked xtask bench
+
+credibility: needs
+	@cargo --locked xtask credibility
 
 peers: needs
 	@cargo --locked xtask peers

@@ -4,7 +4,8 @@ use clap::Parser;
 use workload::Room;
 
 /// Every room of this program.
-pub(crate) static ROOMS: &[&Room] = &[&::cache::load::ROOM, &workload::http::ROOM];
+pub(crate) static ROOMS: &[&Room] =
+    &[&::cache::load::ROOM, &workload::http::ROOM, &workload::null::ROOM];
 
 /// What the lab has to know of this program.
 pub(crate) fn house() -> lab::plan::House<'static> {

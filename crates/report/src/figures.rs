@@ -45,6 +45,8 @@ pub struct Latency {
     pub p50_ns: Option<u64>,
     /// 90th percentile.
     pub p90_ns: Option<u64>,
+    /// 95th percentile.
+    pub p95_ns: Option<u64>,
     /// 99th percentile.
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
@@ -79,7 +81,7 @@ impl Figures {
         lags: &[&HistogramRow],
     ) -> Result<Figures, LedgerError> {
         Ok(Figures {
-            latency: latency.map(Latency::of_row).unwrap_or_default(),
+            latency: Latency::merged(latency.as_slice())?,
             lag: Latency::merged(lags)?,
             ..Figures::of_trials(&[trial])
         })
@@ -176,18 +178,6 @@ impl Figures {
 }
 
 impl Latency {
-    fn of_row(row: &HistogramRow) -> Latency {
-        Latency {
-            count: row.count,
-            p50_ns: row.p50_ns,
-            p90_ns: row.p90_ns,
-            p99_ns: row.p99_ns,
-            p999_ns: row.p999_ns,
-            max_ns: row.max_ns,
-            mean_ns: row.mean_ns,
-        }
-    }
-
     /// The distribution of all values of these histograms.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
         let mut all: Option<Histogram<u64>> = None;
@@ -205,6 +195,7 @@ impl Latency {
             count: all.len(),
             p50_ns: Some(all.value_at_quantile(0.5)),
             p90_ns: Some(all.value_at_quantile(0.9)),
+            p95_ns: Some(all.value_at_quantile(0.95)),
             p99_ns: Some(all.value_at_quantile(0.99)),
             p999_ns: Some(all.value_at_quantile(0.999)),
             max_ns: Some(all.max()),

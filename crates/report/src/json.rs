@@ -188,6 +188,7 @@ struct FiguresJson {
 struct LatencyJson {
     p50: Option<u64>,
     p90: Option<u64>,
+    p95: Option<u64>,
     p99: Option<u64>,
     p999: Option<u64>,
     max: Option<u64>,
@@ -458,6 +459,7 @@ impl LatencyJson {
         LatencyJson {
             p50: latency.p50_ns,
             p90: latency.p90_ns,
+            p95: latency.p95_ns,
             p99: latency.p99_ns,
             p999: latency.p999_ns,
             max: latency.max_ns,

@@ -10,6 +10,7 @@ mod data;
 mod dialect;
 pub mod http;
 mod keys;
+pub mod null;
 mod room;
 mod sampler;
 mod spec;

@@ -24,6 +24,12 @@ struct Row {
     document: &'static str,
 }
 
+impl Row {
+    fn marker(&self) -> String {
+        format!("bench:{}", self.name)
+    }
+}
+
 /// Every suite whose figures stand in a document.
 const ROWS: &[Row] = &[
     Row { name: "tour", document: "README.md" },
@@ -44,7 +50,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let path = repository().join(row.document);
         let text = fs::read_to_string(&path).with_context(|| row.document.to_owned())?;
         let figures = measure(row.name)?;
-        let written = replace(&text, row.name, &figures)
+        let written = replace(&text, &row.marker(), &figures)
             .with_context(|| format!("{} has no markers for {}", row.document, row.name))?;
         fs::write(&path, written).with_context(|| row.document.to_owned())?;
         eprintln!("{}: {} is written", row.document, row.name);
@@ -52,12 +58,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// The program as it is measured.
+pub(crate) fn program() -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
+}
+
 /// Runs a suite and gives its report as a block of Markdown.
 fn measure(name: &str) -> Result<String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    let target = target.unwrap_or_else(|| repository().join("target"));
     let suite = format!("suites/{name}.toml");
-    let mut command = Command::new(target.join("release/loadline"));
+    let mut command = Command::new(program());
     command.args(["run", &suite, "--wait"]).current_dir(repository());
     let finished = command.stderr(std::process::Stdio::inherit()).output()?;
     // 3 and 4 are results too: a broken requirement, and one that can't be told.
@@ -70,7 +80,7 @@ fn measure(name: &str) -> Result<String> {
 }
 
 /// The commit, and whether the tree differs from it in more than documents.
-fn commit() -> Result<String> {
+pub(crate) fn commit() -> Result<String> {
     let git = |arguments: &[&str]| output(Command::new("git").args(arguments));
     let commit = git(&["rev-parse", "--short", "HEAD"])?;
     let changed = git(&["status", "--porcelain", "--", "crates", "suites", "Cargo.lock"])?;
@@ -78,7 +88,8 @@ fn commit() -> Result<String> {
     Ok(format!("{}{mark}", commit.trim()))
 }
 
-fn host() -> String {
+/// The machine in a line.
+pub(crate) fn host() -> String {
     let read = |path| fs::read_to_string(path).unwrap_or_default();
     let cpu = read("/proc/cpuinfo");
     let model = cpu.lines().find_map(|line| line.strip_prefix("model name")?.split(": ").nth(1));
@@ -87,9 +98,10 @@ fn host() -> String {
     format!("{cores} cores of {}, Linux {}", model.unwrap_or("an unseen CPU"), kernel.trim())
 }
 
-/// The document with what stands between the markers of `name` replaced; `None` without markers.
-fn replace(text: &str, name: &str, figures: &str) -> Option<String> {
-    let begin = format!("<!-- bench:{name} -->\n");
+/// The document with what stands between `<!-- MARKER -->` and `<!-- end -->` replaced; `None`
+/// without markers.
+pub(crate) fn replace(text: &str, marker: &str, figures: &str) -> Option<String> {
+    let begin = format!("<!-- {marker} -->\n");
     let start = text.find(&begin)? + begin.len();
     let end = start + text[start..].find("<!-- end -->")?;
     Some(format!("{}{figures}{}", &text[..start], &text[end..]))
@@ -103,8 +115,8 @@ mod tests {
     fn only_what_stands_between_the_markers_is_replaced() {
         let text = "a\n<!-- bench:x -->\nold\n<!-- end -->\nb\n<!-- bench:y -->\n<!-- end -->\n";
         let new = "a\n<!-- bench:x -->\nnew\n<!-- end -->\nb\n<!-- bench:y -->\n<!-- end -->\n";
-        assert_eq!(replace(text, "x", "new\n").as_deref(), Some(new));
-        assert_eq!(replace(text, "z", "new\n"), None);
+        assert_eq!(replace(text, "bench:x", "new\n").as_deref(), Some(new));
+        assert_eq!(replace(text, "bench:z", "new\n"), None);
     }
 
     #[test]
@@ -112,7 +124,7 @@ mod tests {
         for row in ROWS {
             assert!(repository().join(format!("suites/{}.toml", row.name)).is_file());
             let text = fs::read_to_string(repository().join(row.document)).unwrap();
-            assert!(replace(&text, row.name, "").is_some(), "{}", row.name);
+            assert!(replace(&text, &row.marker(), "").is_some(), "{}", row.name);
         }
     }
 }

@@ -1,7 +1,9 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `test`. This file only wires: each
-//! subcommand is a file of the same name, and what they share is in `process`.
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `test`. This
+//! file only wires: each subcommand is a file of the same name, and what they share is in
+//! `process`.
 
 mod bench;
+mod credibility;
 mod peers;
 mod process;
 mod test;
@@ -27,6 +29,8 @@ enum Task {
     Peers(peers::Args),
     /// Run suites and write what they found into the documents
     Bench(bench::Args),
+    /// Hold what the lab says against what is known to be true
+    Credibility(credibility::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -36,6 +40,7 @@ fn main() -> ExitCode {
         Task::Tidy(args) => tidy::run(&args),
         Task::Peers(args) => peers::run(&args),
         Task::Bench(args) => bench::run(&args),
+        Task::Credibility(args) => credibility::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

@@ -1,7 +1,6 @@
 //! The generator's own ceiling on this host: its requests go to a server of this program that gives
 //! every byte back, so that neither side has anything to do but to send and to receive. Data plane.
 
-use std::collections::VecDeque;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -12,13 +11,11 @@ use lab::deploy::pin_this_thread;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
 use wire::clock::{MILLISECOND_NS, now};
-use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-};
+use wire::{Address, Config, ListenOptions, Listener, Server};
 use workload::units::Span;
-use workload::{
-    Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Room, Tag, WorkloadSpec,
-};
+use workload::{WorkloadSpec, null};
+
+use crate::serve::null::NullService;
 
 /// What the generator reached with one thread.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +34,7 @@ pub(super) fn ceilings(cpus: &[usize]) -> anyhow::Result<Vec<Ceiling>> {
     pin_this_thread(&cpus[..cpus.len().min(1)]).context("threads can't be pinned")?;
     let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = Listener::bind(&any, &ListenOptions::default())?;
-    let server = Server::start(Config::default(), vec![listener], |_| Echo)?;
+    let server = Server::start(Config::default(), vec![listener], |_| NullService::idle())?;
     pin_this_thread(cpus)?;
     let pipelines = [1, 16];
     let ceilings = pipelines.map(|pipeline| ceiling(&server.addresses()[0], cpus, pipeline));
@@ -46,7 +43,7 @@ pub(super) fn ceilings(cpus: &[usize]) -> anyhow::Result<Vec<Ceiling>> {
 }
 
 fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result<Ceiling> {
-    let text = "room='echo'\noperation='echo'\nkeys={count=1}\nvalue={bytes=8}";
+    let text = "room='null'\noperation='ask'";
     let clients = Clients {
         name: "doctor".into(),
         connections: 16,
@@ -61,9 +58,9 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
     let connections = clients.connections;
     let load = Load {
         address,
-        dialect: &DIALECT,
+        dialect: &null::DIALECT,
         batch: None,
-        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&ROOM)?,
+        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null::ROOM)?,
         clients: &[clients],
         round: 1,
         clock_zero: now(),
@@ -80,74 +77,4 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         generator_cpu_ns_per_op: piece.generator.total_ns as f64 / operations,
         busy: piece.busy,
     })
-}
-
-static ROOM: Room = Room {
-    name: "echo",
-    doc: "gives every byte back",
-    operations: &[Operation { name: "echo", kind: Kind::Read, doc: "eight bytes" }],
-    dialects: &[],
-    longest_key_bytes: 8,
-    longest_value_bytes: 8,
-    prepares: true,
-};
-
-static DIALECT: DialectRow = DialectRow {
-    name: "echo",
-    doc: "eight bytes there and back",
-    client: Client::Stream(|_| Box::new(Asked::default())),
-};
-
-struct Echo;
-
-impl Connection for Echo {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
-        out.put(input.bytes());
-        input.consume(input.bytes().len());
-        Ok(Flow::Continue)
-    }
-}
-
-/// The requests under way, oldest first; one that was given up has no tag any more.
-#[derive(Default)]
-struct Asked {
-    next: u64,
-    oldest: u64,
-    tags: VecDeque<Option<Tag>>,
-}
-
-impl Dialect for Asked {
-    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
-        out.put(&self.next.to_le_bytes());
-        self.next += 1;
-        self.tags.push_back(Some(tag));
-    }
-
-    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        self.request(now, tag, &Op { operation: 0, keys: &[key] }, out);
-    }
-
-    fn receive(
-        &mut self,
-        _: Ns,
-        input: &mut Input,
-        events: &mut Events,
-        _: &mut Output,
-    ) -> Result<(), Fault> {
-        while let Some(answer) = input.bytes().first_chunk::<8>() {
-            let wrong = u32::from(u64::from_le_bytes(*answer) != self.oldest);
-            input.consume(8);
-            self.oldest += 1;
-            let tag = self.tags.pop_front().ok_or(Fault::new("an answer to nothing"))?;
-            events.done.extend(tag.map(|tag| Done { tag, keys: 1, misses: 0, wrong }));
-        }
-        Ok(())
-    }
-
-    fn expire(&mut self, tag: Tag) {
-        let place = self.tags.iter_mut().find(|asked| **asked == Some(tag));
-        if let Some(place) = place {
-            *place = None;
-        }
-    }
 }

@@ -1,6 +1,7 @@
 //! `loadline serve ROOM`: one file per room.
 
 pub(crate) mod cache;
+pub(crate) mod null;
 
 use std::process::ExitCode;
 
@@ -16,11 +17,15 @@ pub(crate) struct ServeArgs {
 #[derive(Debug, clap::Subcommand)]
 enum Room {
     /// A key-value cache that speaks memcached's protocol
-    Cache(cache::CacheArgs),
+    Cache(Box<cache::CacheArgs>),
+    /// Eight bytes there and back after a known service time, to measure the lab itself
+    #[command(hide = true)]
+    Null(null::NullArgs),
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     match args.room {
-        Room::Cache(args) => Ok(cache::run(args)?),
+        Room::Cache(args) => Ok(cache::run(*args)?),
+        Room::Null(args) => Ok(null::run(&args)?),
     }
 }

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("judge", &[]),
     ("ledger", &[]),
     ("wire", &[]),
-    ("xtask", &[]),
+    ("xtask", &["judge"]),
 ];
 
 pub(super) const RULE: Rule = Rule {

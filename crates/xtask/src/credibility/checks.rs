@@ -1,0 +1,116 @@
+//! The checks, one row each: a suite, how often it is run in which way, and the judge of its runs.
+
+mod disturbance;
+mod queue;
+mod stops;
+
+use serde_json::Value;
+
+/// One thing that the lab claims, and how it is held against the truth.
+pub(crate) struct Check {
+    /// Its name on the command line and in the document's markers.
+    pub(crate) name: &'static str,
+    /// What is claimed, in a sentence.
+    pub(crate) claim: &'static str,
+    /// The suite that is run.
+    pub(crate) suite: &'static str,
+    /// The ways in which it is run.
+    pub(crate) kinds: &'static [Kind],
+    /// What is set beside the suite's text for the run of that number.
+    pub(crate) settings: fn(usize) -> Vec<(&'static str, String)>,
+    /// What all runs say together.
+    pub(crate) judge: fn(&Seen) -> Judged,
+}
+
+/// One way to run a check's suite.
+pub(crate) struct Kind {
+    /// In a word.
+    pub(crate) name: &'static str,
+    /// Stands in the seeds of its runs.
+    pub(crate) number: u64,
+    /// How many runs the claim takes.
+    pub(crate) runs: usize,
+    /// Whether somebody else is at work meanwhile.
+    pub(crate) burns: bool,
+}
+
+/// All runs of a check.
+pub(crate) struct Seen {
+    /// Each with its kind's name.
+    pub(crate) runs: Vec<(&'static str, Value)>,
+}
+
+impl Seen {
+    pub(crate) fn count(&self) -> usize {
+        self.runs.len()
+    }
+
+    fn of<'a>(&'a self, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+        self.runs.iter().filter(move |(name, _)| *name == kind).map(|(_, run)| run)
+    }
+}
+
+/// What came of it.
+pub(crate) struct Judged {
+    /// Whether the claim holds; `None` while there are too few runs to tell.
+    pub(crate) holds: Option<bool>,
+    /// The figures, as Markdown that ends with a line's end.
+    pub(crate) evidence: String,
+}
+
+fn none(_: usize) -> Vec<(&'static str, String)> {
+    Vec::new()
+}
+
+/// Every check, in the order in which they are measured.
+pub(crate) static CHECKS: &[Check] = &[
+    Check {
+        name: "stops",
+        claim: "A target that is stopped for 200 ms every 2 s costs every request that was due \
+                meanwhile: p95 is 100 ms and p99 180 ms, within 2 %.",
+        suite: "suites/credibility/stops.toml",
+        kinds: &[Kind { name: "stopped", number: 1, runs: 3, burns: false }],
+        settings: none,
+        judge: stops::judge,
+    },
+    Check {
+        name: "queue",
+        claim: "Waiting times in an open loop are those of M/M/1 and M/D/1 at ten loads, within \
+                the measured interval.",
+        suite: "suites/credibility/queue.toml",
+        kinds: &[Kind { name: "queue", number: 2, runs: 6, burns: false }],
+        // Each run has service times of its own.
+        settings: |number| vec![("target.null.options.seed", (number * 1000 + 1).to_string())],
+        judge: queue::judge,
+    },
+    Check {
+        name: "disturbance",
+        claim: "A burner that takes a core for a tenth of the time is noticed in 100 of 100 runs, \
+                and in at most 2 of 100 runs something is seen where nothing is.",
+        suite: "suites/credibility/disturbance.toml",
+        kinds: &[
+            Kind { name: "burner", number: 3, runs: 100, burns: true },
+            Kind { name: "clean", number: 4, runs: 100, burns: false },
+        ],
+        settings: none,
+        judge: disturbance::judge,
+    },
+];
+
+/// The reasons of what was not valid, for a document's reader.
+fn trials(run: &Value) -> impl Iterator<Item = &Value> {
+    run["trials"].as_array().into_iter().flatten()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_and_numbers_of_kinds_are_unique() {
+        let kinds: Vec<_> = CHECKS.iter().flat_map(|check| check.kinds).collect();
+        for kind in &kinds {
+            assert_eq!(kinds.iter().filter(|other| other.number == kind.number).count(), 1);
+        }
+    }
+}
