@@ -11,6 +11,7 @@ mod clock;
 mod index;
 mod item;
 mod log;
+mod loss;
 mod operations;
 mod shard;
 
@@ -22,6 +23,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 pub use change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
 pub use clock::Clock;
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
+pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
 
 use shard::Shard;

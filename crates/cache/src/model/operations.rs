@@ -5,8 +5,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{
     Access, Change, Counts, Entry, Hashed, Holdings, Item, LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES,
-    MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store, StoreError,
-    Stored, Sum, Summed,
+    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store,
+    StoreError, Stored, Sum, Summed, Witness,
 };
 
 /// How far a walk through all items is.
@@ -222,9 +222,23 @@ impl Store {
         self.shards.iter().fold(Counts::default(), |sum, cell| sum.plus(&cell.lock().counts))
     }
 
+    /// What has been let go, counted by what it was.
+    pub fn losses(&self) -> Losses {
+        self.shards.iter().fold(Losses::default(), |sum, cell| sum.plus(&cell.lock().losses))
+    }
+
+    /// Tells `witness` of everything that is let go from now on.
+    pub fn set_witness(&self, witness: &Witness) {
+        self.shards.iter().for_each(|cell| cell.lock().witness = Some(witness.clone()));
+    }
+
     /// Starts counting again from zero.
     pub fn reset_counts(&self) {
-        self.shards.iter().for_each(|cell| cell.lock().counts = Counts::default());
+        for cell in &self.shards {
+            let mut shard = cell.lock();
+            shard.counts = Counts::default();
+            shard.losses = Losses::default();
+        }
     }
 
     /// What it holds.

@@ -15,6 +15,7 @@ use super::item::{
     self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, REFERENCED, STALE, WON,
 };
 use super::log::Log;
+use super::loss::{Loss, Losses, Witness};
 use super::{Counts, Hashed, Hasher, Rules};
 
 /// Index and log with one budget.
@@ -34,6 +35,9 @@ pub(super) struct Shard {
     /// Where a value is put together that is made of one that is here already.
     scratch: Vec<u8>,
     pub(super) counts: Counts,
+    pub(super) losses: Losses,
+    /// Who is told of what is let go.
+    pub(super) witness: Option<Witness>,
 }
 
 /// At most this many items are moved during one store: a bound on how long it can take.
@@ -71,6 +75,8 @@ impl Shard {
             rules,
             scratch: Vec::new(),
             counts: Counts::default(),
+            losses: Losses::default(),
+            witness: None,
         })
     }
 
@@ -304,7 +310,7 @@ impl Shard {
         if !is_expired && !self.rules.evict {
             return None;
         }
-        self.count_loss(&head, is_expired);
+        self.count_loss(now_s, at, &head, is_expired);
         self.index.remove(slot);
         self.live_bytes -= count;
         self.log.drop_oldest(count);
@@ -362,15 +368,30 @@ impl Shard {
         true
     }
 
-    fn count_loss(&mut self, head: &Head, is_expired: bool) {
+    fn count_loss(&mut self, now_s: u32, at: usize, head: &Head, is_expired: bool) {
         let unfetched = u64::from(head.bits & FETCHED == 0);
         if is_expired {
             self.counts.reclaimed += 1;
             self.counts.expired_unfetched += unfetched;
-        } else {
-            self.counts.evictions += 1;
-            self.counts.evicted_unfetched += unfetched;
-            self.counts.evicted_active += u64::from(head.bits & REFERENCED != 0);
+            return;
+        }
+        let active = head.bits & REFERENCED != 0;
+        self.counts.evictions += 1;
+        self.counts.evicted_unfetched += unfetched;
+        self.counts.evicted_active += u64::from(active);
+        let item = head.item(self.log.at(at));
+        let loss = Loss {
+            key: item.key,
+            bytes: head.stored_bytes(),
+            value_bytes: item.value.len(),
+            idle_s: now_s.saturating_sub(item.accessed_s),
+            left_s: (item.expires_s != 0).then(|| item.expires_s.saturating_sub(now_s)),
+            fetched: item.fetched,
+            active,
+        };
+        self.losses.add(&loss);
+        if let Some(witness) = &self.witness {
+            witness.tell(&loss);
         }
     }
 }
