@@ -1,0 +1,300 @@
+//! Cutting a stream of bytes into messages: small ones lie in the input; large ones and those in
+//! several segments are put together in a place of their own, which the loop reads straight into.
+
+use wire::{Bytes, Fault};
+
+use super::{Buffer, Command, HEADER_BYTES, Header, Order, Pool, Reader, Segment, Sender};
+
+/// A message whose payload is larger gets a place of its own.
+const SMALL_BYTES: usize = 16 << 10;
+
+/// A message or a control message.
+#[derive(Debug)]
+pub enum Frame<'a> {
+    /// A control message; its argument is the header's `size`.
+    Control(Header),
+    /// An application message.
+    Message {
+        /// What it is.
+        command: Command,
+        /// The sender's version of the protocol.
+        version: u8,
+        /// The order of bytes in it.
+        order: Order,
+        /// Its payload.
+        body: Body<'a>,
+    },
+}
+
+/// The payload of a message.
+#[derive(Debug)]
+pub enum Body<'a> {
+    /// It lies in the input: what is kept of it has to be copied.
+    Small(&'a [u8]),
+    /// It lies in memory of its own, which may be kept.
+    Large(Bytes),
+}
+
+impl Body<'_> {
+    /// Reads it.
+    #[inline]
+    pub fn reader(&self, order: Order) -> Reader<'_> {
+        match self {
+            Self::Small(bytes) => Reader::new(bytes, order),
+            Self::Large(bytes) => Reader::shared(bytes, order),
+        }
+    }
+
+    /// How many bytes it has.
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Small(bytes) => bytes.len(),
+            Self::Large(bytes) => bytes.len(),
+        }
+    }
+
+    /// Whether it has none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A message that is being put together.
+#[derive(Debug)]
+struct Assembly {
+    command: u8,
+    version: u8,
+    order: Order,
+    memory: Memory,
+    /// How many bytes are there.
+    filled: usize,
+    /// How many there are once the present segment has come.
+    due: usize,
+    /// Whether that was the last segment.
+    is_last: bool,
+}
+
+#[derive(Debug)]
+enum Memory {
+    /// Of a message in one piece, whose size is known.
+    Whole(Buffer),
+    /// Of a message in segments, which grows with them.
+    Growing(Vec<u8>),
+}
+
+/// The cutter of one direction of a connection.
+#[derive(Debug)]
+pub struct Frames {
+    from: Sender,
+    most_bytes: usize,
+    pool: Pool,
+    assembly: Option<Assembly>,
+}
+
+impl Frames {
+    /// Cuts what `from` sends. A message of more than `most_bytes` is a fault; the memory of large
+    /// ones comes from `pool`.
+    pub fn new(from: Sender, most_bytes: usize, pool: Pool) -> Self {
+        Self { from, most_bytes, pool, assembly: None }
+    }
+
+    /// The next message of `input`, if all of it is there, and how many bytes were consumed, which
+    /// may be some even if it isn't. Call it again until it neither finds nor consumes anything.
+    ///
+    /// # Errors
+    /// When the bytes are no messages, come from the wrong side, or make one that is too large.
+    #[inline]
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Frame<'a>>), Fault> {
+        if let Some(assembly) = &self.assembly
+            && (assembly.filled < assembly.due || assembly.is_last)
+        {
+            return Ok((0, self.finish()));
+        }
+        let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else { return Ok((0, None)) };
+        let header = Header::read(bytes)?;
+        if header.sender != self.from {
+            return Err(Fault::new("a message says that it comes from the other side"));
+        }
+        if header.is_control {
+            return Ok((HEADER_BYTES, Some(Frame::Control(header))));
+        }
+        let size = header.size as usize;
+        if header.segment == Segment::Whole && self.assembly.is_none() && size <= SMALL_BYTES {
+            let Some(body) = input.get(HEADER_BYTES..HEADER_BYTES + size) else {
+                return Ok((0, None));
+            };
+            let Header { version, order, .. } = header;
+            let body = Body::Small(body);
+            let frame = Frame::Message { command: header.command(), version, order, body };
+            return Ok((HEADER_BYTES + size, Some(frame)));
+        }
+        self.assemble(&header)?;
+        Ok((HEADER_BYTES, self.finish()))
+    }
+
+    /// Makes room for what this header announces.
+    fn assemble(&mut self, header: &Header) -> Result<(), Fault> {
+        let size = header.size as usize;
+        let is_last = matches!(header.segment, Segment::Whole | Segment::Last);
+        let is_first = matches!(header.segment, Segment::Whole | Segment::First);
+        let filled = self.assembly.as_ref().map_or(0, |assembly| assembly.filled);
+        let due = filled + size;
+        if due > self.most_bytes {
+            let what = format!(
+                "a message of {due} bytes or more is larger than the {} that are allowed",
+                self.most_bytes
+            );
+            return Err(Fault::new(what));
+        }
+        match &mut self.assembly {
+            None if is_first => {
+                let memory = match header.segment {
+                    Segment::Whole => Memory::Whole(self.pool.take(size)),
+                    _ => Memory::Growing(vec![0; size]),
+                };
+                let Header { code: command, version, order, .. } = *header;
+                self.assembly =
+                    Some(Assembly { command, version, order, memory, filled, due, is_last });
+            }
+            Some(assembly)
+                if !is_first
+                    && assembly.command == header.code
+                    && assembly.order == header.order =>
+            {
+                if let Memory::Growing(bytes) = &mut assembly.memory {
+                    bytes.resize(due, 0);
+                }
+                (assembly.due, assembly.is_last) = (due, is_last);
+            }
+            _ => return Err(Fault::new("the segments of a message do not follow each other")),
+        }
+        Ok(())
+    }
+
+    /// The message that is put together, if it is complete.
+    fn finish<'a>(&mut self) -> Option<Frame<'a>> {
+        let done = self.assembly.take_if(|it| it.is_last && it.filled == it.due)?;
+        let body = Body::Large(match done.memory {
+            Memory::Whole(buffer) => buffer.freeze(),
+            Memory::Growing(bytes) => bytes.into(),
+        });
+        let Assembly { version, order, .. } = done;
+        Some(Frame::Message { command: done.command.into(), version, order, body })
+    }
+
+    /// Where the next bytes of the stream belong, while a large message is under way.
+    pub fn place(&mut self) -> Option<&mut [u8]> {
+        let assembly = self.assembly.as_mut().filter(|it| it.filled < it.due)?;
+        let bytes = match &mut assembly.memory {
+            Memory::Whole(buffer) => buffer.as_mut(),
+            Memory::Growing(bytes) => bytes.as_mut_slice(),
+        };
+        Some(&mut bytes[assembly.filled..assembly.due])
+    }
+
+    /// The first `count` bytes of the place are filled.
+    pub fn placed(&mut self, count: usize) {
+        if let Some(assembly) = &mut self.assembly {
+            assembly.filled = (assembly.filled + count).min(assembly.due);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// Feeds a stream in pieces, as a loop does, and says what came out of it.
+    fn cut(stream: &[u8], pieces: &[usize], most: usize) -> Result<Vec<(u8, Vec<u8>)>, Fault> {
+        let mut frames = Frames::new(Sender::Client, most, Pool::new(1));
+        let (mut all, mut waiting, mut at) = (Vec::new(), Vec::new(), 0);
+        let mut pieces = pieces.iter().cycle();
+        while at < stream.len() {
+            let end = stream.len().min(at + pieces.next().copied().unwrap_or(1).max(1));
+            waiting.extend_from_slice(&stream[at..end]);
+            at = end;
+            loop {
+                let (used, frame) = frames.next(&waiting)?;
+                match &frame {
+                    Some(Frame::Control(header)) => all.push((255, vec![header.code])),
+                    Some(Frame::Message { command, body, order, .. }) => {
+                        all.push((command.code(), body.reader(*order).rest().to_vec()));
+                    }
+                    None => {}
+                }
+                let is_idle = used == 0 && frame.is_none();
+                waiting.drain(..used);
+                match frames.place() {
+                    Some(place) if !waiting.is_empty() => {
+                        let count = place.len().min(waiting.len());
+                        place[..count].copy_from_slice(&waiting[..count]);
+                        waiting.drain(..count);
+                        frames.placed(count);
+                    }
+                    _ if is_idle => break,
+                    _ => {}
+                }
+            }
+        }
+        Ok(all)
+    }
+
+    fn frame(segment: Segment, code: u8, body: &[u8]) -> Vec<u8> {
+        let size = body.len() as u32;
+        let whole = Header::whole(Sender::Client, Order::Big, code.into(), size);
+        [&Header { segment, ..whole }.bytes()[..], body].concat()
+    }
+
+    proptest! {
+        #[test]
+        fn messages_come_out_as_they_went_in_however_the_stream_is_cut(
+            bodies in prop::collection::vec((0_u8..20, 0_usize..40_000, 0_usize..4), 1..6),
+            pieces in prop::collection::vec(1_usize..20_000, 1..8),
+        ) {
+            let (mut stream, mut expected) = (Vec::new(), Vec::new());
+            for (code, len, cuts) in bodies {
+                let body: Vec<u8> = (0..len).map(|at| (at % 253) as u8).collect();
+                if cuts == 0 {
+                    stream.extend(frame(Segment::Whole, code, &body));
+                } else {
+                    let parts: Vec<_> = body.chunks(len / (cuts + 1) + 1).collect();
+                    stream.extend(frame(Segment::First, code, parts.first().unwrap_or(&&[][..])));
+                    for part in parts.iter().skip(1) {
+                        let echo = Header::control(Sender::Client, Order::Little, 3, 7);
+                        stream.extend(echo.bytes());
+                        expected.push((255, vec![3]));
+                        stream.extend(frame(Segment::Middle, code, part));
+                    }
+                    stream.extend(frame(Segment::Last, code, &[]));
+                }
+                expected.push((code, body));
+            }
+            prop_assert_eq!(cut(&stream, &pieces, 1 << 20).unwrap(), expected);
+        }
+
+        #[test]
+        fn no_stream_makes_it_panic(
+            stream in prop::collection::vec(any::<u8>(), 0..200), size in 1_usize..50,
+        ) {
+            let _ = cut(&stream, &[size], 1000);
+        }
+    }
+
+    #[test]
+    fn what_is_too_large_or_out_of_order_is_a_fault() {
+        let fault = |stream: &[u8]| cut(stream, &[100], 1000).unwrap_err().to_string();
+        let two =
+            [frame(Segment::First, 1, &[0; 600]), frame(Segment::Last, 1, &[0; 401])].concat();
+        assert!(fault(&two).contains("1001 bytes or more is larger than the 1000"));
+        let huge = Header::whole(Sender::Client, Order::Big, Command::Put, u32::MAX).bytes();
+        assert!(fault(&huge).contains("4294967295 bytes"));
+        let others = [frame(Segment::First, 1, &[0; 6]), frame(Segment::Last, 2, &[0; 4])].concat();
+        assert!(fault(&others).contains("do not follow each other"));
+        let whole = [frame(Segment::First, 1, &[0; 6]), frame(Segment::Whole, 1, &[0; 4])].concat();
+        assert!(fault(&whole).contains("do not follow each other"));
+        assert!(fault(&frame(Segment::Last, 1, b"x")).contains("do not follow each other"));
+        let wrong = Header::whole(Sender::Server, Order::Big, Command::Put, 0).bytes();
+        assert!(fault(&wrong).contains("other side"));
+    }
+}
