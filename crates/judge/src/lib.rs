@@ -9,21 +9,35 @@
 //! |---|---|
 //! | `student` | Student's t: tail and critical value, from our own incomplete beta |
 //! | `interval` | the interval of one series, and of paired log ratios of two |
+//! | `normal` | the normal distribution: tail and critical value |
+//! | `looks` | alpha spending: how strict each look at growing data is, and what can be shown |
 //! | `holm` | Holm's step-down correction over a family of comparisons |
 //! | `verdict` | better, worse, same, can't tell: the rule and its reasons |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
+//! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
+//! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
 
 mod holm;
 mod interval;
+mod looks;
 mod metric;
+mod modes;
+mod normal;
 mod quantile;
+mod ranks;
 mod student;
 mod verdict;
 
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
+pub use looks::{confidence_at, looks, nominal_errors, smallest_difference};
 pub use metric::{Direction, METRICS, Metric, Unit, metric_named};
+pub use modes::{Modes, two_modes};
+pub use normal::{normal_critical, normal_tail};
 pub use quantile::median;
+pub use ranks::{
+    mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
+};
 pub use student::{t_critical, t_two_sided_tail};
 pub use verdict::{Comparison, Doubt, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds};

@@ -17,10 +17,12 @@
 //! | `histogram` | latency histograms as blobs and percentiles |
 //! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
+//! | `comparison` | what a comparison asked, its looks, and what targets were built from |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
+mod comparison;
 mod error;
 mod export;
 mod histogram;
@@ -36,6 +38,7 @@ mod words;
 mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
+pub use comparison::{ComparisonRow, FactRow, FigureRow, LookRow};
 pub use error::LedgerError;
 pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;

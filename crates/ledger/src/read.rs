@@ -4,6 +4,7 @@ use rusqlite::types::Type;
 use rusqlite::{OptionalExtension, Params, Row, params};
 use serde_json::{Map, Value};
 
+use crate::comparison::{ComparisonRow, FactRow, LookRow};
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::process::ProcessMark;
@@ -73,6 +74,12 @@ pub struct RunView {
     pub values: Vec<ValueSummary>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
+    /// What it asked, if it is a comparison.
+    pub comparison: Option<ComparisonRow>,
+    /// When a comparison was looked at, by point and rounds.
+    pub looks: Vec<LookRow>,
+    /// What its targets were built from, by target and name.
+    pub facts: Vec<FactRow>,
 }
 
 /// The figures of one name that the calls of one trial measured themselves.
@@ -169,6 +176,9 @@ impl Ledger {
             slow: self.rows(SLOW, [id], slow_row)?,
             values: self.rows(VALUES, [id], value_summary)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
+            comparison: self.comparison(id)?,
+            looks: self.rows(LOOKS, [id], look_row)?,
+            facts: self.rows(FACTS, [id], fact_row)?,
         };
         drop(snapshot);
         Ok(view)
@@ -252,6 +262,10 @@ const VALUES: &str = "SELECT value.trial_id, value.name, count(*) AS count, min(
 const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
     JOIN point ON point.id = requirement.point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
+const LOOKS: &str = "SELECT look.* FROM look JOIN point ON point.id = look.point_id
+    WHERE look.run_id = ?1 ORDER BY point.ordinal, look.rounds";
+const FACTS: &str = "SELECT fact.* FROM fact JOIN target ON target.id = fact.target_id
+    WHERE target.run_id = ?1 ORDER BY target.ordinal, fact.name";
 
 /// What a run's state means now: a run left `running` by a process that is gone was interrupted.
 fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
@@ -361,6 +375,22 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
         unchecked: row.get("unchecked")?,
     };
     Ok((row.get("id")?, trial))
+}
+
+fn look_row(row: &Row<'_>) -> rusqlite::Result<LookRow> {
+    Ok(LookRow {
+        run_id: row.get("run_id")?,
+        point_id: row.get("point_id")?,
+        rounds: row.get("rounds")?,
+    })
+}
+
+fn fact_row(row: &Row<'_>) -> rusqlite::Result<FactRow> {
+    Ok(FactRow {
+        target_id: row.get("target_id")?,
+        name: row.get("name")?,
+        value: row.get("value")?,
+    })
 }
 
 fn slice_row(row: &Row<'_>) -> rusqlite::Result<SliceRow> {

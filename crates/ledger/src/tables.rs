@@ -50,6 +50,24 @@ pub(crate) const TABLES: &[Table] = &[
         of_run: "run_id = ?1",
     },
     Table {
+        name: "comparison",
+        has_id: false,
+        refers: &[("run_id", "run")],
+        of_run: "run_id = ?1",
+    },
+    Table {
+        name: "look",
+        has_id: false,
+        refers: &[("point_id", "point"), ("run_id", "run")],
+        of_run: "run_id = ?1",
+    },
+    Table {
+        name: "fact",
+        has_id: false,
+        refers: &[("target_id", "target")],
+        of_run: "target_id IN (SELECT id FROM target WHERE run_id = ?1)",
+    },
+    Table {
         name: "series",
         has_id: true,
         refers: &[("run_id", "run"), ("target_id", "target")],

@@ -1,6 +1,7 @@
 //! The command: parses what was typed, runs it, and turns the outcome into an exit code.
 
 mod cache;
+mod compare;
 mod doctor;
 mod exit;
 mod home;
@@ -28,6 +29,7 @@ struct Cli {
 const EXAMPLES: &str = "\
 Examples:
   loadline run suites/tour.toml            measure, check every answer, and say what was found
+  loadline compare suites/tour.toml --a loadline --b memcached
   loadline plan suites/tour.toml           say what would run, and for how long
   loadline report last --json              the last run again, for a program
   loadline serve cache --memory 256MiB     a memcached-compatible cache
@@ -41,6 +43,8 @@ Exit codes:
 enum Command {
     /// Run a suite: start its targets, load them, check every answer, keep and report what was seen
     Run(run::RunArgs),
+    /// Say whether one target, commit or series of figures is better than another
+    Compare(Box<compare::CompareArgs>),
     /// Say what a suite would run and for how long, without starting anything
     Plan(plan::PlanArgs),
     /// Report a run that is in the ledger
@@ -77,6 +81,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Rerun(args) => rerun::run(args),

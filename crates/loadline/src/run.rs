@@ -126,6 +126,9 @@ impl Shown {
     }
 
     fn show(&mut self, progress: &Progress<'_>) {
+        if let Some(said) = progress.said {
+            self.bar.suspend(|| eprintln!("{said}"));
+        }
         let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
         let left = left.unwrap_or_default();
         if self.bar.is_hidden() {

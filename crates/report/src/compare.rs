@@ -4,14 +4,17 @@
 //! one metric (points × other targets) are one family for Holm's correction. The run's primary
 //! metric carries the run's verdicts; the others stand beside them, each its own family, and
 //! nothing is concluded from them.
+//!
+//! A run that is one comparison was looked at while it ran: each of its points is judged alone, at
+//! the confidence of its last look, and the points share the error (Bonferroni).
 
 use std::collections::BTreeMap;
 
 use judge::{
-    Comparison, Doubt, Interval, LEAST_ROUNDS, Metric, Rule, Verdict, judge_family, median,
-    metric_named, paired_ratio,
+    Comparison, Doubt, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Verdict, confidence_at,
+    judge_family, mann_whitney, median, metric_named, paired_ratio, paired_shift_ratio,
 };
-use ledger::RunRow;
+use ledger::{ComparisonRow, RunRow};
 
 use crate::summary::TrialSummary;
 
@@ -21,6 +24,9 @@ pub const GENERATOR_BUSY_MAX: f64 = 0.90;
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
     &["rate_per_s", "latency_ns.p50", "latency_ns.p99", "server.cpu_ns_per_op"];
+
+/// What a run that is one comparison compares besides.
+const COMPARED_BESIDES: &[&str] = &["server.rss_bytes"];
 
 /// One comparison, judged.
 #[derive(Debug, Clone, PartialEq)]
@@ -40,45 +46,115 @@ pub struct Compared {
     pub verdict: Verdict,
     /// Whether the metric is the run's primary one, so that the verdict is the run's.
     pub primary: bool,
+    /// The confidence of the interval and of the verdict.
+    pub confidence: f64,
+    /// What other methods say of the same figures.
+    pub beside: Beside,
+}
+
+/// What other methods say of the figures of a comparison. `None` where there is nothing to say.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Beside {
+    /// The medians over rounds, of the first target and the other.
+    pub medians: Option<(f64, f64)>,
+    /// Hodges and Lehmann's shift of the paired log ratios, as a ratio.
+    pub shift: Option<f64>,
+    /// Mann and Whitney's two-sided p-value.
+    pub rank_p: Option<f64>,
+}
+
+/// What a run that is one comparison fixed, and where it was looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Contest {
+    /// What was fixed.
+    pub row: ComparisonRow,
+    /// Valid rounds at each look, by point.
+    pub looks: Vec<Vec<u32>>,
+}
+
+impl Contest {
+    /// The confidence at which a point is judged after so many valid rounds: that of its last
+    /// look, which is now if more came since.
+    pub fn confidence(&self, point: usize, rounds: usize) -> f64 {
+        let error = self.row.error / self.looks.len().max(1) as f64;
+        let mut looks = self.looks.get(point).cloned().unwrap_or_default();
+        let rounds = u32::try_from(rounds).unwrap_or(u32::MAX).min(self.row.rounds_most);
+        if looks.last().is_none_or(|last| *last < rounds) && rounds > 0 {
+            looks.push(rounds);
+        }
+        confidence_at(&looks, self.row.rounds_most, error).unwrap_or(1.0 - error)
+    }
 }
 
 /// All comparisons of a run, by metric, point and other target.
 pub(crate) fn compare(
     run: &RunRow,
+    contest: Option<&Contest>,
     targets: usize,
     points: usize,
     trials: &[TrialSummary],
 ) -> Vec<Compared> {
-    let rule = Rule { same_within: run.same_within, confidence: run.confidence };
     let primary = metric_named(&run.primary_metric);
-    let mut metrics: Vec<&'static Metric> =
-        COMPARED.iter().filter_map(|path| metric_named(path)).collect();
-    if let Some(primary) = primary {
-        metrics.retain(|metric| *metric != primary);
-        metrics.insert(0, primary);
-    }
     let pairs: Vec<Pairing<'_>> = (0..points)
         .flat_map(|point| (1..targets).map(move |b| (point, b)))
         .filter_map(|(point, b)| Pairing::of(point, b, trials))
         .collect();
-    let mut compared = Vec::with_capacity(metrics.len() * pairs.len());
-    for metric in metrics {
-        let family: Vec<Comparison> =
-            pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
-        let judged = judge_family(&family, &rule);
-        for ((pairing, comparison), verdict) in pairs.iter().zip(family).zip(judged) {
-            compared.push(Compared {
-                point: pairing.point,
-                a: 0,
-                b: pairing.b,
-                metric,
-                interval: comparison.interval,
-                verdict,
-                primary: primary == Some(metric),
-            });
+    let confidence = |pairing: &Pairing<'_>| match contest {
+        Some(contest) => contest.confidence(pairing.point, pairing.valid.len()),
+        None => run.confidence,
+    };
+    let confidences: Vec<f64> = pairs.iter().map(confidence).collect();
+    let mut compared = Vec::new();
+    for metric in metrics(primary, contest.is_some()) {
+        let is_primary = primary == Some(metric);
+        if contest.is_none() {
+            compared.extend(judged(run, metric, &pairs, run.confidence, is_primary));
+            continue;
+        }
+        for (pairing, confidence) in pairs.iter().zip(&confidences) {
+            let alone = std::slice::from_ref(pairing);
+            compared.extend(judged(run, metric, alone, *confidence, is_primary));
         }
     }
     compared
+}
+
+/// What is compared: the primary metric first.
+fn metrics(primary: Option<&'static Metric>, all: bool) -> Vec<&'static Metric> {
+    let besides = if all { COMPARED_BESIDES } else { &[] };
+    let wanted = |metric: &&Metric| {
+        COMPARED.contains(&metric.json) || besides.contains(&metric.json) || primary == Some(metric)
+    };
+    let mut metrics: Vec<&'static Metric> = METRICS.iter().filter(wanted).collect();
+    metrics.sort_by_key(|metric| primary != Some(metric));
+    metrics
+}
+
+/// One family of comparisons.
+fn judged(
+    run: &RunRow,
+    metric: &'static Metric,
+    pairs: &[Pairing<'_>],
+    confidence: f64,
+    primary: bool,
+) -> Vec<Compared> {
+    let rule = Rule { same_within: run.same_within, confidence };
+    let family: Vec<Comparison> =
+        pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
+    let verdicts = judge_family(&family, &rule);
+    let compared =
+        |((pairing, comparison), verdict): ((&Pairing<'_>, &Comparison), Verdict)| Compared {
+            point: pairing.point,
+            a: 0,
+            b: pairing.b,
+            metric,
+            interval: comparison.interval,
+            verdict,
+            primary,
+            confidence,
+            beside: pairing.beside(metric),
+        };
+    pairs.iter().zip(&family).zip(verdicts).map(compared).collect()
 }
 
 /// The trials of the first target and another at one point, by round.
@@ -109,16 +185,26 @@ impl<'a> Pairing<'a> {
         Some(Pairing { point, b, rounds, valid })
     }
 
+    /// The figures of both targets in every valid round; `None` when one is unseen.
+    fn values(&self, metric: &Metric) -> Option<(Vec<f64>, Vec<f64>)> {
+        let both = |(a, b): &(&TrialSummary, &TrialSummary)| {
+            Some((a.figures.value(metric)?, b.figures.value(metric)?))
+        };
+        self.valid.iter().map(both).collect()
+    }
+
+    fn beside(&self, metric: &Metric) -> Beside {
+        let Some((a, b)) = self.values(metric) else { return Beside::default() };
+        Beside {
+            medians: median(&a).zip(median(&b)),
+            shift: paired_shift_ratio(&a, &b),
+            rank_p: mann_whitney(&a, &b),
+        }
+    }
+
     fn comparison(&self, metric: &Metric, rule: &Rule) -> Comparison {
-        let values: Option<Vec<(f64, f64)>> = self
-            .valid
-            .iter()
-            .map(|(a, b)| Some((a.figures.value(metric)?, b.figures.value(metric)?)))
-            .collect();
-        let interval = values.and_then(|values| {
-            let (a, b): (Vec<f64>, Vec<f64>) = values.into_iter().unzip();
-            paired_ratio(&a, &b, rule.confidence)
-        });
+        let values = self.values(metric);
+        let interval = values.and_then(|(a, b)| paired_ratio(&a, &b, rule.confidence));
         Comparison { interval, direction: metric.direction, barred: self.barred(metric) }
     }
 

@@ -17,8 +17,12 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         RunState::Interrupted => lines.push("The run was interrupted before its end.".to_owned()),
         RunState::Failed => lines.push("The run failed before its end.".to_owned()),
     }
-    let others = (1..summary.targets.len()).filter_map(|target| against(summary, target));
-    lines.extend(others);
+    match &summary.contest {
+        Some(contest) => lines.extend(crate::contest::sentences(summary, contest)),
+        None => {
+            lines.extend((1..summary.targets.len()).filter_map(|target| against(summary, target)));
+        }
+    }
     if summary.comparisons.is_empty() {
         lines.extend(best_rate(summary));
     }

@@ -3,6 +3,8 @@
 //! The keys of a trial are the JSON names of the metrics in [`judge::METRICS`]. A float that
 //! isn't finite becomes null, as JSON has no other word for it.
 
+mod contest;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -16,6 +18,7 @@ use crate::outcome::outcome;
 use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
 use crate::values::ValueFigures;
+use contest::{ContestJson, ModesJson};
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
 /// added without that.
@@ -32,13 +35,15 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         run: names.run(),
         suite: names.suite(),
         fingerprint: &summary.fingerprint.json,
-        targets: summary.targets.iter().map(target).collect(),
+        targets: summary.targets.iter().zip(&summary.facts).map(target).collect(),
         points: names.points(),
         trials: summary.trials.iter().map(|trial| names.trial(trial)).collect(),
         comparisons: summary.comparisons.iter().map(|one| names.comparison(one)).collect(),
         requirements: names.requirements(),
         findings: names.findings(),
         slow: names.slow(),
+        contest: summary.contest.as_ref().map(|contest| names.contest(contest)),
+        modes: names.modes(),
         outcome: outcome(summary).code(),
         conclusion: conclusion(summary).join(" "),
     })
@@ -57,6 +62,8 @@ struct Document<'a> {
     requirements: Vec<RequirementJson<'a>>,
     findings: Vec<FindingJson<'a>>,
     slow: Vec<SlowJson<'a>>,
+    contest: Option<ContestJson<'a>>,
+    modes: Vec<ModesJson<'a>>,
     outcome: &'static str,
     conclusion: String,
 }
@@ -92,6 +99,7 @@ struct TargetJson<'a> {
     name: &'a str,
     description: &'a str,
     skipped: Option<&'a str>,
+    facts: Map<String, Value>,
 }
 
 #[derive(Serialize)]
@@ -224,6 +232,11 @@ struct ComparisonJson<'a> {
     verdict: &'static str,
     reason: Option<&'static str>,
     more_rounds: Option<u32>,
+    confidence: f64,
+    median_a: Option<f64>,
+    median_b: Option<f64>,
+    shift: Option<f64>,
+    rank_p: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -376,6 +389,11 @@ impl<'a> Names<'a> {
             verdict: compared.verdict.code(),
             reason,
             more_rounds,
+            confidence: compared.confidence,
+            median_a: compared.beside.medians.map(|(a, _)| a),
+            median_b: compared.beside.medians.map(|(_, b)| b),
+            shift: compared.beside.shift,
+            rank_p: compared.beside.rank_p,
         }
     }
 
@@ -426,9 +444,10 @@ impl<'a> Names<'a> {
     }
 }
 
-fn target(row: &ledger::TargetRow) -> TargetJson<'_> {
+fn target<'a>((row, facts): (&'a ledger::TargetRow, &'a Vec<(String, String)>)) -> TargetJson<'a> {
     let skipped = row.skipped.as_deref();
-    TargetJson { name: &row.name, description: &row.description, skipped }
+    let facts = facts.iter().map(|(name, value)| (name.clone(), value[..].into())).collect();
+    TargetJson { name: &row.name, description: &row.description, skipped, facts }
 }
 
 impl FiguresJson {

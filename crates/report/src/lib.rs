@@ -12,6 +12,8 @@
 //! | `values` | figures that calls measured themselves |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
+//! | `modes` | targets with two speeds |
+//! | `contest` | what a run that is one comparison says |
 //! | `outcome` | what the exit code needs to know |
 //! | `conclusion` | the run in a sentence or two |
 //! | `number` | numbers as people read them |
@@ -21,10 +23,12 @@
 
 mod compare;
 mod conclusion;
+mod contest;
 mod export;
 mod figures;
 mod groups;
 mod json;
+mod modes;
 mod number;
 mod outcome;
 mod slices;
@@ -32,12 +36,13 @@ mod summary;
 mod text;
 mod values;
 
-pub use compare::{Compared, GENERATOR_BUSY_MAX};
+pub use compare::{Beside, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use json::{SCHEMA, json};
+pub use modes::ModesSummary;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
     value_of, whole_percent,

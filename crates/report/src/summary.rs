@@ -6,14 +6,15 @@ use std::collections::HashMap;
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
-    FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, LedgerError, PointId,
-    PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, Validity, ValueSummary,
+    FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, LedgerError,
+    LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow,
+    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueSummary,
 };
 
-use crate::compare::{Compared, compare};
+use crate::compare::{Compared, Contest, compare};
 use crate::figures::Figures;
 use crate::groups::{GroupFigures, lags};
+use crate::modes::{ModesSummary, modes};
 use crate::slices::{Drift, counted, drifts, thirds};
 use crate::values::ValueFigures;
 
@@ -44,6 +45,12 @@ pub struct Summary {
     pub slow: Vec<SlowSummary>,
     /// Requirements, by point.
     pub requirements: Vec<RequirementSummary>,
+    /// What was fixed beforehand, when the run is one comparison of two targets.
+    pub contest: Option<Contest>,
+    /// Targets with two speeds: what fell into two modes.
+    pub modes: Vec<ModesSummary>,
+    /// What each target was built from, by name.
+    pub facts: Vec<Vec<(String, String)>>,
 }
 
 /// What one point showed.
@@ -183,11 +190,19 @@ impl Summary {
         let requirements = view.requirements.into_iter().filter_map(|row| {
             Some(RequirementSummary { point: *point_index.get(&row.point_id)?, row })
         });
+        let contest = view.comparison.map(|row| Contest {
+            row,
+            looks: view.points.iter().map(|(id, _)| looks_at(*id, &view.looks)).collect(),
+        });
+        let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         Ok(Summary {
             id: view.id,
             uid: view.uid,
-            comparisons: compare(&view.run, targets.len(), points.len(), &trials),
+            comparisons: compare(&view.run, contest.as_ref(), targets.len(), points.len(), &trials),
+            modes: modes(&view.run, targets.len(), points.len(), &trials),
+            contest,
+            facts,
             run: view.run,
             suite: view.suite,
             fingerprint: view.fingerprint,
@@ -273,6 +288,17 @@ fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, V
 
 fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
     ids.enumerate().map(|(index, id)| (id, index)).collect()
+}
+
+/// Valid rounds at each look at a point.
+fn looks_at(point: PointId, looks: &[LookRow]) -> Vec<u32> {
+    looks.iter().filter(|look| look.point_id == point).map(|look| look.rounds).collect()
+}
+
+/// What a target was built from.
+fn facts_of(target: TargetId, facts: &[FactRow]) -> Vec<(String, String)> {
+    let own = facts.iter().filter(|fact| fact.target_id == target);
+    own.map(|fact| (fact.name.clone(), fact.value.clone())).collect()
 }
 
 fn trial_summaries(

@@ -22,6 +22,7 @@ fn full_run() -> Value {
     bench.value(trial, 0, "wall_s", 1.5);
     bench.slices(trial, &[(100_000, true); 3]);
     bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
+    bench.contest(24, &[5]);
     report::json(&bench.finish()).unwrap()
 }
 
@@ -35,15 +36,15 @@ fn every_key_is_documented() {
     }
 }
 
-/// All keys but those of a point, of settings and of a fingerprint, which the suite, the user and
-/// the host choose.
+/// All keys but those of a point, of settings, of facts and of a fingerprint, which the suite, the
+/// user and the host choose.
 fn gather(value: &Value, keys: &mut BTreeSet<String>) {
     match value {
         Value::Array(items) => items.iter().for_each(|item| gather(item, keys)),
         Value::Object(map) => {
             for (key, inner) in map {
                 keys.insert(key.clone());
-                if key != "point" && key != "settings" && key != "fingerprint" {
+                if !["point", "settings", "fingerprint", "facts"].contains(&&key[..]) {
                     gather(inner, keys);
                 }
             }

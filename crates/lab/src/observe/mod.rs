@@ -11,6 +11,7 @@
 //! | `record` | the way of samples into the ledger |
 //! | `look` | what is seen and unseen on this host |
 //! | `fingerprint` | what the host and this program are |
+//! | `program` | what a target's program file is |
 //! | `source` | files of the kernel's, opened once |
 
 mod disturbance;
@@ -20,6 +21,7 @@ mod hiccup;
 mod look;
 mod mark;
 mod members;
+mod program;
 mod record;
 mod sensor;
 mod sensors;
@@ -33,6 +35,8 @@ pub use group::{Cpu, GroupMeter, own_resident_bytes, process_cpu_ns, thread_cpu}
 pub use hiccup::Pauses;
 pub use look::{Seen, look};
 pub use mark::{CoreMark, Mark};
+pub use program::compilers_of;
+pub(crate) use program::program_facts;
 pub use record::Recorder;
 pub use sensor::{Line, SENSORS, Sensor};
 pub use watch::{Sample, Series, Watch};

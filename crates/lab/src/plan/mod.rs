@@ -4,6 +4,7 @@
 //! What was written is in `suite`; what it means is here. Control plane.
 
 mod arrivals;
+mod compare;
 mod error;
 mod event;
 mod expression;
@@ -20,6 +21,7 @@ use workload::units::{Share, Span};
 use workload::{DialectRow, Room, Workload};
 
 pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
+pub use compare::Contest;
 pub use error::SuiteError;
 pub use event::{Action, Event};
 pub use expression::Expression;
@@ -97,6 +99,8 @@ pub struct Target {
     pub ready_within: Span,
     /// Why it is left out, if it is.
     pub skipped: Option<String>,
+    /// What is known of how it came to be, by name: the commit that it was built from.
+    pub facts: Vec<(String, String)>,
 }
 
 /// How a target comes to be.
@@ -174,6 +178,28 @@ pub struct Rounds {
     pub primary: &'static str,
     /// Time for the whole suite.
     pub budget: Option<Span>,
+    /// When the rounds are those of a comparison that is looked at while it runs.
+    pub sequence: Option<Sequence>,
+}
+
+impl Rounds {
+    /// The confidence of intervals and verdicts: that of the comparison, or 95 %.
+    pub fn confidence(&self) -> f64 {
+        self.sequence.as_ref().map_or(0.95, |sequence| 1.0 - sequence.error)
+    }
+}
+
+/// What a comparison that is looked at while it runs fixes before its first round.
+#[derive(Clone, Debug)]
+pub struct Sequence {
+    /// The probability of a wrong better or worse, over all points and looks.
+    pub error: f64,
+    /// How tight the interval has to be before it may stop; `None` stops once the verdict is told.
+    pub until: Option<f64>,
+    /// What differs between the targets on purpose, as the user calls it.
+    pub factor: Option<String>,
+    /// The smallest difference that can be shown, as a fraction, and what that was said from.
+    pub least_shown: Option<(f64, String)>,
 }
 
 /// Says what is wrong with the arguments of `serve ROOM`, if anything is.

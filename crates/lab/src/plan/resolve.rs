@@ -282,6 +282,7 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
         repeat_disturbed: spec.disturbed != Some(DisturbedSpec::Ignore),
         primary: primary.suite,
         budget: spec.budget,
+        sequence: None,
     })
 }
 

@@ -73,6 +73,7 @@ pub(super) fn resolve(
         wrap: spec.wrap.clone(),
         ready_within: spec.ready_within.unwrap_or(Span::from_ms(10_000)),
         skipped,
+        facts: Vec::new(),
     })
 }
 

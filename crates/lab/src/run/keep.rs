@@ -2,18 +2,19 @@
 //! every finished round readable.
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use hdrhistogram::Histogram;
 use ledger::{
-    DataState, FindingRow, FingerprintRow, HistogramKind, HistogramRow, Ledger, LedgerError,
-    PointId, PointRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, SliceRow,
-    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueRow,
+    ComparisonRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
+    Ledger, LedgerError, LookRow, PointId, PointRow, RequirementRow, RoundId, RoundRow, RunId,
+    RunRow, RunState, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
+    Validity, ValueRow,
 };
 
-use super::stopping::CONFIDENCE;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram};
-use crate::observe::{Recorder, Watch, sha256};
+use crate::observe::{Recorder, Watch, program_facts, sha256};
 use crate::plan::{Plan, Point, Target, TargetKind};
 
 /// A run's place in the ledger.
@@ -61,7 +62,7 @@ impl<'a> Keeper<'a> {
             settings: plan.settings_as_text(),
             primary_metric: plan.rounds.primary.to_owned(),
             same_within: plan.rounds.same_within.fraction,
-            confidence: CONFIDENCE,
+            confidence: plan.rounds.confidence(),
         })?;
         let mut targets = Vec::new();
         for (ordinal, target) in (0..).zip(plan.targets()) {
@@ -79,6 +80,17 @@ impl<'a> Keeper<'a> {
             let keys = point.keys.clone().into_iter().collect();
             let row = PointRow { run_id: run, ordinal, label: point.label.clone(), keys };
             points.push(ledger.add_point(&row)?);
+        }
+        if let Some(sequence) = &plan.rounds.sequence {
+            let (least, from) = sequence.least_shown.clone().unzip();
+            ledger.add_comparison(&ComparisonRow {
+                run_id: run,
+                error: sequence.error,
+                rounds_most: plan.rounds.at_most,
+                factor: sequence.factor.clone(),
+                least_shown: least,
+                least_shown_from: from,
+            })?;
         }
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
@@ -115,6 +127,25 @@ impl<'a> Keeper<'a> {
         }
         self.recorder.write(self.ledger, watch)?;
         self.ledger.commit_batch()
+    }
+
+    /// What each target is built from; its program is there by now.
+    pub(super) fn facts(&mut self, plan: &Plan, exe: &Path) -> Result<(), LedgerError> {
+        for (target, id) in plan.targets().iter().zip(&self.targets) {
+            if target.skipped.is_some() {
+                continue;
+            }
+            let known = target.facts.iter().cloned();
+            for (name, value) in known.chain(program_facts(target, exe)) {
+                self.ledger.add_fact(&FactRow { target_id: *id, name, value })?;
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn look(&mut self, point: usize, rounds: u32) -> Result<(), LedgerError> {
+        let point_id = self.points[point];
+        self.ledger.add_look(&LookRow { run_id: self.run, point_id, rounds })
     }
 
     pub(super) fn requirements(

@@ -2,6 +2,7 @@
 
 mod events;
 mod keep;
+mod looking;
 mod require;
 mod round;
 mod stopping;
@@ -21,6 +22,7 @@ use crate::deploy::{DeployError, Deployer};
 use crate::observe::Watch;
 use crate::plan::Plan;
 use keep::Keeper;
+use looking::Looking;
 use round::Bench;
 pub use trial::Trial;
 
@@ -59,6 +61,8 @@ pub struct Progress<'a> {
     pub done: f64,
     /// The time that is left at this pace.
     pub left: Option<Duration>,
+    /// Something worth a line of its own, once.
+    pub said: Option<&'a str>,
 }
 
 /// Why a run ended early.
@@ -109,6 +113,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
     watch.follow_own("generator");
     let mut conductor = Conductor {
         plan,
+        exe,
         watch,
         deployer: Deployer::new(exe, &folder).map_err(|source| RunError::System {
             what: format!("preparing {}", folder.display()),
@@ -119,6 +124,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         clock_zero,
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
+        looking: Looking::of(plan),
         kept: plan.points.iter().map(|_| Vec::new()).collect(),
         finished_rounds: 0,
         progress,
@@ -150,6 +156,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
 /// Keeps what a run needs from round to round.
 struct Conductor<'a> {
     plan: &'a Plan,
+    exe: &'a Path,
     watch: Watch,
     deployer: Deployer,
     random: SmallRng,
@@ -158,6 +165,8 @@ struct Conductor<'a> {
     started: Instant,
     /// Every trial so far, by point.
     trials: Vec<Vec<Trial>>,
+    /// When the run is a comparison that is looked at while it runs.
+    looking: Option<Looking>,
     /// Targets that run on from round to round, by point.
     kept: Vec<Vec<Bench>>,
     finished_rounds: u64,
@@ -171,6 +180,7 @@ impl Conductor<'_> {
             self.tell(0, 1, &format!("building {}", target.name));
             self.deployer.build(target)?;
         }
+        keeper.facts(self.plan, self.exe)?;
         let rounds = &self.plan.rounds;
         for ordinal in 1..=rounds.at_most {
             let mut order: Vec<usize> = (0..self.plan.points.len()).collect();
@@ -195,6 +205,7 @@ impl Conductor<'_> {
                 let conditions = &self.plan.points[point].abort_on;
                 let reason = require::reason_to_abort(conditions, &trials);
                 self.trials[point].extend(trials);
+                self.look(keeper, point, ordinal)?;
                 if let Some(condition) = reason {
                     return Ok(Ending::Aborted(condition));
                 }
@@ -203,8 +214,28 @@ impl Conductor<'_> {
         Ok(if self.stopped() { Ending::Interrupted } else { Ending::Finished })
     }
 
+    /// Looks at a comparison's verdict when it is time to.
+    fn look(
+        &mut self,
+        keeper: &mut Keeper<'_>,
+        point: usize,
+        ordinal: u32,
+    ) -> Result<(), RunError> {
+        let Some(looking) = &mut self.looking else { return Ok(()) };
+        let is_last = ordinal == self.plan.rounds.at_most;
+        let Some(look) = looking.look(point, &self.trials[point], is_last) else { return Ok(()) };
+        keeper.look(point, look.rounds)?;
+        if let Some(said) = look.said {
+            self.say(point, ordinal, "looking", Some(&said));
+        }
+        Ok(())
+    }
+
     fn is_enough(&self, point: usize, ordinal: u32) -> bool {
         let rounds = &self.plan.rounds;
+        if let Some(looking) = &self.looking {
+            return looking.is_told(point);
+        }
         ordinal > rounds.at_least
             && rounds.until.is_none_or(|until| {
                 stopping::is_tight(&self.trials[point], rounds.primary, until.fraction)
@@ -226,11 +257,18 @@ impl Conductor<'_> {
     }
 
     fn tell(&mut self, point: usize, round: u32, activity: &str) {
-        let least = u64::from(self.plan.rounds.at_least) * self.plan.points.len() as u64;
+        self.say(point, round, activity, None);
+    }
+
+    fn say(&mut self, point: usize, round: u32, activity: &str, said: Option<&str>) {
+        let rounds = &self.plan.rounds;
+        let each = if self.looking.is_some() { rounds.at_most } else { rounds.at_least };
+        let least = u64::from(each) * self.plan.points.len() as u64;
         let done = self.finished_rounds as f64 / least as f64;
         let left =
             (done > 0.0 && done < 1.0).then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
-        (self.progress)(&Progress { point, round, activity, done: done.min(1.0), left });
+        let done = done.min(1.0);
+        (self.progress)(&Progress { point, round, activity, done, left, said });
     }
 }

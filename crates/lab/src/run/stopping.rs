@@ -33,7 +33,7 @@ fn series(trials: &[Trial], target: usize, metric: &str) -> Vec<(u32, f64)> {
 }
 
 /// The values of two targets in the rounds in which both are valid.
-fn paired(trials: &[Trial], a: usize, b: usize, metric: &str) -> (Vec<f64>, Vec<f64>) {
+pub(super) fn paired(trials: &[Trial], a: usize, b: usize, metric: &str) -> (Vec<f64>, Vec<f64>) {
     let b = series(trials, b, metric);
     let pair = |(round, value): (u32, f64)| {
         let other = b.iter().find(|(other, _)| *other == round)?;

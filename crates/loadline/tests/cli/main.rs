@@ -1,6 +1,7 @@
 //! The command from outside: one file per theme.
 
 mod common;
+mod compare;
 mod http;
 mod ledgers;
 mod load;

@@ -4,11 +4,12 @@
 use super::one_line;
 use super::paint::{Paint, Role};
 use super::point::latency_cell;
-use crate::number::{count, percent, plain, plain_rate, rate, thousands};
-use crate::summary::{PointSummary, Summary, TargetSummary};
+use crate::number::{count, percent, plain, plain_rate, rate, thousands, value_of};
+use crate::summary::{Summary, TargetSummary};
 
 /// The lines of one point.
-pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {
+pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
+    let point = &summary.points[index];
     let name = |target: &TargetSummary| one_line(&summary.targets[target.target].name);
     let mut lines = Vec::new();
     for target in &point.targets {
@@ -19,6 +20,7 @@ pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Ve
         told.extend(overload(target).map(|words| (Role::Bad, words)));
         told.extend(starts(target).map(|words| (Role::Bad, words)));
         told.extend(drift(target).map(|words| (Role::Unsure, words)));
+        told.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
         let whose = if point.targets.len() == 1 { String::new() } else { name(target) + " " };
         let line = |(role, words): (Role, String)| {
             format!("  {}", paint.text(role, &format!("{whose}{words}")))
@@ -85,6 +87,25 @@ fn drift(target: &TargetSummary) -> Option<String> {
     let change = drift.interval.ratio - 1.0;
     let way = if change < 0.0 { "slower" } else { "faster" };
     Some(format!("drift: the last third of slices is {} {way}", percent(change.abs())))
+}
+
+/// `two modes of rate_per_s: 1.01M/s in 10 rounds, 0.15M/s in 5; …`.
+fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<String> {
+    let here = |one: &&crate::modes::ModesSummary| one.point == point;
+    let found = summary.modes.iter().filter(here).find(|one| one.target == target.target)?;
+    let [better, worse] = found.better_first();
+    let unit = found.metric.unit;
+    let (mut better_rounds, mut worse_rounds) = (found.modes.low_count, found.modes.high_count);
+    if better == found.modes.high {
+        std::mem::swap(&mut better_rounds, &mut worse_rounds);
+    }
+    Some(format!(
+        "two modes of {}: {} in {better_rounds} rounds, {} in {worse_rounds}; its mean is \
+         neither. Pin both sides with `cpus`, or find what differs",
+        found.metric.suite,
+        value_of(better, unit),
+        value_of(worse, unit),
+    ))
 }
 
 /// `wall_s  min 1.2 · mean 1.3 · max 1.5 of 20`.

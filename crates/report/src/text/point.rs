@@ -27,9 +27,12 @@ pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
     let view = View { summary, index, point, paint };
     let mut lines = vec![view.header()];
     lines.extend(view.targets());
-    lines.extend(more::lines(summary, point, paint));
+    lines.extend(more::lines(summary, index, paint));
     lines.extend(view.verdicts());
-    lines.extend(view.besides());
+    match summary.contest {
+        Some(_) => lines.extend(view.contest()),
+        None => lines.extend(view.besides()),
+    }
     lines.extend(view.requirements());
     lines.extend(view.spoiled());
     lines.extend(view.findings());
@@ -147,6 +150,15 @@ impl View<'_> {
             format!("  verdict: {words}, {metric}{}{}", interval(compared), advice(compared))
         };
         primary.iter().map(line).collect()
+    }
+
+    /// Every metric of a run that is one comparison.
+    fn contest(&self) -> Vec<String> {
+        let mut lines = crate::contest::table(self.summary, self.index);
+        if let Some(head) = lines.first_mut() {
+            *head = self.paint.text(Role::Dim, head);
+        }
+        lines
     }
 
     /// What the other metrics say; nothing is concluded from them.

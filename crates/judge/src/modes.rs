@@ -1,0 +1,133 @@
+//! Whether figures fall into two groups: two states of the system, not noise about one.
+//!
+//! One binary that runs at two speeds (both ends of a connection on one core or on two, a lucky or
+//! an unlucky memory layout) has no "typical" speed, and its mean is a figure that never occurs.
+//! The sorted figures are cut where the squares within both parts are least (W. D. Fisher, J. Am.
+//! Statist. Assoc. 53, 1958), and the parts count as two modes when Ashman's D between them is
+//! large (K. M. Ashman, C. M. Bird and S. E. Zepf, Astron. J. 108, 1994): D > 2 is their bound for
+//! a clean separation of two known groups. Here the cut itself makes the parts look apart, which
+//! is why the bound is higher: [`SEPARATION_LEAST`] was chosen so that fewer than one in a
+//! thousand samples of plain normal noise is called two modes, which a test holds it to.
+
+/// Figures under which nothing is said.
+const FIGURES_LEAST: usize = 12;
+
+/// The least share of the figures in either mode; a few odd ones are outliers, not a mode.
+const SHARE_LEAST: f64 = 0.2;
+
+/// Ashman's D from which on the parts are modes.
+const SEPARATION_LEAST: f64 = 7.5;
+
+/// Modes closer than this are of no interest: 0.05 is 5 %.
+const DISTANCE_LEAST: f64 = 0.05;
+
+/// Two modes of positive figures.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Modes {
+    /// The lower one: the geometric mean of its figures.
+    pub low: f64,
+    /// The upper one.
+    pub high: f64,
+    /// Figures in the lower one.
+    pub low_count: usize,
+    /// Figures in the upper one.
+    pub high_count: usize,
+}
+
+/// The two modes of these figures, if they have two. What has no logarithm has no modes.
+pub fn two_modes(figures: &[f64]) -> Option<Modes> {
+    let fit = |figure: &f64| *figure > 0.0 && figure.is_finite();
+    if figures.len() < FIGURES_LEAST || !figures.iter().all(fit) {
+        return None;
+    }
+    let mut logs: Vec<f64> = figures.iter().map(|figure| figure.ln()).collect();
+    logs.sort_by(f64::total_cmp);
+    let cut = best_cut(&logs);
+    let (low, high) = logs.split_at(cut);
+    let share = low.len().min(high.len()) as f64 / logs.len() as f64;
+    let ((low_mean, low_variance), (high_mean, high_variance)) = (spread(low), spread(high));
+    let distance = high_mean - low_mean;
+    let separation = 2.0_f64.sqrt() * distance / (low_variance + high_variance).sqrt();
+    let apart = share >= SHARE_LEAST
+        && distance >= DISTANCE_LEAST.ln_1p()
+        && separation >= SEPARATION_LEAST;
+    apart.then(|| Modes {
+        low: low_mean.exp(),
+        high: high_mean.exp(),
+        low_count: low.len(),
+        high_count: high.len(),
+    })
+}
+
+/// Where to cut sorted values so that the sum of squares within both parts is least.
+fn best_cut(sorted: &[f64]) -> usize {
+    let all: f64 = sorted.iter().sum();
+    let count = sorted.len() as f64;
+    let mut sum = 0.0;
+    let mut best = (f64::NEG_INFINITY, 1);
+    for (place, value) in sorted.iter().enumerate().take(sorted.len() - 1) {
+        sum += value;
+        let left = (place + 1) as f64;
+        // Least squares within is most squares between, which the sums alone give.
+        let between = sum * sum / left + (all - sum).powi(2) / (count - left);
+        if between > best.0 {
+            best = (between, place + 1);
+        }
+    }
+    best.1
+}
+
+fn spread(values: &[f64]) -> (f64, f64) {
+    let count = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / count;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, squares / (count - 1.0).max(1.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn noise(state: &mut u64) -> f64 {
+        let mut uniform = || {
+            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
+        };
+        (-2.0 * (1.0 - uniform()).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
+    }
+
+    #[test]
+    fn two_speeds_of_one_binary_are_named_with_their_shares() {
+        let mut state = 3;
+        let mut speed = |place: usize| {
+            let level = if place.is_multiple_of(3) { 145e3 } else { 1.01e6 };
+            level * (0.05 * noise(&mut state)).exp()
+        };
+        let figures: Vec<f64> = (0..15).map(&mut speed).collect();
+        let modes = two_modes(&figures).unwrap();
+        assert_eq!((modes.low_count, modes.high_count), (5, 10));
+        assert!((modes.high / modes.low - 7.0).abs() < 0.7, "{modes:?}");
+    }
+
+    #[test]
+    fn plain_noise_outliers_and_small_steps_are_one_mode() {
+        let mut state = 11;
+        for count in [12, 15, 20, 40, 100] {
+            let wrong = (0..4_000).filter(|_| {
+                let figures: Vec<f64> =
+                    (0..count).map(|_| (0.1 * noise(&mut state)).exp()).collect();
+                two_modes(&figures).is_some()
+            });
+            let wrong = wrong.count();
+            assert!(wrong <= 4, "{wrong} of 4000 samples of {count}");
+        }
+        let mut outlier = vec![1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0];
+        outlier.push(7.0);
+        assert_eq!(two_modes(&outlier), None);
+        assert_eq!(two_modes(&[1.0, 1.0, 1.0, 1.0, 1.0, 1.02, 1.02, 1.02, 1.02, 1.02]), None);
+        assert_eq!(two_modes(&[1.0; 9]), None);
+        assert_eq!(two_modes(&[0.0; 20]), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! What can be seen of a target's program file: its size, and the compilers that made it.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use object::{Object, ObjectSection};
+
+use crate::plan::{Target, TargetKind};
+
+/// Programs larger than this are not searched for their compilers.
+const PROGRAM_LIMIT_BYTES: u64 = 1 << 30;
+
+/// What can be seen of a target's program, by name: `program`, `program_bytes`, `compiler`. `exe`
+/// is this program, which serves rooms. What can't be seen is left out.
+pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)> {
+    let path = match &target.kind {
+        TargetKind::Room(..) => Some(exe.to_owned()),
+        TargetKind::Command(command) | TargetKind::Batch(command) => resolve(&command[0]),
+        TargetKind::Address(_) => None,
+    };
+    let Some(path) = path else { return Vec::new() };
+    let mut facts = vec![("program".to_owned(), path.display().to_string())];
+    if let Ok(metadata) = fs::metadata(&path) {
+        facts.push(("program_bytes".to_owned(), metadata.len().to_string()));
+    }
+    facts.extend(compilers_of(&path).map(|names| ("compiler".to_owned(), names)));
+    facts
+}
+
+/// Where a command's program lies.
+fn resolve(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Path::new(program).is_file().then(|| program.into());
+    }
+    let path = std::env::var_os("PATH")?;
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
+/// Which compilers a program names: every one leaves a line in the section `.comment` of what it
+/// compiled. `None` when it isn't ELF, or says nothing.
+pub fn compilers_of(path: &Path) -> Option<String> {
+    if fs::metadata(path).ok()?.len() > PROGRAM_LIMIT_BYTES {
+        return None;
+    }
+    let bytes = fs::read(path).ok()?;
+    let file = object::File::parse(&*bytes).ok()?;
+    let comment = file.section_by_name(".comment")?.data().ok()?;
+    let lines = comment.split(|byte| *byte == 0).filter(|line| !line.is_empty());
+    let names: BTreeSet<String> =
+        lines.map(|line| String::from_utf8_lossy(line).trim().to_owned()).collect();
+    (!names.is_empty()).then(|| names.into_iter().collect::<Vec<_>>().join("; "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn this_test_names_its_own_compiler_and_a_text_names_none() {
+        let own = std::env::current_exe().unwrap();
+        assert!(compilers_of(&own).unwrap().contains("rustc"));
+        let folder = tempfile::tempdir().unwrap();
+        let text = folder.path().join("text");
+        std::fs::write(&text, "not a program").unwrap();
+        assert_eq!(compilers_of(&text), None);
+    }
+}

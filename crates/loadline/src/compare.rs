@@ -1,0 +1,86 @@
+//! `loadline compare`: is A better than B, worse, the same, or can't it be told?
+
+mod expected;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::plan::{Contest, Plan};
+use workload::units::{Share, Span};
+
+use crate::exit::Failure;
+use crate::run::HowArgs;
+
+/// Arguments of `loadline compare`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline compare suites/tour.toml --a loadline --b memcached
+  loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
+
+Rounds come until the verdict is told, the interval is as tight as --until asks, or the budget is
+spent. How often it is looked at, and how strict each look is, is fixed beforehand, so that
+stopping early costs no honesty. docs/verdicts.md says what each word means.")]
+pub(crate) struct CompareArgs {
+    /// The suite's TOML file
+    suite: PathBuf,
+    /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
+    settings: Vec<(String, toml::Value)>,
+    /// The target that the verdict is about
+    #[arg(long, value_name = "TARGET", requires = "b")]
+    a: Option<String>,
+    /// The target that it is compared with; the same again measures two instances of it
+    #[arg(long, value_name = "TARGET", requires = "a")]
+    b: Option<String>,
+    /// Measured time that may be spent, over all points and both targets
+    #[arg(long, value_name = "TIME", default_value = "60s")]
+    budget: Span,
+    /// Measured time of each target in a round; chosen to fit at least 24 rounds unless given
+    #[arg(long, value_name = "TIME")]
+    measure: Option<Span>,
+    /// Go on until the interval is this tight, even when the verdict is told
+    #[arg(long, value_name = "SHARE")]
+    until: Option<Share>,
+    /// Call differences up to this the same; otherwise as the suite says (2 %)
+    #[arg(long, value_name = "SHARE")]
+    same_within: Option<Share>,
+    /// How often a difference may be called where there is none
+    #[arg(long, value_name = "SHARE", default_value = "2.5%")]
+    error: Share,
+    /// What differs between the two on purpose, e.g. compiler; the verdict names it
+    #[arg(long, value_name = "NAME")]
+    factor: Option<String>,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
+    if !(args.error.fraction > 0.0 && args.error.fraction < 0.5) {
+        return Err(Failure::Usage("--error lies between 0 and 50 %".to_owned()));
+    }
+    let mut plan =
+        Plan::read(&args.suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+    let (Some(a), Some(b)) = (&args.a, &args.b) else {
+        return Err(Failure::Usage("say what to compare: --a TARGET --b TARGET".to_owned()));
+    };
+    plan.keep_targets(a, b).map_err(Failure::Usage)?;
+    measure(args, &mut plan)
+}
+
+/// Measures a plan that holds the two targets.
+fn measure(args: &CompareArgs, plan: &mut Plan) -> Result<ExitCode, Failure> {
+    if let Some(within) = args.same_within {
+        plan.rounds.same_within = within;
+    }
+    plan.contest(&Contest {
+        budget: args.budget,
+        measure: args.measure,
+        error: args.error.fraction,
+        until: args.until.map(|until| until.fraction),
+        factor: args.factor.clone(),
+    })
+    .map_err(Failure::Usage)?;
+    expected::say(plan, &args.how)?;
+    crate::run::measure(plan, &args.how)
+}

@@ -1,0 +1,86 @@
+//! `loadline compare`, from outside.
+
+use crate::common::{Place, code, stderr, stdout};
+
+/// Two caches, one of which has twice the memory; a round takes a blink.
+const SUITE: &str = r#"
+title = "Two caches"
+[[target]]
+name = "small"
+serve = "cache"
+options = { memory = "16MiB" }
+[[target]]
+name = "large"
+serve = "cache"
+options = { memory = "32MiB" }
+[workload]
+room = "cache"
+operation = "get"
+keys = { count = 100 }
+value = { bytes = 40 }
+[[clients]]
+connections = 2
+[rounds]
+disturbed = "ignore"
+slice = "20ms"
+warm_up = "10ms"
+primary = "server.cpu_ns_per_op"
+"#;
+
+#[test]
+fn a_against_a_measures_two_instances_and_keeps_its_looks() {
+    let place = Place::with(SUITE);
+    let asked = ["--a", "small", "--b", "small", "--budget", "600ms", "--measure", "40ms"];
+    let mut arguments = vec!["compare", "suite.toml", "--wait", "--json"];
+    arguments.extend(asked);
+    let output = place.loadline(&arguments);
+    // What so short a look shows is up to the host; what it must keep is not.
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    assert!(
+        stderr(&output).contains("at most 7 rounds of 2 × 40 ms a point"),
+        "{}",
+        stderr(&output)
+    );
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let names: Vec<&str> = json["targets"]
+        .as_array()
+        .expect("targets")
+        .iter()
+        .filter_map(|t| t["name"].as_str())
+        .collect();
+    assert_eq!(names, ["small.a", "small.b"]);
+    let contest = &json["contest"];
+    assert_eq!((&contest["error"], &contest["rounds_most"]), (&0.025.into(), &7.into()));
+    assert_eq!(contest["looks"][0]["rounds"][0], 5);
+    let primary = &json["comparisons"][0];
+    assert_eq!(
+        (&primary["metric"], &primary["primary"]),
+        (&"server.cpu_ns_per_op".into(), &true.into())
+    );
+    assert!(primary["confidence"].as_f64().expect("a confidence") > 0.975);
+    let bytes = &json["targets"][0]["facts"]["program_bytes"];
+    assert!(bytes.as_str().expect("seen").parse::<u64>().expect("a size") > 0);
+    let conclusion = json["conclusion"].as_str().expect("a sentence");
+    assert!(conclusion.contains("small.a") && conclusion.contains("Looked at"), "{conclusion}");
+    // The next comparison knows beforehand what can be shown.
+    let output = place.loadline(&arguments);
+    assert!(stderr(&output).contains("as figures varied in run 1"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cant_be_compared_is_said_before_anything_starts() {
+    let place = Place::with(SUITE);
+    let case = |arguments: &[&str], said: &str| {
+        let output = place.loadline(&[&["compare", "suite.toml"], arguments].concat());
+        assert_eq!(code(&output), 2, "{said}");
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    };
+    case(&["--a", "small", "--b", "medium"], "the suite has small, large");
+    case(
+        &["--a", "small", "--b", "large", "--budget", "1s", "--measure", "1s"],
+        "--budget 10s would do",
+    );
+    case(&["--a", "small", "--b", "large", "--error", "0%"], "--error lies between");
+    case(&[], "say what to compare");
+    assert!(!place.ledger().exists());
+}

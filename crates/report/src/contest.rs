@@ -1,0 +1,219 @@
+//! What a run that is one comparison says: a sentence with its evidence, and what may be doubted.
+
+use judge::{Metric, Verdict, smallest_difference};
+
+use crate::compare::{Compared, Contest};
+use crate::number::{count, nanoseconds, percent, ratio, value_of, whole_percent};
+use crate::summary::Summary;
+
+/// The comparison in a few sentences, the verdict first.
+pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
+    let primary: Vec<&Compared> = summary.comparisons.iter().filter(|one| one.primary).collect();
+    let mut lines = Vec::new();
+    for compared in &primary {
+        let place = match summary.points.len() {
+            1 => String::new(),
+            _ => format!("{}: ", crate::text::one_line(&summary.points[compared.point].row.label)),
+        };
+        lines.push(format!("{place}{}", sentence(summary, contest, compared)));
+    }
+    if primary.is_empty() {
+        lines.push("Nothing can be told: no round has both targets.".to_owned());
+        return lines;
+    }
+    lines.push(evidence(contest));
+    lines
+}
+
+/// `now is worse than base: server.cpu_ns_per_op 2.1 % more [1.5 % more, 2.7 % more], 18 rounds.`
+fn sentence(summary: &Summary, contest: &Contest, compared: &Compared) -> String {
+    let a = &summary.targets[compared.a].name;
+    let b = &summary.targets[compared.b].name;
+    let by = match &contest.row.factor {
+        Some(factor) => format!(" by {factor}"),
+        None => String::new(),
+    };
+    let figures = figures(compared);
+    match compared.verdict {
+        Verdict::Better => format!("{a} is better than {b}{by}: {figures}."),
+        Verdict::Worse => format!("{a} is worse than {b}{by}: {figures}."),
+        Verdict::Same => {
+            let within = whole_percent(summary.run.same_within);
+            format!("{a} and {b} are the same within ±{within}: {figures}.")
+        }
+        Verdict::CantTell { why, more_rounds } => {
+            let more = match more_rounds {
+                Some(1) => "; about 1 more round would tell".to_owned(),
+                Some(more) => {
+                    format!("; about {} more rounds would tell", count(u64::from(more)))
+                }
+                None => String::new(),
+            };
+            let could = could_show(contest, compared);
+            format!(
+                "It can't be told whether {a} is better than {b} ({}): {figures}{more}{could}.",
+                why.words()
+            )
+        }
+    }
+}
+
+/// `rate_per_s 2.1 % more [1.5 % more, 2.7 % more], 18 rounds`.
+fn figures(compared: &Compared) -> String {
+    let name = compared.metric.suite;
+    let Some(interval) = compared.interval else { return format!("{name} unseen") };
+    let rounds = match interval.rounds {
+        1 => "1 round".to_owned(),
+        rounds => format!("{rounds} rounds"),
+    };
+    if !interval.high.is_finite() {
+        return format!("{name} {}, {rounds}", change(interval.ratio));
+    }
+    format!("{name} {}, {rounds}", changes(interval.ratio, interval.low, interval.high))
+}
+
+/// A ratio as people say it, with its interval: in per cent when it is near 1.
+pub(crate) fn changes(middle: f64, low: f64, high: f64) -> String {
+    if (2.0 / 3.0..1.5).contains(&middle) {
+        return format!("{} [{}, {}]", change(middle), signed(low), signed(high));
+    }
+    format!("{}× [{}, {}]", ratio(middle), ratio(low), ratio(high))
+}
+
+/// `2.1 % more`, `0.4 % less`, `3.10×`.
+pub(crate) fn change(middle: f64) -> String {
+    match middle {
+        r if !(2.0 / 3.0..1.5).contains(&r) => format!("{}×", ratio(r)),
+        r if r >= 1.0 => format!("{} more", percent(r - 1.0)),
+        r => format!("{} less", percent(1.0 - r)),
+    }
+}
+
+fn signed(ratio: f64) -> String {
+    let difference = ratio - 1.0;
+    let sign = if difference < 0.0 { "−" } else { "+" };
+    format!("{sign}{}", percent(difference.abs()))
+}
+
+/// What these rounds could have shown, for a verdict that can't be told.
+fn could_show(contest: &Contest, compared: &Compared) -> String {
+    let least = || {
+        let interval = compared.interval?;
+        let rounds = u32::try_from(interval.rounds).ok()?;
+        smallest_difference(interval.log_deviation, rounds, 1.0 - compared.confidence)
+    };
+    match least() {
+        Some(least) if contest.row.rounds_most > 1 => {
+            format!("; these rounds could show {}", percent(least - 1.0))
+        }
+        _ => String::new(),
+    }
+}
+
+/// How often it was looked at, and how often such verdicts are wrong.
+fn evidence(contest: &Contest) -> String {
+    let looks: usize = contest.looks.iter().map(Vec::len).sum();
+    let times = match looks {
+        0 | 1 => "once".to_owned(),
+        2 => "twice".to_owned(),
+        looks => format!("{looks} times"),
+    };
+    let error = whole_percent(contest.row.error);
+    let said = match (contest.row.least_shown, &contest.row.least_shown_from) {
+        (Some(least), Some(from)) => {
+            format!(" Said beforehand, from {from}: {} can be shown.", percent(least))
+        }
+        _ => String::new(),
+    };
+    format!("Looked at {times}; at most {error} of such verdicts call a difference wrongly.{said}")
+}
+
+/// The table of one point: a line per metric, with what other methods say of it.
+pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
+    let mut rows = Vec::new();
+    for compared in summary.comparisons_at(point) {
+        let Some(interval) = compared.interval else { continue };
+        let beside = compared.beside;
+        let (a, b) = beside.medians.map_or_else(
+            || ("unseen".to_owned(), "unseen".to_owned()),
+            |(a, b)| (cell(a, compared.metric), cell(b, compared.metric)),
+        );
+        let of_medians = beside.medians.map_or(String::new(), |(a, b)| ratio(a / b));
+        rows.push([
+            compared.metric.suite.to_owned(),
+            a,
+            b,
+            format!(
+                "{} [{}, {}]",
+                ratio(interval.ratio),
+                ratio(interval.low),
+                ratio(interval.high)
+            ),
+            of_medians,
+            beside.shift.map_or(String::new(), ratio),
+            beside.rank_p.map_or(String::new(), |p| format!("{p:.2}")),
+            compared.verdict.code().replace('_', " ").replace("cant", "can't"),
+        ]);
+    }
+    rows.extend(program_sizes(summary));
+    let confidence = summary.comparisons_at(point).next().map_or(0.0, |one| one.confidence);
+    let head = [
+        "medians over rounds".to_owned(),
+        crate::text::one_line(&summary.targets[0].name),
+        summary.targets.get(1).map_or(String::new(), |one| crate::text::one_line(&one.name)),
+        format!("ratio [{}]", percent_of(confidence)),
+        "medians".to_owned(),
+        "shift".to_owned(),
+        "rank p".to_owned(),
+        String::new(),
+    ];
+    rows.insert(0, head);
+    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
+    let widths: Vec<usize> = (0..8).map(|column| width(column).unwrap_or(0)).collect();
+    let line = |row: &[String; 8]| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    rows.iter().map(line).collect()
+}
+
+/// A value as the lines of targets show it: what an operation costs stays in ns.
+fn cell(value: f64, metric: &Metric) -> String {
+    match metric.json.ends_with("_ns_per_op") {
+        true => nanoseconds(value),
+        false => value_of(value, metric.unit),
+    }
+}
+
+/// `97.5 %`, `99.87 %`.
+fn percent_of(confidence: f64) -> String {
+    let text = format!("{:.2}", confidence * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// The sizes of the two programs, which are what they are in every round.
+fn program_sizes(summary: &Summary) -> Option<[String; 8]> {
+    let bytes = |target: usize| {
+        let facts = summary.facts.get(target)?;
+        let fact = facts.iter().find(|(name, _)| name == "program_bytes")?;
+        fact.1.parse::<f64>().ok().filter(|bytes| *bytes > 0.0)
+    };
+    let (a, b) = (bytes(0)?, bytes(1)?);
+    let none = String::new;
+    let sizes = (crate::number::bytes(a), crate::number::bytes(b));
+    Some(["program".to_owned(), sizes.0, sizes.1, ratio(a / b), none(), none(), none(), none()])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_changes_are_percentages_and_large_ones_are_factors() {
+        assert_eq!(changes(1.021, 1.015, 1.027), "2.1 % more [+1.5 %, +2.7 %]");
+        assert_eq!(changes(0.996, 0.98, 1.012), "0.40 % less [−2.0 %, +1.2 %]");
+        assert_eq!(changes(10.4, 10.0, 10.9), "10.4× [10.0, 10.9]");
+        assert_eq!(percent_of(0.975), "97.5 %");
+        assert_eq!(percent_of(0.999_87), "99.99 %");
+    }
+}

@@ -1,0 +1,50 @@
+//! Targets with two speeds: figures that fall into two modes over the rounds of a run.
+
+use judge::{Direction, Metric, Modes, metric_named, two_modes};
+use ledger::RunRow;
+
+use crate::summary::TrialSummary;
+
+/// Two modes of one metric of one target at one point.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct ModesSummary {
+    /// The point.
+    pub point: usize,
+    /// The target.
+    pub target: usize,
+    /// The metric.
+    pub metric: &'static Metric,
+    /// Its two modes, over valid rounds.
+    pub modes: Modes,
+}
+
+impl ModesSummary {
+    /// The better mode first.
+    pub fn better_first(&self) -> [f64; 2] {
+        match self.metric.direction {
+            Direction::HigherIsBetter => [self.modes.high, self.modes.low],
+            Direction::LowerIsBetter => [self.modes.low, self.modes.high],
+        }
+    }
+}
+
+/// Every pair of modes in the run's primary metric or, where that has none, in the rate.
+pub(crate) fn modes(
+    run: &RunRow,
+    targets: usize,
+    points: usize,
+    trials: &[TrialSummary],
+) -> Vec<ModesSummary> {
+    let metrics = [metric_named(&run.primary_metric), metric_named("rate_per_s")];
+    let at = |(point, target): (usize, usize)| {
+        let here = trials.iter().filter(|one| one.point == point && one.target == target);
+        let valid: Vec<&TrialSummary> = here.filter(|one| one.is_valid()).collect();
+        metrics.iter().flatten().find_map(|metric| {
+            let values: Vec<f64> =
+                valid.iter().filter_map(|one| one.figures.value(metric)).collect();
+            Some(ModesSummary { point, target, metric, modes: two_modes(&values)? })
+        })
+    };
+    let places = (0..points).flat_map(|point| (0..targets).map(move |target| (point, target)));
+    places.filter_map(at).collect()
+}

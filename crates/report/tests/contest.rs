@@ -1,0 +1,72 @@
+//! What a run that is one comparison says.
+
+mod fixture;
+
+use fixture::Bench;
+use serde_json::json;
+
+const RATES: [u64; 7] = [102_000, 101_800, 102_100, 101_900, 102_050, 101_950, 102_000];
+
+fn contest(rates: &[u64], looks: &[u32]) -> report::Summary {
+    let mut bench = Bench::new(&["now", "before"]);
+    bench.point("cache/get", 16);
+    bench.rounds_of(rates);
+    bench.contest(24, looks);
+    bench.finish()
+}
+
+#[test]
+fn a_comparison_ends_in_a_sentence_with_its_evidence_and_names_the_factor() {
+    let text = report::text(&contest(&RATES, &[5, 7]), false);
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has("now is better than before by compiler: rate_per_s 2.0 % more [+1.8 %, +2.2 %], 7 rounds.");
+    has("Looked at twice; at most 2.5 % of such verdicts call a difference wrongly.");
+    has("Said beforehand, from run 7: 1.2 % can be shown.");
+    has("program               1.00 MiB  512 KiB");
+    assert!(!text.contains("beside:"), "{text}");
+}
+
+#[test]
+fn an_early_look_asks_for_more_than_the_only_one() {
+    let alone = contest(&RATES, &[]);
+    let early = contest(&RATES, &[5, 7]);
+    let confidence = |summary: &report::Summary| summary.comparisons[0].confidence;
+    // The first seven of 24 rounds may spend 0.025 × (7/24)².
+    assert!((confidence(&alone) - (1.0 - 0.025 * (7.0_f64 / 24.0).powi(2))).abs() < 1e-9);
+    assert!(confidence(&early) > confidence(&alone));
+    let noisy = [104_000, 99_000, 103_500, 101_000, 100_500, 103_000];
+    let text = report::text(&contest(&noisy, &[5]), false);
+    assert!(text.contains("It can't be told whether now is better than before"), "{text}");
+    assert!(text.contains("more rounds would tell; these rounds could show"), "{text}");
+}
+
+#[test]
+fn two_speeds_of_one_program_are_named() {
+    let rates: Vec<u64> =
+        (0..14).map(|round| if round % 3 == 0 { 145_000 } else { 1_010_000 } + round).collect();
+    let summary = contest(&rates, &[]);
+    let text = report::text(&summary, false);
+    let words =
+        "now two modes of rate_per_s: 1.01M/s in 9 rounds, 0.15M/s in 5; its mean is neither";
+    assert!(text.contains(words), "{text}");
+    let json = report::json(&summary).unwrap();
+    assert_eq!(
+        (&json["modes"][0]["target"], &json["modes"][0]["low_rounds"]),
+        (&json!("now"), &json!(5))
+    );
+}
+
+#[test]
+fn the_json_says_what_was_fixed_and_what_other_methods_say() {
+    let json = report::json(&contest(&RATES, &[5, 7])).unwrap();
+    let fixed = &json["contest"];
+    assert_eq!((&fixed["rounds_most"], &fixed["factor"]), (&json!(24), &json!("compiler")));
+    assert_eq!(fixed["looks"][0]["rounds"], json!([5, 7]));
+    let rate = &json["comparisons"][0];
+    assert_eq!((&rate["median_a"], &rate["median_b"]), (&json!(102_000.0), &json!(100_000.0)));
+    assert!((rate["shift"].as_f64().unwrap() - 1.02).abs() < 1e-3);
+    assert!(rate["rank_p"].as_f64().unwrap() < 0.01);
+    assert_eq!(json["targets"][0]["facts"]["program_bytes"], "1048576");
+    let compared = json["comparisons"].as_array().unwrap();
+    assert!(compared.iter().any(|one| one["metric"] == "server.rss_bytes"));
+}
