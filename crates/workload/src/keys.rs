@@ -43,19 +43,65 @@ impl Keys {
         into.resize(start + self.bytes, b'0');
         let text = &mut into[start..];
         text[0] = b'k';
-        for digit in text[1..].iter_mut().rev() {
-            if key == 0 {
-                break;
-            }
-            *digit = b'0' + (key % 10) as u8;
-            key /= 10;
+        let mut left = &mut text[1..];
+        while key > 0 && left.len() >= 8 {
+            let (rest, last) = left.split_at_mut(left.len() - 8);
+            last.copy_from_slice(&eight_digits((key % 100_000_000) as u32));
+            key /= 100_000_000;
+            left = rest;
+        }
+        if key > 0 {
+            let digits = eight_digits((key % 100_000_000) as u32);
+            let length = left.len();
+            left.copy_from_slice(&digits[digits.len() - length..]);
         }
     }
+}
+
+/// The decimal digits of a number below 10^8, as text. All of them at once, each in its byte of a
+/// word: halves of four digits, of two, of one.
+#[inline]
+fn eight_digits(number: u32) -> [u8; 8] {
+    let (high, low) = (u64::from(number / 10_000), u64::from(number % 10_000));
+    let fours = high | low << 32;
+    // n · 10,486 / 2^20 is n / 100 for every n below 10,000; n · 103 / 2^10 is n / 10 below 100.
+    let hundreds = ((fours * 10_486) >> 20) & 0x0000_007f_0000_007f;
+    let twos = hundreds | (fours - hundreds * 100) << 16;
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    let ones = tens | (twos - tens * 10) << 8;
+    (ones | 0x3030_3030_3030_3030).to_le_bytes()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eight_digits_are_those_of_the_number() {
+        let numbers = (0..10_000).chain((0..100_000_000).step_by(997)).chain([99_999_999]);
+        for number in numbers {
+            assert_eq!(eight_digits(number), *format!("{number:08}").as_bytes(), "{number}");
+        }
+    }
+
+    #[test]
+    fn keys_of_any_length_hold_their_number() {
+        for bytes in 2..30 {
+            let most = 10_u64.checked_pow(bytes as u32 - 1).unwrap_or(u64::MAX);
+            let keys = Keys::new(1, bytes).unwrap();
+            for key in [0, 7, 10, 12_345_678, 123_456_789, 9_876_543_210_123, u64::MAX] {
+                if key >= most && most != u64::MAX {
+                    continue;
+                }
+                let mut text = b"x".to_vec();
+                keys.put(key, &mut text);
+                let expected = format!("xk{key:0width$}", width = bytes - 1);
+                if expected.len() == bytes + 1 {
+                    assert_eq!(text, expected.as_bytes());
+                }
+            }
+        }
+    }
 
     #[test]
     fn keys_are_written_with_padding_and_all_differ() {

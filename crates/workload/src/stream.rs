@@ -9,12 +9,20 @@ use crate::{Kind, Op, Sampler, Workload};
 /// seed and slot.
 #[derive(Clone, Debug)]
 pub struct Stream {
-    workload: Workload,
     sampler: Sampler,
     random: SmallRng,
-    /// Cumulative weights as thresholds of a 32-bit draw, each with its operation.
-    thresholds: Vec<(u64, usize)>,
+    drawn: Vec<Drawn>,
     keys: Vec<u64>,
+}
+
+/// An operation of the mix.
+#[derive(Clone, Copy, Debug)]
+struct Drawn {
+    /// A draw of 32 bits that is below this, and below no earlier one's, is of this operation.
+    below: u64,
+    operation: usize,
+    /// How many keys it is about.
+    keys: usize,
 }
 
 impl Stream {
@@ -22,20 +30,20 @@ impl Stream {
     pub fn new(workload: &Workload, round: u64, slot: u64) -> Self {
         let total: u64 = workload.mix.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut sum = 0;
-        let thresholds = workload
-            .mix
-            .iter()
-            .map(|(operation, weight)| {
-                sum += u64::from(*weight);
-                ((sum << 32).div_ceil(total), *operation)
-            })
-            .collect();
+        let drawn = workload.mix.iter().map(|&(operation, weight)| {
+            sum += u64::from(weight);
+            let keys = match workload.room.operations[operation].kind {
+                Kind::ReadMany => workload.keys_per_request,
+                Kind::Read | Kind::Write | Kind::Remove => 1,
+            };
+            Drawn { below: (sum << 32).div_ceil(total), operation, keys }
+        });
+        let drawn = drawn.collect();
         let seed = mix(workload.seed ^ mix(round ^ mix(slot)));
         Self {
-            workload: workload.clone(),
             sampler: workload.sampler.clone(),
             random: SmallRng::seed_from_u64(seed),
-            thresholds,
+            drawn,
             keys: Vec::with_capacity(workload.keys_per_request),
         }
     }
@@ -43,20 +51,16 @@ impl Stream {
     /// The next operation.
     #[inline]
     pub fn draw(&mut self) -> Op<'_> {
-        let operation = match &self.thresholds[..] {
-            [(_, only)] => *only,
-            thresholds => {
-                let drawn = self.random.next_u64() >> 32;
-                let index = thresholds.iter().position(|(threshold, _)| drawn < *threshold);
-                thresholds[index.unwrap_or(0)].1
+        let Drawn { operation, keys, .. } = match &self.drawn[..] {
+            [only] => *only,
+            mix => {
+                let bits = self.random.next_u64() >> 32;
+                let index = mix.iter().position(|drawn| bits < drawn.below);
+                mix[index.unwrap_or(0)]
             }
         };
-        let count = match self.workload.room.operations[operation].kind {
-            Kind::ReadMany => self.workload.keys_per_request,
-            Kind::Read | Kind::Write | Kind::Remove => 1,
-        };
         self.keys.clear();
-        for _ in 0..count {
+        for _ in 0..keys {
             self.keys.push(self.sampler.draw(&mut self.random));
         }
         Op { operation, keys: &self.keys }

@@ -9,13 +9,16 @@
 
 pub mod batch;
 mod caller;
+mod overhead;
 mod record;
 mod schedule;
 mod session;
 mod slot;
 mod timed;
+mod transport;
 mod worker;
 
+pub use overhead::overhead;
 pub(crate) use record::empty_histogram;
 pub use record::{Counts, Figure, Found, Interval, Piece, Slow, Slowest};
 pub use session::{DriveError, Load, Session};

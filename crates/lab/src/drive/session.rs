@@ -12,6 +12,7 @@ use super::batch::{Batch, BatchCaller};
 use super::caller::CallWorker;
 use super::record::Piece;
 use super::slot::Origin;
+use super::transport::Sockets;
 use super::worker::{Duty, Order, Worker};
 use crate::plan::Clients;
 
@@ -182,14 +183,15 @@ fn start(
         }
     };
     let origin = Origin {
-        address: load.address.clone(),
         make,
         datagrams,
         truth,
         depth: clients.pipeline,
         reconnect_every: clients.reconnect_every,
     };
-    Thread::start(move || Worker::open(duty, origin), Worker::obey)
+    let address = load.address.clone();
+    let open = move || Worker::open(duty, origin, Sockets::new(address, datagrams)?);
+    Thread::start(open, Worker::obey)
 }
 
 impl Thread {

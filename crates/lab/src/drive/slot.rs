@@ -1,10 +1,9 @@
 //! One place for outstanding requests: a connection with its dialect, its operations, and the
 //! requests that are under way.
 
-use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use wire::{Address, Input, Ns, Output, stream};
+use wire::{Input, Ns, Output};
 use workload::{Dialect, Events, MakeDialect, Op, Stream, Tag, Truth};
 
 use super::record::{Figure, Recorder};
@@ -40,7 +39,6 @@ pub(super) enum State {
 
 /// What every slot of a thread has in common.
 pub(super) struct Origin {
-    pub(super) address: Address,
     pub(super) make: MakeDialect,
     pub(super) datagrams: bool,
     pub(super) truth: Arc<Truth>,
@@ -48,18 +46,8 @@ pub(super) struct Origin {
     pub(super) reconnect_every: Option<u64>,
 }
 
-impl Origin {
-    fn connect(&self) -> std::io::Result<OwnedFd> {
-        match self.datagrams {
-            false => stream::connect(&self.address),
-            true => stream::connect_datagrams(&self.address),
-        }
-    }
-}
-
 /// A connection and what is under way on it.
 pub(super) struct Slot {
-    pub(super) socket: OwnedFd,
     pub(super) dialect: Box<dyn Dialect>,
     pub(super) input: Input,
     pub(super) output: Output,
@@ -78,11 +66,10 @@ pub(super) struct Slot {
 }
 
 impl Slot {
-    /// Begins to connect.
-    pub(super) fn open(origin: &Origin, stream: Stream) -> std::io::Result<Self> {
+    /// Its connection has been begun.
+    pub(super) fn open(origin: &Origin, stream: Stream) -> Self {
         let places = origin.depth.max(PREPARE_DEPTH);
-        Ok(Self {
-            socket: origin.connect()?,
+        Self {
             dialect: (origin.make)(&origin.truth),
             input: Input::new(),
             output: Output::new(OUTPUT_LIMIT),
@@ -94,12 +81,11 @@ impl Slot {
             depth: origin.depth,
             left: origin.reconnect_every.unwrap_or(u64::MAX),
             free_since: None,
-        })
+        }
     }
 
-    /// Begins to connect again; nothing may be under way.
-    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns) -> std::io::Result<()> {
-        self.socket = origin.connect()?;
+    /// Its connection is made again; nothing may be under way.
+    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns) {
         self.dialect = (origin.make)(&origin.truth);
         self.input = Input::new();
         self.output = Output::new(OUTPUT_LIMIT);
@@ -107,7 +93,6 @@ impl Slot {
         self.blocked = false;
         self.left = origin.reconnect_every.unwrap_or(u64::MAX);
         self.free_since = Some(now);
-        Ok(())
     }
 
     /// How many requests are under way.

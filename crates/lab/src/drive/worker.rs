@@ -1,17 +1,17 @@
 //! One thread of load: its slots, its event loop, and the pieces of work that it is ordered to do.
 
-use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use wire::stream::{self, FlushOutcome, ReadOutcome};
-use wire::{Fault, Input, Interest, Ns, Poller, clock};
+use wire::stream::{FlushOutcome, ReadOutcome};
+use wire::{Fault, Input, Interest, Ns, clock};
 use workload::{Events, Stream, Workload};
 
 use super::record::{Figure, Piece, Recorder};
 use super::schedule::ArrivalTimes;
 use super::slot::{Origin, Slot, State};
 use super::timed::Timed;
+use super::transport::Transport;
 use crate::deploy::pin_this_thread;
 use crate::observe::thread_cpu;
 use crate::plan::Arrivals;
@@ -78,11 +78,11 @@ pub(super) enum Order {
 }
 
 /// A thread's state.
-pub(super) struct Worker {
+pub(super) struct Worker<T> {
     duty: Duty,
     origin: Origin,
     slots: Vec<Slot>,
-    poller: Poller,
+    transport: T,
     recorder: Recorder,
     events: Events,
     /// Lent to every connection in turn: only an unfinished answer stays with its connection.
@@ -105,27 +105,25 @@ impl Work {
     }
 }
 
-impl Worker {
+impl<T: Transport> Worker<T> {
     /// Connects every slot and waits until each is ready.
-    pub(super) fn open(duty: Duty, origin: Origin) -> std::io::Result<Self> {
+    pub(super) fn open(duty: Duty, origin: Origin, mut transport: T) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
         // A timed wait may otherwise be late by 50 µs, to save wake-ups that are wanted here.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
-        let poller = Poller::new()?;
         let mut slots = Vec::with_capacity(duty.slots.len());
         for index in duty.slots.clone() {
             let name = (duty.group as u64) << 32 | index as u64;
             let stream = Stream::new(&duty.workload, duty.round, name);
-            let slot = Slot::open(&origin, stream)?;
-            poller.add(&slot.socket, slots.len() as u64, Interest::Both)?;
-            slots.push(slot);
+            transport.connect(slots.len())?;
+            slots.push(Slot::open(&origin, stream));
         }
         let recorder = Recorder::new(duty.group, duty.workload.room, duty.clock_zero);
         let mut worker = Self {
             duty,
             origin,
             slots,
-            poller,
+            transport,
             recorder,
             events: Events::default(),
             lent: Input::new(),
@@ -140,9 +138,9 @@ impl Worker {
         let deadline = clock::now() + CONNECT_WITHIN_NS;
         let mut work = Work::Closed { until: 0 };
         while self.slots.iter().any(|slot| slot.state != State::Ready) {
-            let ready = self.poller.wait(Some(LOOK_EVERY_NS))?;
+            let ready = self.transport.wait(LOOK_EVERY_NS)?;
             for event in 0..ready {
-                self.turn(self.poller.event(event).token as usize, &mut work);
+                self.turn(self.transport.ready(event), &mut work);
             }
             if let Some(trouble) = self.trouble.take() {
                 return Err(std::io::Error::other(trouble));
@@ -210,7 +208,7 @@ impl Worker {
         loop {
             self.send_due(work);
             let wait_ns = self.may_wait(work, now, look_at);
-            let ready = match self.poller.wait(Some(wait_ns)) {
+            let ready = match self.transport.wait(wait_ns) {
                 Ok(ready) => ready,
                 Err(error) => {
                     self.trouble = Some(format!("waiting for events: {error}"));
@@ -222,7 +220,7 @@ impl Worker {
                 spun_ns += if wait_ns == 0 { now - before } else { 0 };
             }
             for event in 0..ready {
-                let index = self.poller.event(event).token as usize;
+                let index = self.transport.ready(event);
                 now = self.turn(index, work);
             }
             if now >= look_at {
@@ -329,7 +327,7 @@ impl Worker {
         let slot = &mut self.slots[index];
         // An unfinished answer goes on in its own buffer, everything else in the lent one.
         let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
-        stream::read_into(&slot.socket, input, INPUT_LIMIT)
+        self.transport.read(index, input, INPUT_LIMIT)
     }
 
     #[inline]
@@ -407,7 +405,7 @@ impl Worker {
         if slot.output.is_empty() && !slot.blocked {
             return;
         }
-        let outcome = stream::flush(&slot.socket, &mut slot.output, MOST_WRITTEN);
+        let outcome = self.transport.flush(index, &mut slot.output, MOST_WRITTEN);
         let blocked = match outcome {
             FlushOutcome::Done => false,
             FlushOutcome::Blocked | FlushOutcome::More => true,
@@ -422,8 +420,7 @@ impl Worker {
     }
 
     fn watch(&mut self, index: usize, interest: Interest) {
-        let watched = self.poller.modify(&self.slots[index].socket, index as u64, interest);
-        if let Err(error) = watched {
+        if let Err(error) = self.transport.watch(index, interest) {
             self.trouble = Some(format!("watching a connection: {error}"));
         }
     }
@@ -432,13 +429,11 @@ impl Worker {
     #[cold]
     fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
         let now = clock::now();
-        let slot = &mut self.slots[index];
-        if !self.origin.datagrams
-            && let Err(error) = stream::connected(slot.socket.as_fd())
-        {
+        if let Err(error) = self.transport.connected(index) {
             self.lose(index, &Fault::new(format!("connecting: {error}")));
             return now;
         }
+        let slot = &mut self.slots[index];
         slot.state = State::Opening;
         self.events.clear();
         match slot.dialect.opened(now, &mut self.events, &mut slot.output) {
@@ -457,20 +452,16 @@ impl Worker {
     fn lose(&mut self, index: usize, fault: &Fault) {
         let slot = &mut self.slots[index];
         slot.lose(clock::now(), &mut self.recorder);
-        let _ = self.poller.remove(&slot.socket);
+        self.transport.leave(index);
         self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
     }
 
     /// The connection is made again: the server closes it, or it has carried all that it may.
     fn reopen(&mut self, index: usize, now: Ns) {
         let slot = &mut self.slots[index];
-        let _ = self.poller.remove(&slot.socket);
         slot.expire(now, 0, &mut self.recorder);
-        let made = slot.reopen(&self.origin, now);
-        let added = made.and_then(|()| {
-            self.poller.add(&self.slots[index].socket, index as u64, Interest::Both)
-        });
-        if let Err(error) = added {
+        slot.reopen(&self.origin, now);
+        if let Err(error) = self.transport.connect(index) {
             self.lose(index, &Fault::new(format!("connecting again: {error}")));
         }
     }

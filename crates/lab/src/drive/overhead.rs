@@ -1,0 +1,68 @@
+//! What the engine itself costs: all that it does for an operation but the system calls, with
+//! every answer checked and every latency recorded.
+
+use std::io;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use wire::clock;
+use workload::{Client, WorkloadSpec, null};
+
+use super::record::Piece;
+use super::slot::Origin;
+use super::transport::Mirror;
+use super::worker::{Duty, Order, Worker};
+use crate::plan::Arrivals;
+
+/// Loads nothing at all for `length_ns` nanoseconds, with so many requests under way on each of so
+/// many connections: what they cost is in the piece's CPU time. Runs on the calling thread, which
+/// is pinned to `cpu` if one is named.
+///
+/// # Errors
+/// When the thread can't be pinned.
+pub fn overhead(
+    connections: usize,
+    pipeline: usize,
+    length_ns: u64,
+    cpu: Option<usize>,
+) -> io::Result<Piece> {
+    let text = format!("room = '{}'\noperation = 'ask'", null::ROOM.name);
+    let spec: WorkloadSpec = toml::from_str(&text).map_err(io::Error::other)?;
+    let workload = spec.resolve(&null::ROOM).map_err(io::Error::other)?;
+    let Client::Stream(make) = null::DIALECT.client else {
+        return Err(io::Error::other("the null room has no stream"));
+    };
+    let truth = workload.truth();
+    let duty = Duty {
+        group: 0,
+        workload,
+        arrivals: Arrivals::Closed,
+        spin: false,
+        slots: 0..connections,
+        thread: (0, 1),
+        timeout_ns: 1_000_000_000,
+        cpu,
+        round: 1,
+        clock_zero: clock::now(),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let origin = Origin { make, datagrams: false, truth, depth: pipeline, reconnect_every: None };
+    let mut worker = Worker::open(duty, origin, Mirror::default())?;
+    worker.obey(Order::Run(length_ns / 10));
+    Ok(worker.obey(Order::Run(length_ns)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_comes_back_by_itself_is_counted_and_right() {
+        let piece = overhead(3, 4, 20_000_000, None).unwrap();
+        assert_eq!((piece.counts.wrong, piece.counts.missing), (0, 0));
+        assert!(piece.counts.operations > 100, "{:?}", piece.counts);
+        let recorded: u64 = piece.intervals.iter().map(|one| one.histogram.len()).sum();
+        assert_eq!(recorded, piece.counts.operations);
+        assert_eq!(piece.trouble, None);
+    }
+}
