@@ -86,7 +86,7 @@ fn a_stranger_has_to_say_who_it_is() {
 
 #[test]
 fn what_is_switched_off_is_refused() {
-    let options = Options { flush: false, list_keys: false, ..Options::default() };
+    let options = Options { flush: false, watch: false, list_keys: false, ..Options::default() };
     let mut session = Session::with(options);
     assert_eq!(session.say("flush_all\r\n"), "CLIENT_ERROR flush_all not allowed\r\n");
     assert_eq!(session.say("lru_crawler metadump all\r\n"), "ERROR metadump not allowed\r\n");

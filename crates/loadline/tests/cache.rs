@@ -91,6 +91,18 @@ fn what_would_be_missed_is_refused_by_name() {
 }
 
 #[test]
+fn prometheus_reads_the_counters_at_an_address_of_its_own() {
+    let served = Served::start(&["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"]);
+    assert!(served.ask(&["set", "greeting", "hello"]).status.success());
+    let address = served.ready["addresses"]["metrics"].as_str().expect("an address");
+    let mut socket = std::net::TcpStream::connect(address).expect("a connection");
+    socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").expect("sent");
+    let mut page = String::new();
+    socket.read_to_string(&mut page).expect("text");
+    assert!(page.starts_with("HTTP/1.1 200 OK\r\n") && page.contains("\ncache_cmd_set_total 1\n"));
+}
+
+#[test]
 fn datagrams_are_answered_in_pieces_at_the_port_of_tcp() {
     let served = Served::start(&["--listen", "127.0.0.1:0", "--udp-port", "same"]);
     assert_eq!(served.ready["addresses"]["udp"].as_str(), Some(served.address()));

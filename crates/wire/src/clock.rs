@@ -20,6 +20,12 @@ pub fn now() -> Ns {
     time.tv_sec.unsigned_abs() * SECOND_NS + time.tv_nsec.unsigned_abs()
 }
 
+/// The CPU time that the calling thread has used, user and system. Reading it is a system call.
+pub fn thread_cpu() -> Ns {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec.unsigned_abs() * SECOND_NS + time.tv_nsec.unsigned_abs()
+}
+
 /// A duration in nanoseconds, at most about 584 years.
 pub fn duration_ns(duration: std::time::Duration) -> Ns {
     u64::try_from(duration.as_nanos()).unwrap_or(Ns::MAX)

@@ -13,6 +13,7 @@
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
 //! - What a client of web services says and reads: [`http`].
+//! - A page made anew for whoever asks, such as a service's counters: [`Page`]. Control plane.
 
 #![forbid(unsafe_code)]
 
@@ -27,6 +28,7 @@ mod input;
 mod listen;
 mod mailbox;
 mod output;
+mod page;
 mod pass;
 mod poll;
 mod seam;
@@ -40,6 +42,7 @@ pub use counters::Counters;
 pub use input::Input;
 pub use listen::{DatagramListener, ListenOptions, Listener};
 pub use output::Output;
+pub use page::Page;
 pub use pass::deliver;
 pub use poll::{Event, Interest, Poller};
 pub use seam::{

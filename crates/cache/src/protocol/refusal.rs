@@ -65,8 +65,10 @@ pub enum Refusal {
     NoShutdown,
     /// There is no such way of ending the service.
     BadShutdown,
-    /// Watching is not offered.
+    /// Watching is switched off.
     NoWatch,
+    /// There are as many watchers as there may be.
+    ManyWatchers,
     /// Listing keys is switched off.
     NoDump,
     /// Listing keys is switched off.
@@ -147,6 +149,7 @@ impl Refusal {
             Self::NoShutdown => b"ERROR: shutdown not enabled\r\n",
             Self::BadShutdown => b"CLIENT_ERROR invalid shutdown mode\r\n",
             Self::NoWatch => b"CLIENT_ERROR watch commands not allowed\r\n",
+            Self::ManyWatchers => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
             Self::NoDump => b"ERROR metadump not allowed\r\n",
             Self::NoCacheDump => b"CLIENT_ERROR stats cachedump not allowed\r\n",
             Self::LongSleep => b"CLIENT_ERROR sleep must be one second or less\r\n",

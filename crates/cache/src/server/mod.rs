@@ -4,9 +4,12 @@ mod accounts;
 mod connection;
 mod datagrams;
 mod detail;
+mod hot;
 mod peers;
+mod samples;
 mod service;
 mod statistics;
+mod watch;
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -78,6 +81,12 @@ pub struct Options {
     pub flush: bool,
     /// Whether a command may list all keys.
     pub list_keys: bool,
+    /// Whether clients may watch what happens.
+    pub watch: bool,
+    /// How many bytes of lines wait for one who watches; more are left out.
+    pub watch_queue_bytes: usize,
+    /// Whether a command may move the service's clock, for tests of what expires.
+    pub debug_time: bool,
     /// Who may use it; anybody, when it is `None`.
     pub accounts: Option<Accounts>,
     /// What the command `shutdown` does; it is refused when this is `None`.
@@ -104,6 +113,9 @@ impl Default for Options {
             cas: true,
             flush: true,
             list_keys: true,
+            watch: true,
+            watch_queue_bytes: 256 << 10,
+            debug_time: false,
             accounts: None,
             shutdown: None,
             corrupt_every: None,
@@ -218,6 +230,12 @@ impl CacheServer {
     /// What its connections share.
     pub fn service(&self) -> &Service {
         &self.service
+    }
+
+    /// What is counted, as Prometheus reads it (text format 0.0.4).
+    pub fn prometheus(&self) -> impl Fn() -> String + Send + Sync + 'static {
+        let service = Arc::clone(&self.service);
+        move || service.prometheus(wire::clock::now())
     }
 
     /// Stops accepting, lets connections finish what is in flight until `drain` has passed, and

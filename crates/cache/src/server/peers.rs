@@ -2,7 +2,7 @@
 //! for each batch of commands. Control plane.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wire::Address;
@@ -14,9 +14,14 @@ use crate::model::Seconds;
 pub(super) struct Facts {
     pub(super) address: Address,
     pub(super) last_s: AtomicU32,
+    /// Whether it has become a stream of lines.
+    pub(super) watches: AtomicBool,
 }
 
 type Table = BTreeMap<u64, Arc<Facts>>;
+
+/// Lower numbers are those of listeners.
+const FIRST_NUMBER: u64 = 100;
 
 /// All connections, by numbers that count up.
 #[derive(Debug, Default)]
@@ -40,9 +45,13 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
 impl Peers {
     /// Adds a connection.
     pub(super) fn add(&self, address: &Address, now_s: Seconds) -> Known {
-        let facts = Arc::new(Facts { address: address.clone(), last_s: AtomicU32::new(now_s) });
+        let facts = Arc::new(Facts {
+            address: address.clone(),
+            last_s: AtomicU32::new(now_s),
+            watches: AtomicBool::new(false),
+        });
         let mut table = lock(&self.table);
-        let number = table.last_key_value().map_or(1, |(number, _)| number + 1);
+        let number = table.last_key_value().map_or(FIRST_NUMBER, |(number, _)| number + 1);
         table.insert(number, Arc::clone(&facts));
         Known { number, facts, table: Arc::clone(&self.table) }
     }
@@ -54,6 +63,21 @@ impl Peers {
 }
 
 impl Known {
+    /// Its number.
+    pub(super) fn number(&self) -> u64 {
+        self.number
+    }
+
+    /// Where it is.
+    pub(super) fn address(&self) -> &Address {
+        &self.facts.address
+    }
+
+    /// It has become a stream of lines.
+    pub(super) fn watches(&self) {
+        self.facts.watches.store(true, Relaxed);
+    }
+
     /// Something has come from it.
     #[inline]
     pub(super) fn note(&self, now_s: Seconds) {

@@ -1,26 +1,31 @@
 //! What all connections of one server share.
 
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, OnceLock};
 
-use wire::Address;
+use wire::{Address, Ns};
 
 use super::accounts::Accounts;
 use super::detail::Detail;
 use super::peers::Peers;
+use super::samples::Samples;
+use super::watch::Watchers;
 use super::{Options, Shutdown};
-use crate::model::{Clock, MakeError, Store};
+use crate::model::{Clock, FIRST_SECOND, Loss, MakeError, Seconds, Store, Witness};
+use crate::protocol::text::DebugTime;
 
 /// Reads the loop's counters.
 pub(super) type ReadCounters = Box<dyn Fn() -> wire::Counters + Send + Sync>;
 
 /// What one thread counts that the store does not. Aligned so that no two threads write to one
 /// cache line.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadCounts {
     /// Meta commands.
     pub(super) cmd_meta: AtomicU64,
+    /// What a sample of its batches tells.
+    pub(super) samples: Samples,
 }
 
 /// Spoils values on purpose, to prove that a load generator finds wrong answers.
@@ -42,6 +47,8 @@ pub struct Service {
     pub(super) listening: OnceLock<Vec<Address>>,
     pub(super) peers: Peers,
     pub(super) detail: Detail,
+    pub(super) watchers: Arc<Watchers>,
+    debug_clock: DebugClock,
     /// Who may use it; anybody, when there are none.
     pub(super) accounts: Option<Accounts>,
     /// Ends the process, where a command may.
@@ -49,6 +56,15 @@ pub struct Service {
     rare: RareCounts,
     sizes: AtomicBool,
     spoiler: Option<Spoiler>,
+}
+
+/// A clock that a command may move.
+#[derive(Debug, Default)]
+struct DebugClock {
+    /// So many seconds are added.
+    skew_s: AtomicI64,
+    /// Where it stands still; 0 is nowhere.
+    stopped_s: AtomicU32,
 }
 
 /// Counts of what happens rarely.
@@ -66,10 +82,18 @@ impl Service {
     /// When the options make no sense or the system has not so much memory.
     pub fn new(options: Options, clock: Clock) -> Result<Self, MakeError> {
         let spoil = |every| Spoiler { every, sent: AtomicU64::new(0) };
+        let store = Store::new(options.limits())?;
+        let watchers = Arc::new(Watchers::new(options.watch_queue_bytes));
+        let told = Arc::clone(&watchers);
+        store.set_witness(&Witness::new(move |loss: &Loss<'_>| told.tell_loss(loss)));
+        let counts =
+            |thread| ThreadCounts { cmd_meta: AtomicU64::new(0), samples: Samples::new(thread) };
         Ok(Self {
-            store: Store::new(options.limits())?,
+            store,
             clock,
-            threads: (0..options.threads.max(1)).map(|_| ThreadCounts::default()).collect(),
+            watchers,
+            debug_clock: DebugClock::default(),
+            threads: (0..options.threads.max(1)).map(counts).collect(),
             counters: OnceLock::new(),
             listening: OnceLock::new(),
             peers: Peers::default(),
@@ -83,9 +107,38 @@ impl Service {
         })
     }
 
+    /// What is counted, as Prometheus reads it.
+    pub fn prometheus(&self, now_ns: Ns) -> String {
+        super::statistics::prometheus(self, self.seconds(now_ns))
+    }
+
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store
+    }
+
+    /// The service's second at `now_ns`.
+    #[inline]
+    pub(super) fn seconds(&self, now_ns: Ns) -> Seconds {
+        let now_s = self.clock.seconds(now_ns);
+        if self.options.debug_time { self.debug_clock.moved(now_s) } else { now_s }
+    }
+
+    /// Moves the service's clock, where that is allowed; whether it is.
+    pub(super) fn set_time(&self, now_s: Seconds, change: DebugTime) -> bool {
+        let clock = &self.debug_clock;
+        match change {
+            _ if !self.options.debug_time => return false,
+            DebugTime::Pause => clock.stopped_s.store(now_s, Relaxed),
+            DebugTime::Resume => clock.stopped_s.store(0, Relaxed),
+            DebugTime::Jump(by_s) => {
+                clock.skew_s.fetch_add(by_s.clamp(-MOST_JUMP_S, MOST_JUMP_S), Relaxed);
+                let moved = |at_s: u32| (at_s != 0).then(|| shifted(at_s, by_s));
+                // A clock that stands still jumps, too.
+                let _ = clock.stopped_s.fetch_update(Relaxed, Relaxed, moved);
+            }
+        }
+        true
     }
 
     /// Whether `password` is that of `name`; counted.
@@ -136,6 +189,24 @@ impl Service {
             }
         }
     }
+}
+
+/// The clock jumps by at most so much: about a hundred years.
+const MOST_JUMP_S: i64 = 1 << 32;
+
+impl DebugClock {
+    fn moved(&self, now_s: Seconds) -> Seconds {
+        match self.stopped_s.load(Relaxed) {
+            0 => shifted(now_s, self.skew_s.load(Relaxed)),
+            stopped_s => stopped_s,
+        }
+    }
+}
+
+/// `at_s`, moved, and never before the first second.
+fn shifted(at_s: Seconds, by_s: i64) -> Seconds {
+    let moved = i64::from(at_s).saturating_add(by_s).max(i64::from(FIRST_SECOND));
+    Seconds::try_from(moved).unwrap_or(Seconds::MAX)
 }
 
 impl std::fmt::Debug for Service {

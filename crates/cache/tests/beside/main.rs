@@ -5,7 +5,7 @@
 //! - version, statistics, `me`, sizes and classes of items: they are the service's own;
 //! - the data of a `set` with a key that is too long are swallowed;
 //! - flags of more than 32 bits and numbers with a sign are refused;
-//! - `watch` is refused; `slabs reassign` knows no classes;
+//! - `watch` numbers lines and connections in its own way; `slabs reassign` knows no classes;
 //! - a key in base64 that `N` makes, or that is appended to, is remembered as such;
 //! - `T` of `ma` also holds where the number becomes longer (memcached 1.6.18 loses it then);
 //! - `E`, `x` and `N` of `ms` are of newer versions; base64 with other letters in it is refused.
@@ -21,6 +21,7 @@ mod load;
 mod peer;
 mod script;
 mod side;
+mod stats;
 
 use std::process::Command;
 use std::time::Duration;

@@ -14,7 +14,7 @@ use memcached::MemcachedArgs;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use wire::Address;
+use wire::{Address, Page};
 use workload::units::ByteCount;
 
 /// The port that memcached's clients try first.
@@ -29,6 +29,7 @@ Examples:
   loadline serve cache --memory 1GiB --threads 4
   loadline serve cache --listen 127.0.0.1:0              any free port; the ready line says which
   loadline serve cache --listen unix:/run/user/1000/cache.sock
+  loadline serve cache --metrics 127.0.0.1:9150          counters for Prometheus
   loadline serve cache -l 127.0.0.1 -p 11212 -U 11212 -m 1024 -t 4    as memcached is started";
 
 /// Arguments of `loadline serve cache`.
@@ -113,6 +114,14 @@ pub(crate) struct CacheArgs {
     #[arg(long, short = 'Y', value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
 
+    /// Show the counters of `stats` to Prometheus at http://ADDRESS/metrics; port 0 is any
+    #[arg(long, value_name = "ADDRESS", value_parser = metrics_address)]
+    pub(crate) metrics: Option<Address>,
+
+    /// Let the command `debugtime` move the service's clock, for tests of what expires
+    #[arg(long)]
+    pub(crate) debug_time: bool,
+
     #[command(flatten)]
     pub(crate) memcached: MemcachedArgs,
 
@@ -176,12 +185,13 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
     // Before anything is ready, so that no signal is missed.
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let server = CacheServer::start(options(&args)?).map_err(explained)?;
+    let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
     let pid_file = args.memcached.pid_file.as_deref();
     if let Some(path) = pid_file {
         std::fs::write(path, format!("{}\n", std::process::id()))
             .with_context(|| format!("cannot write the process id to {}", path.display()))?;
     }
-    print_ready(&server)?;
+    print_ready(&server, metrics.as_ref())?;
     tracing::info!(addresses = ?texts(&server), memory = %args.memory, "ready");
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
@@ -192,6 +202,7 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
             let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
         }
     });
+    drop(metrics);
     let counters = server.stop(DRAIN);
     tracing::info!(
         connections = counters.total_connections,
@@ -245,6 +256,9 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         cas: !args.no_cas,
         flush: !args.no_flush,
         list_keys: !args.no_list,
+        watch: !args.memcached.no_watch,
+        watch_queue_bytes: args.memcached.watch_queue_bytes()?,
+        debug_time: args.debug_time,
         accounts,
         shutdown: args.allow_shutdown.then(|| Shutdown::new(end)),
         corrupt_every: args.test_corrupt_every,
@@ -282,6 +296,22 @@ fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
         bail!("datagrams need an internet address: name one with --listen");
     }
     Ok(first.map(|address| Address::Internet(address.into())).into_iter().collect())
+}
+
+/// Where counters are shown: port 0 stays what it is, and no other port is a default.
+fn metrics_address(written: &str) -> Result<Address, String> {
+    let written = written.replacen("localhost:", "127.0.0.1:", 1);
+    match written.parse() {
+        Ok(Address::Internet(address)) => Ok(Address::Internet(address)),
+        _ => Err("write an address with a port, such as 127.0.0.1:9150".to_owned()),
+    }
+}
+
+/// Shows the counters to Prometheus.
+fn serve_metrics(address: &Address, server: &CacheServer) -> anyhow::Result<Page> {
+    let counts = server.prometheus();
+    Page::serve(address, "/metrics", "text/plain; version=0.0.4; charset=utf-8", counts)
+        .context("choose another address with --metrics")
 }
 
 fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
@@ -329,7 +359,7 @@ fn texts(server: &CacheServer) -> Vec<String> {
 }
 
 /// The one line on standard output that says where the service is.
-fn print_ready(server: &CacheServer) -> anyhow::Result<()> {
+fn print_ready(server: &CacheServer, metrics: Option<&Page>) -> anyhow::Result<()> {
     let addresses = texts(server);
     let datagrams = server.datagram_addresses();
     let first = addresses.first().cloned().or(datagrams.first().map(ToString::to_string));
@@ -339,12 +369,13 @@ fn print_ready(server: &CacheServer) -> anyhow::Result<()> {
         0 => ("memcached".to_owned(), json!(address)),
         _ => (format!("memcached{}", number + 1), json!(address)),
     });
+    let metrics = metrics.map(|page| ("metrics".to_owned(), json!(page.address().to_string())));
     let ready = json!({
         "ready": true,
         "service": "cache",
         "pid": std::process::id(),
         "address": first,
-        "addresses": names.chain(udp).collect::<serde_json::Map<_, _>>(),
+        "addresses": names.chain(udp).chain(metrics).collect::<serde_json::Map<_, _>>(),
         "data": null,
     });
     let mut out = std::io::stdout().lock();

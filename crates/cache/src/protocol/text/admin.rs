@@ -7,7 +7,7 @@ use crate::protocol::Refusal;
 /// `stats`.
 pub(super) static STATS: Row = Row {
     name: "stats",
-    usage: "stats [settings|items|slabs|sizes|conns|cachedump|detail|reset]",
+    usage: "stats [settings|items|slabs|sizes|conns|cachedump|detail|evictions|cpu|hotkeys|reset]",
     doc: "What the service has counted, how it is set, or a new start for the counts.",
     may_be_quiet: false,
     read: |mut words| Ok(Command::Stats { group: words.next().unwrap_or_default(), rest: words }),
@@ -58,14 +58,35 @@ pub(super) static SHUTDOWN: Row = Row {
     read: |words| Ok(Command::Shutdown { rest: words }),
 };
 
-/// `watch`.
-pub(super) static WATCH: Row = Row {
-    name: "watch",
-    usage: "watch [fetchers|mutations|evictions]",
-    doc: "Is refused: this service has no stream of events.",
+/// What becomes of the service's clock, for tests of what expires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DebugTime {
+    /// It stands still.
+    Pause,
+    /// It goes on.
+    Resume,
+    /// It jumps by so many seconds.
+    Jump(i64),
+}
+
+/// `debugtime`.
+pub(super) static DEBUGTIME: Row = Row {
+    name: "debugtime",
+    usage: "debugtime SECONDS|p|r",
+    doc: "Moves, stops or restarts the service's clock, where that is allowed: for tests.",
     may_be_quiet: true,
-    read: |_| Err(Refusal::NoWatch),
+    read: read_debug_time,
 };
+
+fn read_debug_time(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
+    let ([word], _) = words.gather(1)?;
+    let seconds = || std::str::from_utf8(word).ok()?.parse().ok();
+    Ok(Command::DebugTime(match word {
+        b"p" => DebugTime::Pause,
+        b"r" => DebugTime::Resume,
+        _ => DebugTime::Jump(seconds().ok_or(Refusal::BadLine)?),
+    }))
+}
 
 fn read_verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
     let ([level, last], _) = words.gather(1)?;

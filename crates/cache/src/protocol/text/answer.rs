@@ -99,6 +99,19 @@ pub fn put_stat(name: &str, value: &dyn std::fmt::Display, into: &mut Vec<u8>) {
     let _ = write!(into, "STAT {name} {value}\r\n");
 }
 
+/// Appends a key with everything but letters, digits and `-._~` as `%` and two digits.
+pub fn put_encoded(key: &[u8], into: &mut Vec<u8>) {
+    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
+    for byte in key {
+        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
+            into.push(*byte);
+        } else {
+            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
+            into.extend_from_slice(&[b'%', high, low]);
+        }
+    }
+}
+
 /// One answer's line, as a client reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Answer<'a> {

@@ -13,15 +13,18 @@ mod get;
 mod meta;
 mod set;
 mod touch;
+mod watch;
 mod words;
 
-pub use answer::{Answer, read_answer};
+pub use admin::DebugTime;
+pub use answer::{Answer, put_encoded, read_answer};
 pub use crawler::Listing;
 pub use get::{Key, next_key, plain_get, plain_meta_get};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
 };
 pub use set::{Demand, Set};
+pub use watch::Streams;
 pub use words::Words;
 
 use crate::protocol::Refusal;
@@ -107,6 +110,10 @@ pub enum Command<'a> {
         /// Whether no answer is wanted.
         noreply: bool,
     },
+    /// `watch`.
+    Watch(Streams),
+    /// `debugtime`.
+    DebugTime(DebugTime),
     /// `shutdown`.
     Shutdown {
         /// How.
@@ -161,7 +168,8 @@ pub static COMMANDS: &[&Row] = &[
     &admin::VERBOSITY,
     &admin::CACHE_MEMLIMIT,
     &admin::SHUTDOWN,
-    &admin::WATCH,
+    &watch::WATCH,
+    &admin::DEBUGTIME,
     &crawler::LRU_CRAWLER,
     &crawler::LRU,
     &crawler::SLABS,

@@ -6,7 +6,7 @@ use wire::{Fault, Output};
 
 use super::store::{Job, Reply, mode};
 use super::{CacheConnection, Step};
-use crate::model::{Access, Change, Entry, Removed, Seconds, Sum, Summed};
+use crate::model::{Access, Change, Entry, Item, Removed, Seconds, Sum, Summed};
 use crate::protocol::binary::{
     self, Act, Answered, HEADER_BYTES, Header, Need, Read, Row, Status, long, put_answer,
     put_error, word,
@@ -124,7 +124,7 @@ impl CacheConnection {
             Act::Sum(increment) => return self.sum_packet(now_s, packet, increment, out),
             Act::Stat => return put_all_statistics(&self.service, now_s, header, key, out),
             Act::Delete => {
-                self.service.detail.delete(key);
+                self.saw_delete(now_s, key);
                 let compare = (header.cas != 0).then_some(header.cas);
                 match self.service.store.remove(now_s, key, compare) {
                     Removed::Removed => Status::Done,
@@ -154,22 +154,22 @@ impl CacheConnection {
         let Packet { header, row, extras, key } = packet;
         let service = &*self.service;
         let shown_key: &[u8] = if read.gives_key { key } else { b"" };
-        let mut show = |cas: u64, flags: u32, value: &[u8]| {
+        let mut show = |item: &Item<'_>| {
+            let (cas, flags, value) = (item.cas, item.flags, item.value);
             let value = if read.gives_value { value } else { b"" };
             let answered = Answered { cas, extras: &flags.to_be_bytes(), key: shown_key, value };
             let at = put_answer(header, Status::Done, &answered, out.tail());
             service.corrupt(&mut out.tail()[at..], value.len());
+            item.value.len()
         };
         let found = if read.touches {
             let expires_s = service.clock.expires_s(i64::from(word(extras, 0)), now_s);
             let access = Access { expires_s: Some(expires_s), ..Access::default() };
-            service.store.access(now_s, key, &access, |item, _| {
-                show(item.cas, item.flags, item.value);
-            })
+            service.store.access(now_s, key, &access, |item, _| show(item))
         } else {
-            service.store.get(now_s, key, |item| show(item.cas, item.flags, item.value))
+            service.store.get(now_s, key, |item| show(item))
         };
-        service.detail.get(key, found.is_some());
+        self.saw_read(now_s, key, found);
         if found.is_none() && !row.quiet {
             if read.gives_key {
                 let answered = Answered { key: shown_key, ..Answered::default() };
@@ -199,6 +199,7 @@ impl CacheConnection {
             expires_s: None,
             binary_key: false,
         };
+        self.saw_sum(now_s, key);
         let status = match self.service.store.sum(now_s, key, &sum) {
             Summed::Done(_) if row.quiet => return,
             Summed::Done(total) => {

@@ -6,8 +6,8 @@ use wire::Output;
 use super::{CacheConnection, State};
 use crate::model::{Cursor, Item, Seconds};
 use crate::protocol::base64;
-use crate::protocol::text::Listing;
 use crate::protocol::text::answer::{self, put_number};
+use crate::protocol::text::{Listing, put_encoded};
 use crate::server::Service;
 
 /// This many items are looked at under one lock.
@@ -68,17 +68,4 @@ fn put_facts(service: &Service, item: &Item<'_>, into: &mut Vec<u8>) {
 fn put(name: &[u8], number: u64, into: &mut Vec<u8>) {
     into.extend_from_slice(name);
     put_number(number, into);
-}
-
-/// Appends a key with everything but letters, digits and `-._~` as `%` and two digits.
-fn put_encoded(key: &[u8], into: &mut Vec<u8>) {
-    const DIGITS: &[u8; 16] = b"0123456789ABCDEF";
-    for byte in key {
-        if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) {
-            into.push(*byte);
-        } else {
-            let [high, low] = [byte >> 4, byte & 15].map(|digit| DIGITS[usize::from(digit)]);
-            into.extend_from_slice(&[b'%', high, low]);
-        }
-    }
 }

@@ -22,8 +22,9 @@ impl CacheConnection {
             out.put(item.value);
             out.put(LINE_END);
             service.corrupt(&mut out.tail()[at..], item.value.len());
+            item.value.len()
         });
-        service.detail.get(key, found.is_some());
+        self.saw_read(now_s, key, found);
         if found.is_none() {
             out.put(answer::META_MISS);
             out.put(LINE_END);
@@ -48,6 +49,7 @@ impl CacheConnection {
                 out.put(LINE_END);
                 service.corrupt(&mut out.tail()[at..], item.value.len());
             }
+            item.value.len()
         };
         let found = if is_plain {
             service.store.get_or_win(now_s, key, |item| show(item, None))
@@ -63,7 +65,7 @@ impl CacheConnection {
             };
             service.store.access(now_s, key, &access, |item, seen| show(item, Some(seen)))
         };
-        service.detail.get(key, found.is_some());
+        self.saw_read(now_s, key, found);
         if found.is_none() && !meta.quiet {
             out.put(answer::META_MISS);
             put_echoes(meta, key, out.tail());
@@ -76,7 +78,7 @@ impl CacheConnection {
         service.threads[self.thread].add_meta();
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
-        service.detail.delete(key);
+        self.saw_delete(now_s, key);
         let expires_s = meta.exptime.map(|at| service.clock.expires_s(at, now_s));
         let removed = if meta.value_only || meta.invalidate {
             let mark = Mark {
@@ -121,6 +123,7 @@ impl CacheConnection {
             expires_s: expires(meta.exptime),
             binary_key: meta.binary_key,
         };
+        self.saw_sum(now_s, key);
         let total = match service.store.sum(now_s, key, &sum) {
             // What is made anew is told even to those who want to hear little.
             Summed::Done(total) if meta.quiet && !total.is_new => return,

@@ -6,15 +6,18 @@ mod block;
 mod list;
 mod meta;
 mod store;
+mod tap;
 mod text;
 
 use std::sync::Arc;
 
 use memchr::memchr;
-use wire::{Closed, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
+use wire::{Closed, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake, Waker};
 
 use super::peers::Known;
+use super::samples::Meter;
 use super::service::Service;
+use super::watch::Watching;
 use crate::model::{Cursor, Seconds};
 use crate::protocol::binary::REQUEST;
 use crate::protocol::text::Listing;
@@ -51,6 +54,8 @@ enum State {
     Refused(usize),
     /// Nothing yet: a list is on its way out.
     List(Listing, Cursor),
+    /// Nothing any more: the connection is a stream of lines.
+    Watch,
 }
 
 /// A `get` under way.
@@ -86,8 +91,12 @@ pub struct CacheConnection {
     is_binary: bool,
     /// Whether the client has still to say who it is.
     is_stranger: bool,
+    /// Who looks at the commands of this batch.
+    taps: u8,
     block: Block,
     known: Option<Known>,
+    waker: Option<Waker>,
+    watching: Option<Watching>,
 }
 
 impl CacheConnection {
@@ -99,8 +108,11 @@ impl CacheConnection {
             thread,
             state: State::Start,
             is_binary: false,
+            taps: 0,
             block: Block::default(),
             known: None,
+            waker: None,
+            watching: None,
         }
     }
 
@@ -148,7 +160,58 @@ impl CacheConnection {
                 self.step_list(now_s, listing, cursor, out);
                 Step::Used(0)
             }
+            State::Watch => Step::Used(bytes.len()),
         }
+    }
+
+    /// Answers what has come, until it ends or the output is full. `SAMPLED` measures it.
+    #[inline]
+    fn work<const SAMPLED: bool>(
+        &mut self,
+        now_s: Seconds,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, Fault> {
+        let service = SAMPLED.then(|| Arc::clone(&self.service));
+        let samples = service.as_ref().map(|service| &service.threads[self.thread].samples);
+        let mut meter = Meter::new();
+        if self.state == State::Block && self.block.is_complete() {
+            if let Some(samples) = samples {
+                meter.step(samples, Some(self.kind_of_block()));
+            }
+            self.finish_block(now_s, out);
+        }
+        let mut used = 0;
+        let result = loop {
+            let bytes = &input.bytes()[used..];
+            let is_listing = matches!(self.state, State::List(..));
+            if out.is_full() || (bytes.is_empty() && !is_listing) {
+                break Ok(Flow::Continue);
+            }
+            let kind = samples.and_then(|samples| {
+                let kind = self.kind(bytes);
+                meter.step(samples, kind);
+                kind
+            });
+            let step = self.step(now_s, bytes, out);
+            if SAMPLED && kind.is_some() && !matches!(step, Step::More(0)) {
+                meter.count();
+            }
+            match step {
+                Step::Used(count) => used += count,
+                Step::More(count) => {
+                    used += count;
+                    break Ok(Flow::Continue);
+                }
+                Step::Quit => break Ok(Flow::Close),
+                Step::Broken(fault) => break Err(fault),
+            }
+        };
+        if let Some(samples) = samples {
+            meter.end(samples);
+        }
+        input.consume(used);
+        result
     }
 
     /// The state between two requests.
@@ -164,43 +227,32 @@ impl CacheConnection {
 
 impl Connection for CacheConnection {
     fn opened(&mut self, now: Ns, peer: &Peer, _out: &mut Output) -> Result<Flow, Fault> {
-        let now_s = self.service.clock.seconds(now);
-        self.known = Some(self.service.peers.add(&peer.address, now_s));
+        let now_s = self.service.seconds(now);
+        let known = self.service.peers.add(&peer.address, now_s);
+        self.service.watchers.tell_opened(&peer.address, known.number());
+        self.known = Some(known);
+        self.waker = Some(peer.waker.clone());
         Ok(Flow::Continue)
     }
 
     fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
-        let now_s = self.service.clock.seconds(now);
+        let now_s = self.service.seconds(now);
         self.service.store.tick(now_s);
         if let Some(known) = &self.known {
             known.note(now_s);
         }
-        if self.state == State::Block && self.block.is_complete() {
-            self.finish_block(now_s, out);
+        match self.begin_batch() {
+            false => self.work::<false>(now_s, input, out),
+            true => self.work::<true>(now_s, input, out),
         }
-        let mut used = 0;
-        let result = loop {
-            let bytes = &input.bytes()[used..];
-            let is_listing = matches!(self.state, State::List(..));
-            if out.is_full() || (bytes.is_empty() && !is_listing) {
-                break Ok(Flow::Continue);
-            }
-            match self.step(now_s, bytes, out) {
-                Step::Used(count) => used += count,
-                Step::More(count) => {
-                    used += count;
-                    break Ok(Flow::Continue);
-                }
-                Step::Quit => break Ok(Flow::Close),
-                Step::Broken(fault) => break Err(fault),
-            }
-        };
-        input.consume(used);
-        result
     }
 
     fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
-        let now_s = self.service.clock.seconds(now);
+        if self.state == State::Watch {
+            self.step_watch(out);
+            return Ok(Flow::Continue);
+        }
+        let now_s = self.service.seconds(now);
         while let State::List(listing, cursor) = self.state
             && !out.is_full()
         {
@@ -220,7 +272,10 @@ impl Connection for CacheConnection {
         self.block.placed(count);
     }
 
-    fn closed(&mut self, _why: Closed) {
-        self.known = None;
+    fn closed(&mut self, why: Closed) {
+        if let Some(known) = self.known.take() {
+            self.service.watchers.tell_closed(known.address(), &why, known.number());
+        }
+        self.watching = None;
     }
 }

@@ -116,6 +116,7 @@ impl CacheConnection {
         if !self.service.store.fits(change.entry.key.len(), job.value_bytes) {
             let replaces = change.mode == Mode::Set && change.compare.is_none();
             self.service.store.refuse(now_s, change.entry.key, replaces);
+            self.saw_store(now_s, job, Err(&StoreError::TooLarge));
             put_refused(job, StoreError::TooLarge, out);
             self.refuse_bytes(total);
             return Step::Used(used);
@@ -176,13 +177,13 @@ impl CacheConnection {
             return;
         }
         let service = &*self.service;
-        service.detail.set(entry.key);
         let stored = match job.reply {
             Reply::Text { .. } if mode == Mode::Set && compare.is_none() => {
                 service.store.set(now_s, &entry).map(Stored::Stored)
             }
             _ => service.store.change(now_s, &Change { entry, ..job.change }),
         };
+        self.saw_store(now_s, job, stored.as_ref());
         match stored {
             Ok(stored) => put_stored(job, stored, out),
             Err(error) => put_refused(job, error, out),

@@ -4,7 +4,7 @@ use memchr::memchr;
 use wire::{Fault, Output};
 
 use super::{CacheConnection, Keys, State, Step};
-use crate::model::{Access, Cursor, Seconds, Sum, Summed};
+use crate::model::{Access, Cursor, Item, Seconds, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Command, Key, Words};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
@@ -79,6 +79,10 @@ impl CacheConnection {
                 step
             }
             Ok(Command::Quit) => Step::Quit,
+            Ok(Command::Watch(streams)) => {
+                self.watch(streams, out);
+                Step::Used(used)
+            }
             Ok(Command::Shutdown { rest }) => self.step_shutdown(rest, used, out),
             Ok(command) => {
                 self.answer(now_s, &command, out);
@@ -184,7 +188,7 @@ impl CacheConnection {
             Command::MetaDebug(ref meta) => self.meta_debug(now_s, meta, out),
             Command::MetaNoop => out.put(answer::META_NOOP),
             Command::Delete { key, noreply } => {
-                self.service.detail.delete(key);
+                self.saw_delete(now_s, key);
                 let found = self.service.store.delete(now_s, key);
                 let line = if found { answer::DELETED } else { answer::NOT_FOUND };
                 put_unless(noreply, line, out);
@@ -195,7 +199,9 @@ impl CacheConnection {
             Command::Touch { key, exptime, noreply } => {
                 let expires_s = Some(self.service.clock.expires_s(exptime, now_s));
                 let access = Access { expires_s, ..Access::default() };
-                let found = self.service.store.access(now_s, key, &access, |_, _| ());
+                let show = |item: &Item<'_>, _: &_| item.value.len();
+                let found = self.service.store.access(now_s, key, &access, show);
+                self.saw_read(now_s, key, found);
                 let line = if found.is_some() { answer::TOUCHED } else { answer::NOT_FOUND };
                 put_unless(noreply, line, out);
             }
@@ -216,6 +222,10 @@ impl CacheConnection {
                 let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
                 put_unless(noreply, line, out);
             }
+            Command::DebugTime(change) => {
+                let allowed = self.service.set_time(now_s, change);
+                out.put(if allowed { answer::OK } else { Refusal::Unknown.line() });
+            }
             Command::Understood { noreply } => put_unless(noreply, answer::OK, out),
             Command::Version => {
                 out.put(b"VERSION ");
@@ -227,6 +237,7 @@ impl CacheConnection {
             | Command::Set(_)
             | Command::MetaSet(..)
             | Command::Shutdown { .. }
+            | Command::Watch(_)
             | Command::Quit => {}
         }
     }
@@ -249,6 +260,7 @@ impl CacheConnection {
             expires_s: None,
             binary_key: false,
         };
+        self.saw_sum(now_s, key);
         let line = match self.service.store.sum(now_s, key, &sum) {
             Summed::Done(total) => {
                 if !noreply {
@@ -337,8 +349,9 @@ impl CacheConnection {
             let cas = with_cas.then_some(item.cas);
             let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
             service.corrupt(&mut out.tail()[at..], item.value.len());
+            item.value.len()
         });
-        service.detail.get(key, found.is_some());
+        self.saw_read(now_s, key, found);
     }
 
     fn get_and_touch(&mut self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
@@ -347,8 +360,9 @@ impl CacheConnection {
         let found = service.store.access(now_s, key, &access, |item, _| {
             let cas = keys.with_cas.then_some(item.cas);
             answer::put_value(item.key, item.flags, item.value, cas, out.tail());
+            item.value.len()
         });
-        service.detail.get(key, found.is_some());
+        self.saw_read(now_s, key, found);
     }
 }
 

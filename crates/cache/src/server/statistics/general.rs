@@ -6,13 +6,42 @@ use wire::Address;
 
 use super::Put;
 use crate::model::Seconds;
-use crate::server::Service;
+use crate::server::{INPUT_LIMIT_BYTES, Service};
+
+/// What memcached counts and what does not happen here, as there are no slab classes and no
+/// threads beside those that serve.
+const NOTHING_HERE: &[&str] = &[
+    "slab_reassign_rescues",
+    "slab_reassign_chunk_rescues",
+    "slab_reassign_evictions_nomem",
+    "slab_reassign_inline_reclaim",
+    "slab_reassign_busy_items",
+    "slab_reassign_busy_deletes",
+    "slab_reassign_running",
+    "slabs_moved",
+    "lru_crawler_running",
+    "lru_crawler_starts",
+    "lru_maintainer_juggles",
+    "malloc_fails",
+    "unexpected_napi_ids",
+    "round_robin_fallback",
+    "slab_global_page_pool",
+    "crawler_reclaimed",
+    "crawler_items_checked",
+    "lrutail_reflocked",
+    "moves_to_cold",
+    "moves_to_warm",
+    "moves_within_lru",
+    "direct_reclaims",
+    "lru_bumps_dropped",
+];
 
 pub(super) fn put(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
     put("pid", &std::process::id());
     put("uptime", &service.clock.uptime_s(now_s));
     put("time", &service.clock.unix_s(now_s));
     put("version", &crate::VERSION);
+    put("libevent", &"none");
     put("pointer_size", &usize::BITS);
     if let Some((user_s, system_s)) = cpu_seconds() {
         put("rusage_user", &format_args!("{user_s:.6}"));
@@ -23,6 +52,19 @@ pub(super) fn put(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
     put("limit_maxbytes", &service.store.memory_bytes());
     put("threads", &service.options.threads);
     put_holdings(service, put);
+    put_watchers(service, put);
+    for name in NOTHING_HERE {
+        put(name, &0);
+    }
+}
+
+fn put_watchers(service: &Service, put: &mut Put<'_>) {
+    let counts = service.watchers.counts();
+    put("log_watchers", &counts.watchers);
+    put("log_worker_written", &counts.written);
+    put("log_worker_dropped", &0);
+    put("log_watcher_sent", &counts.sent);
+    put("log_watcher_skipped", &counts.skipped);
 }
 
 fn put_sockets(service: &Service, put: &mut Put<'_>) {
@@ -31,6 +73,16 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     put("curr_connections", &counters.current_connections);
     put("total_connections", &counters.total_connections);
     put("rejected_connections", &counters.rejected_connections);
+    put("connection_structures", &counters.current_connections);
+    for name in ["response_obj_oom", "response_obj_count", "response_obj_bytes"] {
+        put(name, &0);
+    }
+    // Each thread lends one buffer to its connections in turn.
+    put("read_buf_count", &service.options.threads);
+    put("read_buf_bytes", &(service.options.threads * INPUT_LIMIT_BYTES));
+    for name in ["read_buf_bytes_free", "read_buf_oom", "reserved_fds"] {
+        put(name, &0);
+    }
     put("accepting_conns", &u8::from(counters.accepting));
     put("listen_disabled_num", &counters.listen_disabled);
     put("time_in_listen_disabled_us", &0);
@@ -84,6 +136,8 @@ fn put_commands(service: &Service, put: &mut Put<'_>) {
 
 fn put_holdings(service: &Service, put: &mut Put<'_>) {
     let holdings = service.store.holdings();
+    let slots = (holdings.index_bytes / 8).max(1);
+    put("hash_power_level", &slots.ilog2());
     put("hash_bytes", &holdings.index_bytes);
     put("hash_is_expanding", &0);
     put("curr_items", &holdings.items);
@@ -93,13 +147,22 @@ fn put_holdings(service: &Service, put: &mut Put<'_>) {
 
 /// Where it listens, and who is connected.
 pub(super) fn put_connections(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
-    for (number, address) in service.listening.get().into_iter().flatten().enumerate() {
-        put(&format!("L{}:addr", number + 1), &shown(address));
-        put(&format!("L{}:state", number + 1), &"conn_listening");
+    let listening = service.listening.get().map(Vec::as_slice).unwrap_or_default();
+    let uptime_s = service.clock.uptime_s(now_s);
+    for (index, address) in listening.iter().enumerate() {
+        let number = index + 1;
+        put(&format!("{number}:addr"), &shown(address));
+        put(&format!("{number}:state"), &"conn_listening");
+        put(&format!("{number}:secs_since_last_cmd"), &uptime_s);
     }
     for (number, facts) in service.peers.all() {
         put(&format!("{number}:addr"), &shown(&facts.address));
-        put(&format!("{number}:state"), &"conn_read");
+        // Where there are several, which one took it in is not known.
+        if let [only] = listening {
+            put(&format!("{number}:listen_addr"), &shown(only));
+        }
+        let state = if facts.watches.load(Relaxed) { "conn_watch" } else { "conn_read" };
+        put(&format!("{number}:state"), &state);
         let idle_s = now_s.saturating_sub(facts.last_s.load(Relaxed));
         put(&format!("{number}:secs_since_last_cmd"), &idle_s);
     }

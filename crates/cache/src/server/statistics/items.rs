@@ -24,6 +24,7 @@ const SIZE_STEP: usize = 32;
 
 pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let (holdings, counts) = (service.store.holdings(), service.store.counts());
+    let losses = service.store.losses();
     if holdings.items == 0 {
         return;
     }
@@ -37,8 +38,8 @@ pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         ("age", 0),
         ("mem_requested", holdings.item_bytes),
         ("evicted", counts.evictions),
-        ("evicted_nonzero", 0),
-        ("evicted_time", 0),
+        ("evicted_nonzero", losses.mortal),
+        ("evicted_time", u64::from(losses.last_idle_s)),
         ("outofmemory", counts.store_no_memory),
         ("tailrepairs", 0),
         ("reclaimed", counts.reclaimed),
@@ -46,8 +47,16 @@ pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         ("evicted_unfetched", counts.evicted_unfetched),
         ("evicted_active", counts.evicted_active),
         ("crawler_reclaimed", 0),
+        ("crawler_items_checked", 0),
         ("lrutail_reflocked", 0),
+        ("moves_to_cold", 0),
+        ("moves_to_warm", 0),
+        ("moves_within_lru", 0),
+        ("direct_reclaims", 0),
+        ("hits_to_hot", 0),
+        ("hits_to_warm", 0),
         ("hits_to_cold", counts.get_hits),
+        ("hits_to_temp", 0),
     ] {
         put(&format!("items:1:{name}"), &value);
     }

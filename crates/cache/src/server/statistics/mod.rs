@@ -1,8 +1,12 @@
 //! `stats`: the names that clients and exporters know. Control plane.
 
 mod general;
+mod insight;
 mod items;
+mod prometheus;
 mod settings;
+
+pub(in crate::server) use prometheus::text as prometheus;
 
 use std::fmt::Display;
 use std::sync::atomic::Ordering::Relaxed;
@@ -21,6 +25,9 @@ struct Group {
     put: fn(&Service, Seconds, &mut Put<'_>),
 }
 
+/// The group that shows keys, which may be switched off.
+const HOT_KEYS: &str = "hotkeys";
+
 /// All groups that are lists of names and values.
 static GROUPS: &[Group] = &[
     Group { name: "", put: general::put },
@@ -34,6 +41,9 @@ static GROUPS: &[Group] = &[
         put: |service, _, put| items::switch_sizes(service, false, put),
     },
     Group { name: "conns", put: general::put_connections },
+    Group { name: "evictions", put: insight::put_evictions },
+    Group { name: "cpu", put: insight::put_cpu },
+    Group { name: HOT_KEYS, put: insight::put_hot_keys },
     Group { name: "reset", put: |service, _, _| reset(service) },
     Group { name: "detail on", put: |service, _, _| service.detail.switch(true) },
     Group { name: "detail off", put: |service, _, _| service.detail.switch(false) },
@@ -50,6 +60,9 @@ pub(super) fn group(
     name: &[u8],
     put: &mut Put<'_>,
 ) -> Result<(), Refusal> {
+    if name == HOT_KEYS.as_bytes() && !service.options.list_keys {
+        return Err(Refusal::NoCacheDump);
+    }
     let group = GROUPS.iter().find(|group| group.name.as_bytes() == name);
     (group.ok_or(Refusal::Unknown)?.put)(service, now_s, put);
     Ok(())
@@ -102,7 +115,10 @@ fn reset(service: &Service) {
     service.store.reset_counts();
     service.detail.reset();
     service.reset_counts();
-    service.threads.iter().for_each(|thread| thread.cmd_meta.store(0, Relaxed));
+    for thread in &service.threads {
+        thread.cmd_meta.store(0, Relaxed);
+        thread.samples.reset();
+    }
 }
 
 fn put_detail(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {

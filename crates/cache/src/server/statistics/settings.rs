@@ -4,6 +4,45 @@ use super::Put;
 use crate::model::Seconds;
 use crate::server::{Service, Speech};
 
+/// What memcached can be set to and what does not exist here.
+const NOTHING_HERE: &[(&str, &str)] = &[
+    ("reqs_per_event", "0"),
+    ("hashpower_init", "0"),
+    ("slab_reassign", "no"),
+    ("slab_automove", "0"),
+    ("slab_automove_ratio", "0.00"),
+    ("slab_automove_window", "0"),
+    ("slab_automove_freeratio", "0.000"),
+    ("slab_chunk_max", "0"),
+    ("lru_crawler_sleep", "0"),
+    ("lru_crawler_tocrawl", "0"),
+    ("tail_repair_time", "0"),
+    ("lru_maintainer_thread", "no"),
+    ("lru_segmented", "no"),
+    ("hot_lru_pct", "0"),
+    ("warm_lru_pct", "0"),
+    ("hot_max_factor", "0.00"),
+    ("warm_max_factor", "0.00"),
+    ("temp_lru", "no"),
+    ("temporary_ttl", "0"),
+    ("worker_logbuf_size", "0"),
+    ("read_buf_mem_limit", "0"),
+    ("inline_ascii_response", "no"),
+    ("ssl_enabled", "no"),
+    ("ssl_chain_cert", "(null)"),
+    ("ssl_key", "(null)"),
+    ("ssl_verify_mode", "0"),
+    ("ssl_keyformat", "1"),
+    ("ssl_ciphers", "NULL"),
+    ("ssl_ca_cert", "NULL"),
+    ("ssl_wbuf_size", "0"),
+    ("ssl_session_cache", "no"),
+    ("ssl_kernel_tls", "no"),
+    ("ssl_min_version", "tlsv1.2"),
+    ("num_napi_ids", "(null)"),
+    ("memory_file", "(null)"),
+];
+
 pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let options = &service.options;
     let on = |is_so: bool| if is_so { "on" } else { "off" };
@@ -24,11 +63,19 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         wire::Address::Unix(_) => None,
     });
     put("udpport", &udp.unwrap_or(0));
+    if !options.listen.iter().any(|address| matches!(address, wire::Address::Unix(_))) {
+        put("domain_socket", &"NULL");
+    }
+    put("umask", &format_args!("{:o}", options.unix_mode.unwrap_or(0o700)));
     put("verbosity", &0);
     put("oldest", &0);
     put("evictions", &on(options.evict));
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
+    put("num_threads_per_udp", &options.threads);
+    // There are no classes of sizes: an item takes what it takes.
+    put("growth_factor", &"1.00");
+    put("chunk_size", &0);
     put("stat_key_prefix", &":");
     put("detail_enabled", &yes(service.detail.is_on()));
     put("cas_enabled", &yes(options.cas));
@@ -44,10 +91,16 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("item_size_max", &options.item_bytes);
     put("maxconns_fast", &"yes");
     put("lru_crawler", &"yes");
+    for (name, value) in NOTHING_HERE {
+        put(name, value);
+    }
     put("flush_enabled", &yes(options.flush));
     put("dump_enabled", &yes(options.list_keys));
     put("hash_algorithm", &"foldhash");
     put("idle_timeout", &options.idle_timeout.map_or(0, |idle| idle.as_secs()));
+    put("watch_enabled", &yes(options.watch));
+    put("watcher_logbuf_size", &options.watch_queue_bytes);
+    put("debug_time", &yes(options.debug_time));
     put("track_sizes", &yes(service.tracks_sizes()));
     put("shards", &service.store.shards());
 }

@@ -49,9 +49,9 @@ pub(crate) struct MemcachedArgs {
     #[arg(short = 'k', hide_short_help = true)]
     lock: bool,
 
-    /// Means nothing here
-    #[arg(short = 'W', hide_short_help = true)]
-    no_watch: bool,
+    /// Refuse `watch`
+    #[arg(short = 'W')]
+    pub(super) no_watch: bool,
 
     /// Means nothing here
     #[arg(short = 'r', hide_short_help = true)]
@@ -86,6 +86,9 @@ pub(crate) struct MemcachedArgs {
     tls: bool,
 }
 
+/// Suboptions of `-o` that mean here what they mean there.
+const MEANT: &[&str] = &["idle_timeout", "watcher_logbuf_size"];
+
 /// Suboptions of `-o` that are understood and mean nothing here; each may have `no_` before it.
 const MEANINGLESS: &[&str] = &[
     "maxconns_fast",
@@ -110,7 +113,6 @@ const MEANINGLESS: &[&str] = &[
     "slab_chunk_max",
     "read_buf_mem_limit",
     "resp_obj_mem_limit",
-    "watcher_logbuf_size",
     "worker_logbuf_size",
     "track_sizes",
     "inline_ascii_resp",
@@ -139,7 +141,6 @@ impl MemcachedArgs {
             (self.user.is_some(), "-u (it keeps the user that started it)"),
             (self.requests.is_some(), "-R"),
             (self.lock, "-k"),
-            (self.no_watch, "-W (there is no watch)"),
             (self.core_file, "-r"),
             (self.large_pages, "-L"),
             (self.factor.is_some(), "-f"),
@@ -154,7 +155,7 @@ impl MemcachedArgs {
             let bare = name.strip_prefix("no_").unwrap_or(name);
             if MEANINGLESS.contains(&bare) {
                 meaningless.push(format!("-o {name}"));
-            } else if name != "idle_timeout" {
+            } else if !MEANT.contains(&name) {
                 bail!("-o {name}: this service has no such option");
             }
         }
@@ -163,14 +164,32 @@ impl MemcachedArgs {
 
     /// The time after which an idle connection is closed.
     pub(super) fn idle_timeout(&self) -> anyhow::Result<Option<Duration>> {
-        let mut values = self.extended.iter().filter_map(|one| one.strip_prefix("idle_timeout="));
-        match values.next_back().map(str::parse::<u64>) {
-            None | Some(Ok(0)) => Ok(None),
-            Some(Ok(seconds)) => Ok(Some(Duration::from_secs(seconds))),
-            Some(Err(_)) => bail!("-o idle_timeout takes a number of seconds"),
+        let seconds = self.number("idle_timeout", "seconds")?;
+        Ok(seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs))
+    }
+
+    /// How many bytes of lines wait for one who watches.
+    pub(super) fn watch_queue_bytes(&self) -> anyhow::Result<usize> {
+        let kilobytes = self.number("watcher_logbuf_size", "kilobytes")?.unwrap_or(256);
+        if !(1..=MOST_QUEUE_KILOBYTES).contains(&kilobytes) {
+            bail!("-o watcher_logbuf_size is 1 to {MOST_QUEUE_KILOBYTES} kilobytes");
+        }
+        Ok(kilobytes as usize * 1024)
+    }
+
+    /// The number that a suboption is given; the last one counts.
+    fn number(&self, name: &str, unit: &str) -> anyhow::Result<Option<u64>> {
+        let given = |one: &String| one.split('=').next() == Some(name);
+        let Some(last) = self.extended.iter().rfind(|one| given(one)) else { return Ok(None) };
+        match last.split_once('=').map(|(_, value)| value.parse()) {
+            Some(Ok(number)) => Ok(Some(number)),
+            _ => bail!("-o {name} takes a number of {unit}: -o {name}=NUMBER"),
         }
     }
 }
+
+/// The lines of one who watches may wait in at most this much memory.
+const MOST_QUEUE_KILOBYTES: u64 = 1 << 20;
 
 /// memcached's sizes: a number, or one with `k` or `m`.
 fn item_size(written: &str) -> Result<u64, String> {

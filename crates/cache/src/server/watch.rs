@@ -1,0 +1,301 @@
+//! `watch`: lines of what happens, for whoever asks to see them. memcached's words and its limits.
+//!
+//! A watcher has a bounded queue. What does not fit into it is counted and left out, and the
+//! stream says how many lines are missing: a slow watcher never holds up a client. While nobody
+//! watches, a batch of commands pays for reading one number. Control plane.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use wire::{Address, Closed, Waker};
+
+use crate::model::Loss;
+use crate::protocol::text::{Streams, put_encoded};
+
+/// At most so many watch at once, as in memcached.
+const MOST_WATCHERS: usize = 20;
+
+/// Lines for all who want them.
+#[derive(Debug)]
+pub(super) struct Watchers {
+    /// The streams that anybody wants.
+    wanted: AtomicU8,
+    /// How many bytes of lines wait for one watcher at most.
+    queue_bytes: usize,
+    all: Mutex<Vec<Arc<Watcher>>>,
+    /// How many lines there have been; each has its number.
+    written: AtomicU64,
+    sent: AtomicU64,
+    skipped: AtomicU64,
+}
+
+/// One who watches.
+#[derive(Debug)]
+struct Watcher {
+    streams: Streams,
+    waker: Waker,
+    queue: Mutex<Queue>,
+}
+
+/// Lines that wait for one watcher.
+#[derive(Debug, Default)]
+struct Queue {
+    bytes: Vec<u8>,
+    /// Lines left out since the last one that fitted.
+    skipped: u64,
+}
+
+/// A watcher's place, until it is dropped.
+#[derive(Debug)]
+pub(super) struct Watching {
+    watchers: Arc<Watchers>,
+    watcher: Arc<Watcher>,
+}
+
+/// What `stats` tells of watchers.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct WatchCounts {
+    pub(super) watchers: usize,
+    pub(super) written: u64,
+    pub(super) sent: u64,
+    pub(super) skipped: u64,
+}
+
+/// How an item was stored, or why it was not.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct StoreLine<'a> {
+    pub(super) key: &'a [u8],
+    pub(super) status: &'static str,
+    pub(super) command: &'static str,
+    pub(super) left_s: u32,
+    pub(super) value_bytes: usize,
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    // Lists and queues are whole between any two calls: a panic elsewhere can't break them.
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Watchers {
+    /// Nobody, each of whom may have so many bytes of lines waiting.
+    pub(super) fn new(queue_bytes: usize) -> Self {
+        Self {
+            wanted: AtomicU8::new(0),
+            queue_bytes,
+            all: Mutex::default(),
+            written: AtomicU64::new(0),
+            sent: AtomicU64::new(0),
+            skipped: AtomicU64::new(0),
+        }
+    }
+
+    /// The streams that anybody wants.
+    #[inline]
+    pub(super) fn wanted(&self) -> Streams {
+        Streams(self.wanted.load(Relaxed))
+    }
+
+    /// Adds somebody; `None` when there are too many.
+    pub(super) fn add(self: &Arc<Self>, streams: Streams, waker: Waker) -> Option<Watching> {
+        let mut all = lock(&self.all);
+        if all.len() >= MOST_WATCHERS {
+            return None;
+        }
+        let watcher = Arc::new(Watcher { streams, waker, queue: Mutex::default() });
+        all.push(Arc::clone(&watcher));
+        self.want(&all);
+        Some(Watching { watchers: Arc::clone(self), watcher })
+    }
+
+    fn want(&self, all: &[Arc<Watcher>]) {
+        self.wanted.store(all.iter().fold(0, |sum, one| sum | one.streams.0), Relaxed);
+    }
+
+    pub(super) fn counts(&self) -> WatchCounts {
+        WatchCounts {
+            watchers: lock(&self.all).len(),
+            written: self.written.load(Relaxed),
+            sent: self.sent.load(Relaxed),
+            skipped: self.skipped.load(Relaxed),
+        }
+    }
+
+    /// A read, with the length of the value when there was one.
+    pub(super) fn tell_read(&self, key: &[u8], found: Option<usize>, connection: u64) {
+        self.tell(Streams::FETCHERS, |line| {
+            let (status, class) = if found.is_some() { ("found", 1) } else { ("not_found", 0) };
+            put_key(line, "item_get", key);
+            let size = found.unwrap_or(0);
+            let _ = write!(line, " status={status} clsid={class} cfd={connection} size={size}");
+        });
+    }
+
+    /// A store, or one that was refused.
+    pub(super) fn tell_store(&self, store: &StoreLine<'_>, connection: u64) {
+        self.tell(Streams::MUTATIONS, |line| {
+            let StoreLine { key, status, command, left_s, value_bytes } = store;
+            put_key(line, "item_store", key);
+            let _ = write!(
+                line,
+                " status={status} cmd={command} ttl={left_s} clsid=1 cfd={connection} \
+                 size={value_bytes}"
+            );
+        });
+    }
+
+    /// An item that has been let go.
+    pub(super) fn tell_loss(&self, loss: &Loss<'_>) {
+        self.tell(Streams::EVICTIONS, |line| {
+            put_key(line, "eviction", loss.key);
+            let fetched = if loss.fetched { "yes" } else { "no" };
+            let left = loss.left_s.map_or(-1, i64::from);
+            let _ = write!(
+                line,
+                " fetch={fetched} ttl={left} la={} clsid=1 size={}",
+                loss.idle_s, loss.value_bytes
+            );
+        });
+    }
+
+    /// A connection that has come.
+    pub(super) fn tell_opened(&self, peer: &Address, connection: u64) {
+        self.tell(Streams::CONNEVENTS, |line| {
+            line.push_str("conn_new ");
+            put_peer(line, peer);
+            let _ = write!(line, " cfd={connection}");
+        });
+    }
+
+    /// A connection that has gone.
+    pub(super) fn tell_closed(&self, peer: &Address, why: &Closed, connection: u64) {
+        self.tell(Streams::CONNEVENTS, |line| {
+            let reason = match why {
+                Closed::ByPeer | Closed::ByUs => "normal",
+                Closed::Socket(std::io::ErrorKind::TimedOut) => "idle_timeout",
+                Closed::Fault(_) | Closed::Socket(_) => "error",
+                Closed::Stopping => "shutdown",
+            };
+            line.push_str("conn_close ");
+            put_peer(line, peer);
+            let _ = write!(line, " reason={reason} cfd={connection}");
+        });
+    }
+
+    /// Gives a line to everybody who wants it. `put` appends what follows `type=`.
+    fn tell(&self, stream: Streams, put: impl FnOnce(&mut String)) {
+        if !self.wanted().has(stream) {
+            return;
+        }
+        let number = self.written.fetch_add(1, Relaxed) + 1;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let mut line = String::with_capacity(256);
+        // Writing to a string can't fail.
+        let (seconds, micros) = (now.as_secs(), now.subsec_micros());
+        let _ = write!(line, "ts={seconds}.{micros:06} gid={number} type=");
+        put(&mut line);
+        line.push('\n');
+        for watcher in lock(&self.all).iter().filter(|one| one.streams.has(stream)) {
+            let fitted = lock(&watcher.queue).push(line.as_bytes(), self.queue_bytes);
+            let count = if fitted { &self.sent } else { &self.skipped };
+            count.fetch_add(1, Relaxed);
+            watcher.waker.wake();
+        }
+    }
+}
+
+impl Queue {
+    /// Appends a line; whether it fitted.
+    fn push(&mut self, line: &[u8], most_bytes: usize) -> bool {
+        if self.bytes.len() + line.len() > most_bytes {
+            self.skipped += 1;
+            return false;
+        }
+        if self.skipped > 0 {
+            self.bytes.extend_from_slice(format!("skipped={}\n", self.skipped).as_bytes());
+            self.skipped = 0;
+        }
+        self.bytes.extend_from_slice(line);
+        true
+    }
+}
+
+impl Watching {
+    /// Moves the lines that wait to the end of `into`.
+    pub(super) fn take(&self, into: &mut Vec<u8>) {
+        into.append(&mut lock(&self.watcher.queue).bytes);
+    }
+}
+
+impl Drop for Watching {
+    fn drop(&mut self) {
+        let mut all = lock(&self.watchers.all);
+        all.retain(|one| !Arc::ptr_eq(one, &self.watcher));
+        self.watchers.want(&all);
+    }
+}
+
+fn put_key(line: &mut String, what: &str, key: &[u8]) {
+    line.push_str(what);
+    line.push_str(" key=");
+    let mut encoded = Vec::with_capacity(key.len());
+    put_encoded(key, &mut encoded);
+    line.push_str(&String::from_utf8_lossy(&encoded));
+}
+
+fn put_peer(line: &mut String, peer: &Address) {
+    // Writing to a string can't fail.
+    let _ = match peer {
+        Address::Internet(address) => {
+            write!(line, "rip={} rport={} transport=tcp", address.ip(), address.port())
+        }
+        Address::Unix(_) => write!(line, "rip=null rport=0 transport=unix"),
+    };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_queue_that_is_full_leaves_out_lines_and_says_how_many() {
+        let mut queue = Queue::default();
+        assert!(queue.push(b"one\n", 10) && queue.push(b"two\n", 10));
+        assert!(!queue.push(b"three\n", 10) && !queue.push(b"four\n", 10));
+        queue.bytes.clear();
+        assert!(queue.push(b"five\n", 10));
+        assert_eq!(queue.bytes, b"skipped=2\nfive\n");
+    }
+
+    #[test]
+    fn only_those_who_want_a_stream_are_woken_and_a_place_is_given_back() {
+        let watchers = Arc::new(Watchers::new(1000));
+        let nobody = || Waker::new(|| ());
+        let woken = Arc::new(AtomicU64::new(0));
+        let count = Arc::clone(&woken);
+        let reads = watchers.add(
+            Streams::FETCHERS,
+            Waker::new(move || {
+                count.fetch_add(1, Relaxed);
+            }),
+        );
+        let reads = reads.expect("a place");
+        let stores = watchers.add(Streams::MUTATIONS, nobody()).expect("a place");
+        watchers.tell_read(b"a key", Some(3), 7);
+        let (mut seen, mut other) = (Vec::new(), Vec::new());
+        reads.take(&mut seen);
+        stores.take(&mut other);
+        let line = String::from_utf8(seen).expect("text");
+        assert!(line.ends_with("type=item_get key=a%20key status=found clsid=1 cfd=7 size=3\n"));
+        assert!(other.is_empty() && woken.load(Relaxed) == 1);
+        drop((reads, stores));
+        assert_eq!(watchers.wanted(), Streams(0));
+        let all: Vec<_> = (0..MOST_WATCHERS)
+            .map(|_| watchers.add(Streams::EVICTIONS, nobody()).expect("a place"))
+            .collect();
+        assert!(watchers.add(Streams::EVICTIONS, nobody()).is_none());
+        drop(all);
+        assert_eq!(watchers.counts().watchers, 0);
+    }
+}
