@@ -4,6 +4,7 @@ use hdrhistogram::Histogram;
 use wire::Ns;
 use workload::{Cost, Done, Events, Finding, Kind, Operation, Room};
 
+use super::tally::{Counted, Tally};
 use super::timed::Pressure;
 use crate::observe::Cpu;
 
@@ -78,7 +79,7 @@ pub struct Interval {
     /// Seconds since the zero of the run's clock.
     pub second: u64,
     /// Nanoseconds.
-    pub histogram: Histogram<u64>,
+    pub histogram: Counted,
 }
 
 /// A wrong answer and when it came.
@@ -181,11 +182,13 @@ pub struct Piece {
 #[derive(Debug)]
 pub(super) struct Recorder {
     group: usize,
-    /// A histogram per figure and operation of the room, made when first used.
-    current: Vec<Option<Histogram<u64>>>,
+    /// Per figure and operation of the room, made when first used.
+    current: Vec<Option<Tally>>,
     /// Which operations read.
     reads: Vec<bool>,
     second: u64,
+    /// When the current second ends.
+    second_ends: Ns,
     clock_zero: Ns,
     pub(super) counts: Counts,
     pub(super) found: Vec<Found>,
@@ -202,6 +205,7 @@ impl Recorder {
             current: vec![None; FIGURES.len() * room.operations.len()],
             reads: room.operations.iter().map(reads).collect(),
             second: 0,
+            second_ends: 0,
             clock_zero,
             counts: Counts::default(),
             found: Vec::new(),
@@ -215,11 +219,23 @@ impl Recorder {
     #[inline]
     pub(super) fn answers_at(&mut self, now: Ns, events: &mut Events) {
         self.last_answer = now;
-        let second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
-        if second != self.second {
-            self.end_second();
-            self.second = second;
+        if now >= self.second_ends {
+            self.begin_second(now);
         }
+        if !events.findings.is_empty() {
+            self.keep_findings(now, events);
+        }
+    }
+
+    #[cold]
+    fn begin_second(&mut self, now: Ns) {
+        self.end_second();
+        self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
+        self.second_ends = self.clock_zero + (self.second + 1) * 1_000_000_000;
+    }
+
+    #[cold]
+    fn keep_findings(&mut self, now: Ns, events: &mut Events) {
         for finding in events.findings.drain(..) {
             if self.found.len() < MOST_FOUND {
                 self.found.push(Found { at: now, finding });
@@ -247,15 +263,14 @@ impl Recorder {
     #[inline]
     pub(super) fn record(&mut self, figure: Figure, operation: usize, ns: u64) {
         let index = figure as usize * self.reads.len() + operation;
-        let histogram = self.current[index].get_or_insert_with(empty_histogram);
-        histogram.saturating_record(ns.max(1));
+        self.current[index].get_or_insert_with(Tally::new).record(ns);
     }
 
     /// Hands on what the current second holds.
     pub(super) fn end_second(&mut self) {
         let operations = self.reads.len();
         for (index, current) in self.current.iter_mut().enumerate() {
-            if let Some(histogram) = current.take() {
+            if let Some(histogram) = current.as_mut().and_then(Tally::take) {
                 let (figure, operation) = (FIGURES[index / operations], index % operations);
                 let (group, second) = (self.group, self.second);
                 self.finished.push(Interval { figure, group, operation, second, histogram });

@@ -226,8 +226,7 @@ impl<'a> Keeper<'a> {
             let second = u32::try_from(interval.second).ok();
             for second in [None, second] {
                 let key = (interval.figure, interval.group, interval.operation, second);
-                // Every histogram here has the same bounds, so adding can't fail.
-                let _ = sums.entry(key).or_insert_with(empty_histogram).add(&interval.histogram);
+                interval.histogram.add_to(sums.entry(key).or_insert_with(empty_histogram));
             }
         }
         for ((figure, group, operation, second), histogram) in &sums {
