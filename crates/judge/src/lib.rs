@@ -15,9 +15,13 @@
 //! | `verdict` | better, worse, same, can't tell: the rule and its reasons |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
 //! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
+//! | `unpaired` | the interval of two series that aren't paired |
+//! | `bootstrap` | intervals by resampling |
+//! | `random` | random numbers that are the same everywhere |
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
 
+mod bootstrap;
 mod holm;
 mod interval;
 mod looks;
@@ -25,10 +29,13 @@ mod metric;
 mod modes;
 mod normal;
 mod quantile;
+mod random;
 mod ranks;
 mod student;
+mod unpaired;
 mod verdict;
 
+pub use bootstrap::{RESAMPLES, bootstrap, median_ratio_interval};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
 pub use looks::{confidence_at, looks, nominal_errors, smallest_difference};
@@ -36,8 +43,10 @@ pub use metric::{Direction, METRICS, Metric, Unit, metric_named};
 pub use modes::{Modes, two_modes};
 pub use normal::{normal_critical, normal_tail};
 pub use quantile::median;
+pub use random::Random;
 pub use ranks::{
     mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
 };
 pub use student::{t_critical, t_two_sided_tail};
+pub use unpaired::{step_of, unpaired_ratio};
 pub use verdict::{Comparison, Doubt, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds};

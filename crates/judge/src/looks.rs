@@ -154,6 +154,7 @@ mod tests {
     use super::*;
     use crate::interval::paired_ratio;
     use crate::normal::normal_critical;
+    use crate::random::Random;
 
     #[test]
     fn looks_begin_at_the_least_rounds_and_end_at_the_most() {
@@ -182,24 +183,13 @@ mod tests {
         assert!((second - 2.018_31).abs() < 1e-5, "{second}");
     }
 
-    /// Normal noise, the same in every run of the test: splitmix64 and Box-Muller.
-    fn noise(state: &mut u64) -> f64 {
-        let mut uniform = || {
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        (-2.0 * (1.0 - uniform()).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
-    }
-
     /// What a comparison would do: look, and stop at the first difference.
-    fn finds_a_difference(shift: f64, state: &mut u64, looks: &[u32], nominal: &[f64]) -> bool {
+    fn finds_a_difference(shift: f64, random: &mut Random, looks: &[u32], nominal: &[f64]) -> bool {
         let (mut a, mut b) = (Vec::new(), Vec::new());
         for (rounds, error) in looks.iter().zip(nominal) {
             while a.len() < *rounds as usize {
-                a.push((shift + 0.01 * noise(state)).exp());
-                b.push((0.01 * noise(state)).exp());
+                a.push((shift + 0.01 * random.normal()).exp());
+                b.push((0.01 * random.normal()).exp());
             }
             if paired_ratio(&a, &b, 1.0 - error).unwrap().p_value <= *error {
                 return true;
@@ -213,19 +203,19 @@ mod tests {
         let (most, error) = (30, 0.05);
         let looks = looks(most);
         let nominal = nominal_errors(&looks, most, error).unwrap();
-        let mut state = 7;
+        let mut random = Random::new(7);
         let tries = 2_000;
-        let found = |shift: f64, state: &mut u64| {
+        let found = |shift: f64, random: &mut Random| {
             let found =
-                (0..tries).filter(|_| finds_a_difference(shift, state, &looks, &nominal)).count();
+                (0..tries).filter(|_| finds_a_difference(shift, random, &looks, &nominal)).count();
             found as f64 / f64::from(tries)
         };
-        let wrong = found(0.0, &mut state);
+        let wrong = found(0.0, &mut random);
         assert!((0.03..0.065).contains(&wrong), "{wrong}");
         // Two independent series of 1 % each: the log ratio deviates by √2 %.
         let last = *nominal.last().unwrap();
         let least = smallest_difference(0.01 * 2.0_f64.sqrt(), most, last).unwrap();
-        let power = found(least.ln(), &mut state);
+        let power = found(least.ln(), &mut random);
         assert!((0.88..0.97).contains(&power), "{power}");
     }
 }

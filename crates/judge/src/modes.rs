@@ -87,23 +87,14 @@ fn spread(values: &[f64]) -> (f64, f64) {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn noise(state: &mut u64) -> f64 {
-        let mut uniform = || {
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        (-2.0 * (1.0 - uniform()).ln()).sqrt() * (2.0 * std::f64::consts::PI * uniform()).cos()
-    }
+    use crate::random::Random;
 
     #[test]
     fn two_speeds_of_one_binary_are_named_with_their_shares() {
-        let mut state = 3;
+        let mut random = Random::new(3);
         let mut speed = |place: usize| {
             let level = if place.is_multiple_of(3) { 145e3 } else { 1.01e6 };
-            level * (0.05 * noise(&mut state)).exp()
+            level * (0.05 * random.normal()).exp()
         };
         let figures: Vec<f64> = (0..15).map(&mut speed).collect();
         let modes = two_modes(&figures).unwrap();
@@ -113,11 +104,10 @@ mod tests {
 
     #[test]
     fn plain_noise_outliers_and_small_steps_are_one_mode() {
-        let mut state = 11;
+        let mut random = Random::new(11);
         for count in [12, 15, 20, 40, 100] {
             let wrong = (0..4_000).filter(|_| {
-                let figures: Vec<f64> =
-                    (0..count).map(|_| (0.1 * noise(&mut state)).exp()).collect();
+                let figures: Vec<f64> = (0..count).map(|_| (0.1 * random.normal()).exp()).collect();
                 two_modes(&figures).is_some()
             });
             let wrong = wrong.count();

@@ -15,6 +15,15 @@ pub fn median(values: &[f64]) -> Option<f64> {
     Some(0.5 * (sorted[middle - 1] + sorted[middle]))
 }
 
+/// A quantile of sorted figures, between the two nearest (type 7 of R. J. Hyndman and Y. Fan, Am.
+/// Statist. 50, 1996). `None` when there is none.
+pub(crate) fn quantile_of_sorted(sorted: &[f64], quantile: f64) -> Option<f64> {
+    let place = quantile.clamp(0.0, 1.0) * sorted.len().checked_sub(1)? as f64;
+    let (below, part) = (place.floor() as usize, place.fract());
+    let above = sorted.get(below + 1).unwrap_or(&sorted[below]);
+    Some(sorted[below] + part * (above - sorted[below]))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,10 +1,13 @@
 //! `loadline compare`: is A better than B, worse, the same, or can't it be told?
 
 mod expected;
+mod samples;
 
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use judge::{Direction, Rule};
 use lab::plan::{Contest, Plan};
 use workload::units::{Share, Span};
 
@@ -17,13 +20,16 @@ use crate::run::HowArgs;
 Examples:
   loadline compare suites/tour.toml --a loadline --b memcached
   loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
+  loadline compare --samples after.txt before.txt                 figures from elsewhere
+  loadline compare --samples new.json#results.0.times old.json#results.0.times --json
 
 Rounds come until the verdict is told, the interval is as tight as --until asks, or the budget is
 spent. How often it is looked at, and how strict each look is, is fixed beforehand, so that
 stopping early costs no honesty. docs/verdicts.md says what each word means.")]
 pub(crate) struct CompareArgs {
     /// The suite's TOML file
-    suite: PathBuf,
+    #[arg(required_unless_present = "samples")]
+    suite: Option<PathBuf>,
     /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
     settings: Vec<(String, toml::Value)>,
@@ -51,6 +57,12 @@ pub(crate) struct CompareArgs {
     /// What differs between the two on purpose, e.g. compiler; the verdict names it
     #[arg(long, value_name = "NAME")]
     factor: Option<String>,
+    /// Judge the figures in two files: numbers as text, FILE#COLUMN of CSV, FILE#PATH of JSON
+    #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]
+    samples: Option<Vec<String>>,
+    /// Which figures of --samples are better: lower ones such as times, or higher ones
+    #[arg(long, value_name = "WHICH", default_value = "lower", value_parser = ["lower", "higher"])]
+    better: String,
     #[command(flatten)]
     how: HowArgs,
 }
@@ -59,13 +71,38 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !(args.error.fraction > 0.0 && args.error.fraction < 0.5) {
         return Err(Failure::Usage("--error lies between 0 and 50 %".to_owned()));
     }
+    if let Some(files) = &args.samples {
+        return judge_samples(args, files);
+    }
+    let suite = args.suite.as_deref().unwrap_or(Path::new(""));
     let mut plan =
-        Plan::read(&args.suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+        Plan::read(suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
     let (Some(a), Some(b)) = (&args.a, &args.b) else {
         return Err(Failure::Usage("say what to compare: --a TARGET --b TARGET".to_owned()));
     };
     plan.keep_targets(a, b).map_err(Failure::Usage)?;
     measure(args, &mut plan)
+}
+
+/// The verdict on two files of figures.
+fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failure> {
+    let [a, b] = files else { return Err(Failure::Usage("--samples takes two files".to_owned())) };
+    let (a, b) = (samples::read(a).map_err(Failure::Usage)?, samples::read(b));
+    let direction = match args.better.as_str() {
+        "higher" => Direction::HigherIsBetter,
+        _ => Direction::LowerIsBetter,
+    };
+    let same_within = args.same_within.map_or(0.02, |share| share.fraction);
+    let rule = Rule { same_within, confidence: 1.0 - args.error.fraction };
+    let b = b.map_err(Failure::Usage)?;
+    let judged = report::Samples::judge(a, b, direction, rule, args.factor.clone());
+    let mut out = std::io::stdout().lock();
+    if args.how.json {
+        writeln!(out, "{:#}", judged.json())?;
+    } else {
+        write!(out, "{}", judged.text())?;
+    }
+    Ok(ExitCode::from(judged.outcome().exit_code(args.how.fails_on_worse())))
 }
 
 /// Measures a plan that holds the two targets.

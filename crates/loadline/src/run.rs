@@ -50,6 +50,13 @@ pub(crate) struct HowArgs {
     fail_on: Option<String>,
 }
 
+impl HowArgs {
+    /// Whether *worse* is a failure.
+    pub(crate) fn fails_on_worse(&self) -> bool {
+        self.fail_on.is_some()
+    }
+}
+
 pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
     measure(&args.suite.read()?, &args.how)
 }

@@ -14,6 +14,7 @@
 //! | `compare` | the first target against each other one, judged |
 //! | `modes` | targets with two speeds |
 //! | `contest` | what a run that is one comparison says |
+//! | `samples` | two series of figures from elsewhere |
 //! | `outcome` | what the exit code needs to know |
 //! | `conclusion` | the run in a sentence or two |
 //! | `number` | numbers as people read them |
@@ -31,6 +32,7 @@ mod json;
 mod modes;
 mod number;
 mod outcome;
+mod samples;
 mod slices;
 mod summary;
 mod text;
@@ -48,6 +50,7 @@ pub use number::{
     value_of, whole_percent,
 };
 pub use outcome::{Outcome, outcome};
+pub use samples::{Samples, Series};
 pub use slices::Drift;
 pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,

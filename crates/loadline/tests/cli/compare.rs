@@ -84,3 +84,30 @@ fn what_cant_be_compared_is_said_before_anything_starts() {
     case(&[], "say what to compare");
     assert!(!place.ledger().exists());
 }
+
+#[test]
+fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
+    let place = Place::with(SUITE);
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect(name);
+    write("before.txt", "12.35,12.41,12.42,12.33,12.64");
+    write("after.txt", "14.53,12.35,12.32,12.3,13.63");
+    let output = place.loadline(&["compare", "--samples", "after.txt", "before.txt"]);
+    assert_eq!(code(&output), 4, "{}", stderr(&output));
+    let text = stdout(&output);
+    assert!(
+        text.contains("It can't be told whether after.txt is better than before.txt"),
+        "{text}"
+    );
+    assert!(text.contains("more runs of each would tell"), "{text}");
+    write("fast.csv", "run,seconds\n1,6.1\n2,6.2\n3,6.1\n4,6.0\n5,6.1\n");
+    let arguments =
+        ["compare", "--samples", "before.txt", "fast.csv#seconds", "--json", "--fail-on", "worse"];
+    let output = place.loadline(&arguments);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["verdict"], "worse");
+    write("bad.txt", "1 2\n3 x");
+    let output = place.loadline(&["compare", "--samples", "bad.txt", "before.txt"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("bad.txt: line 2: \"x\" is no number"), "{}", stderr(&output));
+}

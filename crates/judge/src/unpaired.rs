@@ -1,0 +1,136 @@
+//! The ratio of two series that aren't paired, such as figures that were measured elsewhere.
+
+use crate::interval::Interval;
+use crate::student::{t_critical, t_two_sided_tail};
+
+/// The least standard error that is believed, on the log scale; see `interval`.
+const LOG_NOISE: f64 = 1e-12;
+
+/// The ratio a/b of two series: geometric means, with Welch's t interval on the logarithms (B. L.
+/// Welch, Biometrika 34, 1947), which needs no equal spreads.
+///
+/// `rounds` of the interval is the smaller count, and `log_deviation` that of a difference of one
+/// figure of each, so that [`crate::more_rounds`] advises how many more of each would tell.
+/// `None` when a series is empty, a figure isn't a positive finite number, or `confidence` isn't
+/// between 0 and 1.
+pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
+    if !(confidence > 0.0 && confidence < 1.0) {
+        return None;
+    }
+    let (a, b) = (Logs::of(a)?, Logs::of(b)?);
+    let difference = a.mean - b.mean;
+    let rounds = a.count.min(b.count) as usize;
+    if rounds < 2 {
+        return Some(Interval {
+            ratio: difference.exp(),
+            low: 0.0,
+            high: f64::INFINITY,
+            rounds,
+            p_value: 1.0,
+            log_deviation: f64::NAN,
+        });
+    }
+    let (a_part, b_part) = (a.variance / a.count, b.variance / b.count);
+    let error = (a_part + b_part).sqrt().max(LOG_NOISE);
+    // Satterthwaite's degrees of freedom; of no spread at all they are the fewest there can be.
+    let spread = a_part.powi(2) / (a.count - 1.0) + b_part.powi(2) / (b.count - 1.0);
+    let degrees = match spread > 0.0 {
+        true => (a_part + b_part).powi(2) / spread,
+        false => rounds as f64 - 1.0,
+    };
+    let half_width = t_critical(confidence, degrees) * error;
+    Some(Interval {
+        ratio: difference.exp(),
+        low: (difference - half_width).exp(),
+        high: (difference + half_width).exp(),
+        rounds,
+        p_value: t_two_sided_tail(difference / error, degrees),
+        log_deviation: (a.variance + b.variance).sqrt(),
+    })
+}
+
+/// The step in which figures come, as a share of the middle one, when they were rounded so coarsely
+/// that few different ones are left: whole seconds of a clock, for one. `None` when they weren't.
+pub fn step_of(figures: &[f64]) -> Option<f64> {
+    let mut sorted = figures.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    sorted.dedup();
+    let steps = sorted.windows(2).map(|pair| pair[1] - pair[0]);
+    let least = steps.fold(f64::INFINITY, f64::min);
+    let middle = crate::quantile::median(figures).filter(|middle| *middle > 0.0)?;
+    let whole = |figure: &f64| (figure / least - (figure / least).round()).abs() < 1e-9;
+    let coarse = least.is_finite() && figures.len() >= 4 && sorted.iter().all(whole);
+    (coarse && sorted.len() * 2 <= figures.len().max(4)).then_some(least / middle)
+}
+
+struct Logs {
+    mean: f64,
+    variance: f64,
+    count: f64,
+}
+
+impl Logs {
+    fn of(values: &[f64]) -> Option<Logs> {
+        if values.is_empty() || !values.iter().all(|value| *value > 0.0 && value.is_finite()) {
+            return None;
+        }
+        let count = values.len() as f64;
+        let mean = values.iter().map(|value| value.ln()).sum::<f64>() / count;
+        let squares: f64 = values.iter().map(|value| (value.ln() - mean).powi(2)).sum();
+        Some(Logs { mean, variance: squares / (count - 1.0).max(1.0), count })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::verdict::{Comparison, Doubt, Rule, Verdict, judge_family};
+    use crate::{Direction, mann_whitney};
+
+    const RULE: Rule = Rule { same_within: 0.02, confidence: 0.95 };
+
+    fn judge_one(a: &[f64], b: &[f64]) -> Verdict {
+        let interval = unpaired_ratio(a, b, RULE.confidence);
+        let direction = Direction::LowerIsBetter;
+        judge_family(&[Comparison { interval, direction, barred: None }], &RULE)[0]
+    }
+
+    /// Five repeats in seconds before and after a change, once published with the words "backed
+    /// out, since no significant improvement" beside averages of 12.43 and 13.06.
+    #[test]
+    fn a_change_that_was_backed_out_cant_be_told_and_it_says_how_many_runs_would() {
+        let before = [12.35, 12.41, 12.42, 12.33, 12.64];
+        let after = [14.53, 12.35, 12.32, 12.3, 13.63];
+        let Verdict::CantTell { why: Doubt::TooWide, more_rounds: Some(more) } =
+            judge_one(&after, &before)
+        else {
+            panic!("{:?}", judge_one(&after, &before));
+        };
+        assert!((30..120).contains(&more), "{more}");
+        assert!(mann_whitney(&after, &before).unwrap() > 0.5);
+    }
+
+    /// Seconds of a clock that only knows whole ones, once called a change from 13.2 to 12.4.
+    #[test]
+    fn whole_seconds_tell_little_and_their_step_is_named() {
+        let first = [12.0, 13.0, 14.0, 14.0, 13.0];
+        let second = [12.0, 12.0, 12.0, 13.0, 13.0];
+        assert!(matches!(judge_one(&second, &first), Verdict::CantTell { .. }));
+        assert!((step_of(&second).unwrap() - 1.0 / 12.0).abs() < 1e-12);
+        assert_eq!(step_of(&[12.35, 12.41, 12.42, 12.33, 12.64]), None);
+    }
+
+    #[test]
+    fn unequal_spreads_and_counts_have_welchs_degrees_of_freedom() {
+        // ln a: 0, 0.2, 0.1; ln b: 1, 2, 3, 4, 5 → mean difference -2.9, by hand.
+        let a: Vec<f64> = [0.0_f64, 0.2, 0.1].iter().map(|log| log.exp()).collect();
+        let b: Vec<f64> = [1.0_f64, 2.0, 3.0, 4.0, 5.0].iter().map(|log| log.exp()).collect();
+        let interval = unpaired_ratio(&a, &b, 0.95).unwrap();
+        assert!((interval.ratio.ln() + 2.9).abs() < 1e-12);
+        // scipy.stats.ttest_ind([0, .2, .1], [1, 2, 3, 4, 5], equal_var=False).
+        assert!((interval.p_value - 0.014_607_483_483_350_9).abs() < 1e-12, "{}", interval.p_value);
+        assert_eq!(unpaired_ratio(&a, &[], 0.95), None);
+        assert_eq!(unpaired_ratio(&a, &[0.0], 0.95), None);
+        assert!(unpaired_ratio(&a, &[1.0], 0.95).unwrap().high.is_infinite());
+    }
+}
