@@ -1,5 +1,6 @@
 //! `loadline compare`: is A better than B, worse, the same, or can't it be told?
 
+mod commits;
 mod expected;
 mod samples;
 
@@ -20,6 +21,7 @@ use crate::run::HowArgs;
 Examples:
   loadline compare suites/tour.toml --a loadline --b memcached
   loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
+  loadline compare suites/tour.toml --commits main..HEAD --build 'cargo build --release'
   loadline compare --samples after.txt before.txt                 figures from elsewhere
   loadline compare --samples new.json#results.0.times old.json#results.0.times --json
 
@@ -39,6 +41,18 @@ pub(crate) struct CompareArgs {
     /// The target that it is compared with; the same again measures two instances of it
     #[arg(long, value_name = "TARGET", requires = "a")]
     b: Option<String>,
+    /// Two commits, A..B or A,B: the verdict is about B. Each is built once, in a git worktree
+    #[arg(long, value_name = "A..B", conflicts_with = "a", requires = "build")]
+    commits: Option<String>,
+    /// The shell command that builds a commit, run in its worktree
+    #[arg(long, value_name = "COMMAND", requires = "commits")]
+    build: Option<String>,
+    /// The program in the worktree that serves a room; other targets say {worktree} in the suite
+    #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
+    binary: String,
+    /// The target whose commits are compared; the first one unless given
+    #[arg(long, value_name = "TARGET", requires = "commits")]
+    target: Option<String>,
     /// Measured time that may be spent, over all points and both targets
     #[arg(long, value_name = "TIME", default_value = "60s")]
     budget: Span,
@@ -77,10 +91,14 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     let suite = args.suite.as_deref().unwrap_or(Path::new(""));
     let mut plan =
         Plan::read(suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
-    let (Some(a), Some(b)) = (&args.a, &args.b) else {
-        return Err(Failure::Usage("say what to compare: --a TARGET --b TARGET".to_owned()));
-    };
-    plan.keep_targets(a, b).map_err(Failure::Usage)?;
+    match (&args.commits, &args.a, &args.b) {
+        (Some(commits), ..) => commits::vary(args, commits, &mut plan)?,
+        (None, Some(a), Some(b)) => plan.keep_targets(a, b).map_err(Failure::Usage)?,
+        _ => {
+            let message = "say what to compare: --a TARGET --b TARGET, or --commits A..B";
+            return Err(Failure::Usage(message.to_owned()));
+        }
+    }
     measure(args, &mut plan)
 }
 

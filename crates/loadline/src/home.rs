@@ -32,6 +32,13 @@ impl Home {
     }
 }
 
+impl Home {
+    /// Where commits are built, a folder for each.
+    pub(crate) fn builds(&self) -> PathBuf {
+        self.logs.with_file_name("builds")
+    }
+}
+
 /// Held while measuring: two measured runs on one host would measure each other.
 #[derive(Debug)]
 pub(crate) struct RunLock {

@@ -1,5 +1,6 @@
 //! The command: parses what was typed, runs it, and turns the outcome into an exit code.
 
+mod builds;
 mod cache;
 mod compare;
 mod doctor;

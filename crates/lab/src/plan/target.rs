@@ -48,7 +48,9 @@ pub(super) fn resolve(
     }
     let program = match (&kind, &spec.build) {
         // What is yet to be built can't be looked for.
-        (TargetKind::Command(command) | TargetKind::Batch(command), None) => {
+        (TargetKind::Command(command) | TargetKind::Batch(command), None)
+            if !command[0].contains("{worktree}") =>
+        {
             deploy::missing_program(&command[0])
         }
         _ => None,

@@ -111,3 +111,64 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
     assert_eq!(code(&output), 2);
     assert!(stderr(&output).contains("bad.txt: line 2: \"x\" is no number"), "{}", stderr(&output));
 }
+
+/// Two commits of a program that serves a cache; the later one says more in its script.
+#[test]
+fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
+    let suite = SUITE.replace("serve = \"cache\"\noptions = { memory = \"16MiB\" }", TARGET);
+    let place = Place::with(&suite);
+    let git = |arguments: &[&str]| {
+        let identity = ["-c", "user.name=t", "-c", "user.email=t@t.invalid"];
+        let mut command = std::process::Command::new("git");
+        command.current_dir(place.path()).args(identity).args(arguments);
+        assert!(command.output().expect("git runs").status.success(), "{arguments:?}");
+    };
+    git(&["init", "-q"]);
+    for remark in ["first", "second"] {
+        let exe = env!("CARGO_BIN_EXE_loadline");
+        let script = format!("#!/bin/sh\n# {remark}\nexec {exe} serve cache \"$@\"\n");
+        std::fs::write(place.path().join("serve.sh"), script).expect("a script");
+        git(&["add", "serve.sh"]);
+        git(&["commit", "-q", "-m", remark]);
+    }
+    let arguments = [
+        "compare",
+        "suite.toml",
+        "--wait",
+        "--json",
+        "--commits",
+        "HEAD~1..HEAD",
+        "--build",
+        "echo once >> ../builds; cp serve.sh built.sh; chmod +x built.sh",
+        "--budget",
+        "600ms",
+        "--measure",
+        "50ms",
+    ];
+    for _ in 0..2 {
+        let output = place.loadline(&arguments);
+        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let subjects: Vec<_> = json["targets"]
+            .as_array()
+            .expect("two")
+            .iter()
+            .map(|t| &t["facts"]["subject"])
+            .collect();
+        assert_eq!(subjects, ["second", "first"]);
+    }
+    let builds =
+        std::fs::read_dir(place.path().join(".loadline/builds")).expect("builds").flatten();
+    for build in builds {
+        let times = std::fs::read_to_string(build.path().join("builds")).expect("a note");
+        assert_eq!(times, "once\n");
+    }
+    let failing =
+        ["compare", "suite.toml", "--commits", "HEAD~1,HEAD", "--build", "echo why; false"];
+    let output = place.loadline(&failing);
+    assert_eq!(code(&output), 1);
+    assert!(stderr(&output).contains("why"), "{}", stderr(&output));
+}
+
+const TARGET: &str = "command = [\"{worktree}/built.sh\", \"--listen\", \"127.0.0.1:{port}\"]\n\
+    speaks = \"memcached\"";

@@ -1,0 +1,154 @@
+//! Commits, each built once in a git worktree of its own and kept under `.loadline/builds`.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, bail};
+use lab::plan::{Medium, Target, TargetKind};
+
+use crate::exit::Failure;
+
+/// How many lines of a failed build are shown.
+const LAST_LINES: usize = 20;
+
+/// A commit that is built.
+#[derive(Clone, Debug)]
+pub(crate) struct Built {
+    /// Its hash, whole.
+    pub(crate) commit: String,
+    /// The first line of its message.
+    pub(crate) subject: String,
+    /// Its worktree.
+    pub(crate) tree: PathBuf,
+}
+
+impl Built {
+    /// Its hash, short.
+    pub(crate) fn short(&self) -> &str {
+        self.commit.get(..10).unwrap_or(&self.commit)
+    }
+
+    /// A target as this commit has it: a room is served by the commit's own program `binary`, and
+    /// `{worktree}` in commands is the worktree.
+    pub(crate) fn variant(&self, target: &Target, binary: &str) -> Target {
+        let tree = self.tree.display().to_string();
+        let fill = |words: &[String]| -> Vec<String> {
+            words.iter().map(|word| word.replace("{worktree}", &tree)).collect()
+        };
+        let mut variant = target.clone();
+        variant.name = self.short().to_owned();
+        variant.kind = match &target.kind {
+            TargetKind::Room(room, arguments) => {
+                let listen = match target.medium {
+                    Medium::Tcp | Medium::Udp => "--listen=127.0.0.1:{port}",
+                    Medium::Tcp6 => "--listen=[::1]:{port}",
+                    Medium::Unix => "--listen=unix:{socket}",
+                };
+                let mut command = vec![self.tree.join(binary).display().to_string()];
+                command.extend(["serve", room, listen].map(str::to_owned));
+                command.extend(arguments.iter().cloned());
+                TargetKind::Command(command)
+            }
+            TargetKind::Command(command) => TargetKind::Command(fill(command)),
+            TargetKind::Batch(command) => TargetKind::Batch(fill(command)),
+            TargetKind::Address(address) => TargetKind::Address(address.clone()),
+        };
+        variant.setup = target.setup.as_deref().map(fill);
+        variant.wrap = target.wrap.as_deref().map(fill);
+        for value in variant.env.values_mut() {
+            *value = value.replace("{worktree}", &tree);
+        }
+        variant.facts.push(("commit".to_owned(), self.commit.clone()));
+        variant.facts.push(("subject".to_owned(), self.subject.clone()));
+        variant
+    }
+}
+
+/// The program that a target starts, when it starts one.
+pub(crate) fn program(target: &Target) -> Option<&Path> {
+    match &target.kind {
+        TargetKind::Command(command) | TargetKind::Batch(command) => command.first().map(Path::new),
+        TargetKind::Room(..) | TargetKind::Address(_) => None,
+    }
+}
+
+/// The two commits of `A..B` or `A,B`.
+pub(crate) fn two_of(text: &str) -> Result<(&str, &str), Failure> {
+    let parts = text.split_once("..").or_else(|| text.split_once(','));
+    match parts.map(|(a, b)| (a.trim(), b.trim_start_matches('.').trim())) {
+        Some((a, b)) if !a.is_empty() && !b.is_empty() => Ok((a, b)),
+        _ => Err(Failure::Usage(format!("--commits \"{text}\" is neither A..B nor A,B"))),
+    }
+}
+
+/// Builds a commit with a shell command in a worktree of its own under `folder`, unless that was
+/// done before.
+///
+/// # Errors
+/// When there is no such commit, or the build fails, with its last lines.
+pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> anyhow::Result<Built> {
+    let commit = git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
+        .with_context(|| format!("there is no commit \"{revision}\" here"))?;
+    let subject = git(&["log", "-1", "--format=%s", &commit])?;
+    // Another command makes another program of the same commit.
+    let mark = command.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
+    });
+    let short = commit.get(..12).unwrap_or(&commit);
+    let place = folder.join(format!("{short}-{mark:016x}"));
+    std::fs::create_dir_all(&place).with_context(|| place.display().to_string())?;
+    let place = place.canonicalize().with_context(|| place.display().to_string())?;
+    let (tree, done) = (place.join("tree"), place.join("built"));
+    let built = Built { commit: commit.clone(), subject, tree };
+    if done.exists() {
+        return Ok(built);
+    }
+    if !built.tree.join(".git").exists() {
+        git(&["worktree", "prune"])?;
+        let tree = built.tree.display().to_string();
+        git(&["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit])?;
+    }
+    eprintln!("building {short} ({}) …", built.subject);
+    let log = place.join("build.log");
+    let out = File::create(&log).with_context(|| log.display().to_string())?;
+    let status = Command::new("sh")
+        .args(["-c", command])
+        .current_dir(&built.tree)
+        .stdin(Stdio::null())
+        .stdout(out.try_clone().context("the build's log")?)
+        .stderr(out)
+        .status()
+        .context("sh can't be started")?;
+    if !status.success() {
+        let text = std::fs::read_to_string(&log).unwrap_or_default();
+        let lines: Vec<&str> = text.lines().collect();
+        let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
+        bail!("the build of {short} failed ({status}); {}:\n  {last}", log.display());
+    }
+    File::create(&done).with_context(|| done.display().to_string())?;
+    Ok(built)
+}
+
+/// What git prints, or what it complains of.
+fn git(arguments: &[&str]) -> anyhow::Result<String> {
+    let output = Command::new("git").args(arguments).output().context("git can't be started")?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        bail!("git {}: {}", arguments[0], said.trim());
+    }
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_commits_are_named_in_two_ways() {
+        assert_eq!(two_of("main..HEAD").ok(), Some(("main", "HEAD")));
+        assert_eq!(two_of("main...HEAD").ok(), Some(("main", "HEAD")));
+        assert_eq!(two_of("v1.0, v1.1").ok(), Some(("v1.0", "v1.1")));
+        assert!(two_of("HEAD").is_err() && two_of("..HEAD").is_err());
+    }
+}
