@@ -96,7 +96,7 @@ static GREETED: DialectRow = row("greeted", |_| Toy::boxed(true, false));
 static CLOSING: DialectRow = row("closing", |_| Toy::boxed(false, true));
 
 const fn row(name: &'static str, make: MakeDialect) -> DialectRow {
-    DialectRow { name, doc: "", client: Client::Stream(make) }
+    DialectRow { name, doc: "", client: Client::Stream(make), counters: None }
 }
 
 static ROOM: Room = Room {
@@ -368,8 +368,12 @@ impl Caller for Counting {
     }
 }
 
-static CALLED: DialectRow =
-    DialectRow { name: "called", doc: "", client: Client::Calls(|_, _| Ok(Box::new(Counting(0)))) };
+static CALLED: DialectRow = DialectRow {
+    name: "called",
+    doc: "",
+    client: Client::Calls(|_, _| Ok(Box::new(Counting(0)))),
+    counters: None,
+};
 
 #[test]
 fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms() {

@@ -99,6 +99,17 @@ pub static EXPORTS: &[Export] = &[
         packed: false,
     },
     Export {
+        name: "counters",
+        doc: "what a service itself counted in a trial",
+        sql: "SELECT target.name AS target, round.ordinal AS round, counter.*
+            FROM counter
+            JOIN trial ON trial.id = counter.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, counter.name",
+        packed: false,
+    },
+    Export {
         name: "findings",
         doc: "a wrong answer, its bytes in hex",
         sql: "SELECT target.name AS target, round.ordinal AS round, finding.*

@@ -48,9 +48,9 @@ pub use open::Ledger;
 pub use process::ProcessMark;
 pub use read::{RunLine, RunView, ValueSummary};
 pub use rows::{
-    FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow, SlowRow, SuiteId,
-    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, ValueRow,
+    CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
+    RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow,
+    SlowRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, ValueRow,
 };
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;

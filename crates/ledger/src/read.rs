@@ -9,8 +9,9 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow, RoundId, RoundRow,
-    RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, ValueRow,
+    CounterRow, FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
+    RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId,
+    TrialRow, ValueRow,
 };
 use crate::words::RunState;
 
@@ -72,6 +73,8 @@ pub struct RunView {
     pub slow: Vec<SlowRow>,
     /// What its calls measured themselves, by trial and name.
     pub values: Vec<ValueSummary>,
+    /// What its services counted, by trial and name.
+    pub counters: Vec<CounterRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
     /// What it asked, if it is a comparison.
@@ -175,6 +178,7 @@ impl Ledger {
             findings: self.rows(FINDINGS, [id], finding_row)?,
             slow: self.rows(SLOW, [id], slow_row)?,
             values: self.rows(VALUES, [id], value_summary)?,
+            counters: self.rows(COUNTERS, [id], counter_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,
@@ -259,6 +263,10 @@ const VALUES: &str = "SELECT value.trial_id, value.name, count(*) AS count, min(
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1
     GROUP BY value.trial_id, value.name ORDER BY value.trial_id, min(value.ordinal)";
+const COUNTERS: &str = "SELECT counter.* FROM counter
+    JOIN trial ON trial.id = counter.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 ORDER BY trial_id, counter.name";
 const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
     JOIN point ON point.id = requirement.point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
@@ -456,6 +464,15 @@ fn value_summary(row: &Row<'_>) -> rusqlite::Result<ValueSummary> {
         min: row.get("min")?,
         mean: row.get("mean")?,
         max: row.get("max")?,
+    })
+}
+
+fn counter_row(row: &Row<'_>) -> rusqlite::Result<CounterRow> {
+    Ok(CounterRow {
+        trial_id: row.get("trial_id")?,
+        name: row.get("name")?,
+        grows: row.get("grows")?,
+        value: row.get("value")?,
     })
 }
 

@@ -399,6 +399,20 @@ pub struct ValueRow {
     pub value: f64,
 }
 
+/// What a service itself counted in a trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CounterRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Its name, as the service writes it.
+    pub name: String,
+    /// Whether it only grows.
+    pub grows: bool,
+    /// Its growth over the trial's counted slices when it grows, else where it stood after the
+    /// last of them.
+    pub value: f64,
+}
+
 /// What became of one requirement at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequirementRow {

@@ -7,8 +7,12 @@ use rusqlite::{Connection, TransactionBehavior};
 use crate::error::LedgerError;
 
 /// The SQL that leads from each version to the next; the first makes an empty file version 1.
-const MIGRATIONS: &[&str] =
-    &[include_str!("schema/v1.sql"), include_str!("schema/v2.sql"), include_str!("schema/v3.sql")];
+const MIGRATIONS: &[&str] = &[
+    include_str!("schema/v1.sql"),
+    include_str!("schema/v2.sql"),
+    include_str!("schema/v3.sql"),
+    include_str!("schema/v4.sql"),
+];
 
 /// The schema version that this build writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

@@ -43,6 +43,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "finding", has_id: true, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "slow", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "value", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
+    Table { name: "counter", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table {
         name: "requirement",
         has_id: false,

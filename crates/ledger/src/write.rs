@@ -7,9 +7,9 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow, SuiteId, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, ValueRow,
+    CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
+    RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow, SuiteId,
+    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, ValueRow,
 };
 use crate::words::RunState;
 
@@ -321,6 +321,15 @@ impl Ledger {
         if row.value.is_finite() {
             let sql = "INSERT INTO value (trial_id, ordinal, name, value) VALUES (?1, ?2, ?3, ?4)";
             self.execute(sql, params![row.trial_id, row.ordinal, row.name, row.value])?;
+        }
+        Ok(())
+    }
+
+    /// Writes what a service counted in a trial; what isn't a finite number is left out.
+    pub fn add_counter(&mut self, row: &CounterRow) -> Result<(), LedgerError> {
+        if row.value.is_finite() {
+            let sql = "INSERT INTO counter (trial_id, name, grows, value) VALUES (?1, ?2, ?3, ?4)";
+            self.execute(sql, params![row.trial_id, row.name, row.grows, row.value])?;
         }
         Ok(())
     }

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 use fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    Cell, EXPORTS, Export, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, Merged,
-    RequirementOutcome, RequirementRow, RunId, RunState, RunView, SamplePoint, SampleWriter,
-    SeriesRow, SliceRow, SlowRow, TrialRow, Validity, ValueRow,
+    Cell, CounterRow, EXPORTS, Export, FindingRow, HistogramKind, HistogramRow, Ledger,
+    LedgerError, Merged, RequirementOutcome, RequirementRow, RunId, RunState, RunView, SamplePoint,
+    SampleWriter, SeriesRow, SliceRow, SlowRow, TrialRow, Validity, ValueRow,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -75,6 +75,8 @@ fn add_evidence(ledger: &mut Ledger, begun: &Begun) {
     ledger
         .add_value(&ValueRow { trial_id, ordinal: 0, name: "wall_s".into(), value: 1.5 })
         .unwrap();
+    let (name, grows) = ("cmd_get".into(), true);
+    ledger.add_counter(&CounterRow { trial_id, name, grows, value: 950.0 }).unwrap();
     let requirement = RequirementRow {
         run_id: run,
         point_id: begun.point,

@@ -13,7 +13,7 @@ static ROOM: Room = Room {
         Operation { name: "read", kind: Kind::Read, doc: "Reads a file." },
         Operation { name: "write", kind: Kind::Write, doc: "Replaces a file." },
     ],
-    dialects: &[DialectRow { name: "posix", doc: "System calls.", client: Client::Calls(open) }],
+    dialects: &[DialectRow::new("posix", "System calls.", Client::Calls(open))],
     longest_key_bytes: 100,
     longest_value_bytes: 1 << 20,
     prepares: true,

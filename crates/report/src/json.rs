@@ -12,6 +12,7 @@ use judge::Verdict;
 
 use crate::compare::Compared;
 use crate::conclusion::conclusion;
+use crate::counters::CounterFigures;
 use crate::figures::{Figures, Latency, Usage};
 use crate::groups::GroupFigures;
 use crate::outcome::outcome;
@@ -123,6 +124,7 @@ struct AtPointJson<'a> {
     slices_measured_again: usize,
     drift: Option<DriftJson>,
     values: Vec<ValueJson<'a>>,
+    counters: Vec<CounterJson<'a>>,
     rate_per_s_half_width: Option<f64>,
     #[serde(flatten)]
     figures: FiguresJson,
@@ -143,6 +145,7 @@ struct TrialJson<'a> {
     slices_measured_again: usize,
     groups: Vec<GroupJson<'a>>,
     values: Vec<ValueJson<'a>>,
+    counters: Vec<CounterJson<'a>>,
     #[serde(flatten)]
     figures: FiguresJson,
 }
@@ -164,6 +167,14 @@ struct ValueJson<'a> {
     min: f64,
     mean: f64,
     max: f64,
+}
+
+#[derive(Serialize)]
+struct CounterJson<'a> {
+    name: &'a str,
+    grows: bool,
+    value: f64,
+    per_op: Option<f64>,
 }
 
 #[derive(Serialize)]
@@ -344,6 +355,7 @@ impl<'a> Names<'a> {
             slices_measured_again: target.slices_measured_again,
             drift: target.drift.as_ref().map(DriftJson::of),
             values: values(&target.values),
+            counters: counters(&target.counters),
             rate_per_s_half_width: half_width.filter(|width| width.is_finite()),
             figures,
         }
@@ -364,6 +376,7 @@ impl<'a> Names<'a> {
             slices_measured_again: trial.slices_measured_again,
             groups: trial.groups.iter().map(GroupJson::of).collect(),
             values: values(&trial.values),
+            counters: counters(&trial.counters),
             figures: FiguresJson::of(&trial.figures),
         }
     }
@@ -525,6 +538,14 @@ fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {
         ValueJson { name, count, min, mean, max }
     }
     figures.iter().map(value).collect()
+}
+
+fn counters(figures: &[CounterFigures]) -> Vec<CounterJson<'_>> {
+    fn counter(one: &CounterFigures) -> CounterJson<'_> {
+        let CounterFigures { ref name, grows, value, per_op } = *one;
+        CounterJson { name, grows, value, per_op }
+    }
+    figures.iter().map(counter).collect()
 }
 
 impl UsageJson {

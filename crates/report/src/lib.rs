@@ -9,6 +9,7 @@
 //! | `figures` | the metrics of one trial, or of one target at one point |
 //! | `groups` | the latencies of each group of clients and each operation |
 //! | `slices` | slices measured again, and drift from the first to the last |
+//! | `counters` | what services counted themselves |
 //! | `values` | figures that calls measured themselves |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
@@ -25,6 +26,7 @@
 mod compare;
 mod conclusion;
 mod contest;
+mod counters;
 mod export;
 mod figures;
 mod groups;
@@ -40,6 +42,7 @@ mod values;
 
 pub use compare::{Beside, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
+pub use counters::CounterFigures;
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;

@@ -6,12 +6,13 @@ use std::collections::HashMap;
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
-    FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow, LedgerError,
-    LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow,
-    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueSummary,
+    CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
+    LedgerError, LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow,
+    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueSummary,
 };
 
 use crate::compare::{Compared, Contest, compare};
+use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::groups::{GroupFigures, lags};
 use crate::modes::{ModesSummary, modes};
@@ -100,6 +101,8 @@ pub struct TargetSummary {
     pub measured_ns: u64,
     /// What its calls measured themselves, of all valid trials.
     pub values: Vec<ValueFigures>,
+    /// What it counted itself, in all valid trials.
+    pub counters: Vec<CounterFigures>,
     /// How its rate changed from the first to the last slices; `None` when it wasn't sliced finely
     /// enough.
     pub drift: Option<Drift>,
@@ -132,6 +135,8 @@ pub struct TrialSummary {
     pub groups: Vec<GroupFigures>,
     /// What its calls measured themselves.
     pub values: Vec<ValueFigures>,
+    /// What its target counted itself.
+    pub counters: Vec<CounterFigures>,
     /// Slices that were disturbed, set aside, and measured again.
     pub slices_measured_again: usize,
     /// The rates in the first and in the last third of its slices.
@@ -245,6 +250,7 @@ struct Parts<'view> {
     histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
     slices: HashMap<TrialId, Vec<&'view SliceRow>>,
     values: HashMap<TrialId, Vec<&'view ValueSummary>>,
+    counters: HashMap<TrialId, Vec<&'view CounterRow>>,
 }
 
 impl<'view> Parts<'view> {
@@ -253,6 +259,7 @@ impl<'view> Parts<'view> {
             histograms: by_trial(&view.histograms, |row| row.trial_id),
             slices: by_trial(&view.slices, |row| row.trial_id),
             values: by_trial(&view.values, |row| row.trial_id),
+            counters: by_trial(&view.counters, |row| row.trial_id),
         }
     }
 
@@ -271,6 +278,10 @@ impl<'view> Parts<'view> {
 
     fn slices(&self, trial: TrialId) -> &[&'view SliceRow] {
         self.slices.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn counters(&self, trial: TrialId) -> &[&'view CounterRow] {
+        self.counters.get(&trial).map(Vec::as_slice).unwrap_or_default()
     }
 
     fn values(&self, trial: TrialId) -> impl Iterator<Item = &'view ValueSummary> {
@@ -327,6 +338,7 @@ fn trial_summaries(
             figures: Figures::of_trial(row, parts.overall(*id), &lags(histograms))?,
             groups: GroupFigures::by_operation(histograms)?,
             values: ValueFigures::merged(parts.values(*id)),
+            counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
             slices_measured_again,
             thirds: thirds(&counted),
             row: row.clone(),
@@ -388,6 +400,8 @@ fn target_summary(
         valid.iter().flat_map(|trial| parts.histograms(trial.id)).copied().collect();
     let all_lags: Vec<_> =
         valid.iter().flat_map(|trial| lags(parts.histograms(trial.id))).collect();
+    let counters: Vec<_> =
+        valid.iter().map(|trial| (parts.counters(trial.id), trial.row.operations)).collect();
     let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
@@ -404,6 +418,7 @@ fn target_summary(
         groups: GroupFigures::by_clients(&histograms)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),
+        counters: CounterFigures::merged(&counters),
         drift: None,
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),

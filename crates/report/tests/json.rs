@@ -20,6 +20,7 @@ fn full_run() -> Value {
     bench.lag(trial, "readers", "get", 12_000);
     bench.slow(trial, 7_000_000);
     bench.value(trial, 0, "wall_s", 1.5);
+    bench.counter(trial, "cmd_get", true, 500_000.0);
     bench.slices(trial, &[(100_000, true); 3]);
     bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
     bench.contest(24, &[5]);
@@ -87,6 +88,8 @@ fn what_groups_saw_slow_requests_and_figures_of_calls_are_there() {
     assert_eq!(json["trials"][0]["lag_ns"], Value::Null);
     let wall = json!({"name": "wall_s", "count": 1, "min": 1.5, "mean": 1.5, "max": 1.5});
     assert_eq!(trial["values"], json!([wall]));
+    let counted = json!({"name": "cmd_get", "grows": true, "value": 500_000.0, "per_op": 0.5});
+    assert_eq!(trial["counters"], json!([counted]));
     let slow = &json["slow"][0];
     assert_eq!((&slow["trial"], &slow["latency_ns"]), (&trial["id"], &json!(7_000_000)));
     assert_eq!((&trial["failed_at"], &trial["overloaded"]), (&Value::Null, &json!(false)));

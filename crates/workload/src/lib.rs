@@ -6,6 +6,7 @@
 //! per operation after warm-up.
 
 mod caller;
+mod counters;
 mod data;
 mod dialect;
 pub mod http;
@@ -20,6 +21,7 @@ pub mod units;
 mod values;
 
 pub use caller::{Caller, Cost, Outcome};
+pub use counters::{Counter, CounterKind, Counters, MOST_COUNTERS, MOST_COUNTERS_BYTES};
 pub use data::{DistributionName, KeysSpec, LogNormalSpec, ValueSpec, WeightedSpec};
 pub use dialect::{Dialect, Done, Events, Finding, Op, Tag};
 pub use keys::Keys;

@@ -31,6 +31,7 @@ pub static DIALECT: DialectRow = DialectRow {
     name: "null",
     doc: "Eight bytes, which come back as they are.",
     client: Client::Stream(|_| Box::new(Null::default())),
+    counters: None,
 };
 
 /// The client side of one connection.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::{Address, Fault};
 
-use crate::{Caller, Dialect, Truth};
+use crate::{Caller, Counters, Dialect, Truth};
 
 /// What an operation does to the state behind its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +57,16 @@ pub struct DialectRow {
     pub doc: &'static str,
     /// How it reaches its target.
     pub client: Client,
+    /// How a service that speaks it is asked for its own counters, where the protocol has words
+    /// for that.
+    pub counters: Option<&'static dyn Counters>,
+}
+
+impl DialectRow {
+    /// A dialect without words for a service's own counters.
+    pub const fn new(name: &'static str, doc: &'static str, client: Client) -> Self {
+        Self { name, doc, client, counters: None }
+    }
 }
 
 impl std::fmt::Debug for DialectRow {

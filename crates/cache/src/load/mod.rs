@@ -1,6 +1,7 @@
 //! The room as the lab sees it: its operations and the ways to say them.
 
 mod asked;
+mod counters;
 mod memcached;
 mod redis;
 mod udp;
@@ -38,16 +39,19 @@ pub static ROOM: Room = Room {
             name: "memcached",
             doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
             client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
+            counters: Some(&counters::Stats),
         },
         DialectRow {
             name: "memcached-udp",
             doc: "memcached's text protocol in datagrams.",
             client: Client::Datagrams(|truth| Box::new(MemcachedUdp::new(truth))),
+            counters: None,
         },
         DialectRow {
             name: "redis",
             doc: "Redis' protocol over a stream; `mg` is a GET like `get`.",
             client: Client::Stream(|truth| Box::new(Redis::new(truth))),
+            counters: Some(&counters::Info),
         },
     ],
     longest_key_bytes: crate::protocol::MOST_KEY_BYTES,

@@ -298,6 +298,23 @@ fn helper(
 }
 
 impl Deployed {
+    /// Text of the suite with what is known of the target filled in.
+    pub fn fill(&self, text: &str) -> String {
+        let (host, port) = match &self.address {
+            Address::Internet(address) => (address.ip().to_string(), address.port().to_string()),
+            Address::Unix(_) => (String::new(), String::new()),
+        };
+        let text = match &self.process {
+            Some((_, place)) => text.replace("{dir}", &place.folder.display().to_string()),
+            None => text.to_owned(),
+        };
+        let socket = self.address.to_string();
+        text.replace("{address}", &self.address.to_string())
+            .replace("{host}", &host)
+            .replace("{port}", &port)
+            .replace("{socket}", socket.trim_start_matches("unix:"))
+    }
+
     /// The process group, when the lab started it.
     pub fn group(&self) -> Option<Pid> {
         self.process.as_ref().and_then(|(child, _)| Pid::from_raw(child.id() as i32))

@@ -29,6 +29,7 @@ pub static ROOM: Room = Room {
         name: "process",
         doc: "Starts the command and waits for its end.",
         client: Client::Calls(|_, _| Err(Fault::new("a batch target has no address"))),
+        counters: None,
     }],
     longest_key_bytes: 8,
     longest_value_bytes: 8,

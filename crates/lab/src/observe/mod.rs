@@ -8,6 +8,7 @@
 //! | `hiccup` | the thread that notes pauses of the host |
 //! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
 //! | `group`, `members` | CPU time and memory of a process group |
+//! | `service` | the threads that read what services count themselves |
 //! | `record` | the way of samples into the ledger |
 //! | `look` | what is seen and unseen on this host |
 //! | `fingerprint` | what the host and this program are |
@@ -25,6 +26,7 @@ mod program;
 mod record;
 mod sensor;
 mod sensors;
+mod service;
 mod source;
 mod watch;
 
@@ -39,4 +41,6 @@ pub use program::compilers_of;
 pub(crate) use program::program_facts;
 pub use record::Recorder;
 pub use sensor::{Line, SENSORS, Sensor};
-pub use watch::{Sample, Series, Watch};
+pub use service::{Reading, ServiceMeter};
+pub(crate) use service::{between, plus};
+pub use watch::{Sample, Series, Sink, Watch};

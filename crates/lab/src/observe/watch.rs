@@ -5,6 +5,7 @@
 //! reading to the next; a counter that fell was made anew and says nothing. A sample stands at the
 //! end of its interval.
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -13,6 +14,7 @@ use std::time::Duration;
 use rustix::process::Pid;
 use wire::Ns;
 use wire::clock::{MILLISECOND_NS, now};
+use workload::{Counter, CounterKind};
 
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};
@@ -60,6 +62,7 @@ pub struct Sample {
 /// Watches the host and the process groups that it is told to follow, until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
+    clock_zero: Ns,
     orders: Sender<Order>,
     shared: Arc<Shared>,
     marker: Marker,
@@ -84,6 +87,80 @@ struct Samples {
     lost: u64,
 }
 
+impl Shared {
+    fn keep(&self, batch: &mut Vec<Sample>) {
+        let mut samples = locked(&self.samples);
+        let room = SAMPLES_LIMIT.saturating_sub(samples.kept.len()).min(batch.len());
+        samples.lost += (batch.len() - room) as u64;
+        samples.kept.extend_from_slice(&batch[..room]);
+        batch.clear();
+    }
+}
+
+/// Keeps what one service counts itself, as series of the sensor `service`.
+#[derive(Debug)]
+pub struct Sink {
+    clock_zero: Ns,
+    shared: Arc<Shared>,
+    own: Mutex<Own>,
+}
+
+#[derive(Debug, Default)]
+struct Own {
+    /// Each counter's series, once it has changed, and its last reading.
+    known: HashMap<String, (Option<u32>, Ns, f64)>,
+    batch: Vec<Sample>,
+}
+
+impl Sink {
+    /// One counter as it was read now. What has not `changed` since the first reading has no
+    /// series; what only grows becomes its growth per second.
+    pub(super) fn service(&self, group: &str, counter: &Counter, changed: bool) {
+        let at = now() - self.clock_zero;
+        let mut own = locked(&self.own);
+        let before = own.known.get(&counter.name).copied();
+        let mut series = before.and_then(|(series, ..)| series);
+        if changed && series.is_none() {
+            series = Some(self.shared.service_series(group, counter));
+        }
+        own.known.insert(counter.name.clone(), (series, at, counter.value));
+        let value = match (counter.kind, before) {
+            (CounterKind::Level, _) => Some(counter.value),
+            (CounterKind::Total, Some((_, since, earlier))) if at > since => {
+                let growth = Some(counter.value - earlier).filter(|growth| *growth >= 0.0);
+                growth.map(|growth| growth * 1e9 / (at - since) as f64)
+            }
+            (CounterKind::Total, _) => None,
+        };
+        let sample = series.zip(value).map(|(series, value)| Sample { series, at, value });
+        own.batch.extend(sample);
+    }
+
+    /// Hands on what has been read.
+    pub(super) fn hand_over(&self) {
+        self.shared.keep(&mut locked(&self.own).batch);
+    }
+}
+
+impl Shared {
+    /// The place of a counter's series: the one of an earlier service of that name, or a new one.
+    fn service_series(&self, group: &str, counter: &Counter) -> u32 {
+        let unit = match counter.kind {
+            CounterKind::Total => "per_s",
+            CounterKind::Level => "count",
+        };
+        let (group, name) = (Some(group.to_owned()), counter.name.clone());
+        let wanted = Series { group, sensor: "service", name, unit };
+        let mut all = locked(&self.series);
+        let known = all.iter().position(|series| *series == wanted);
+        let place = known.unwrap_or(all.len());
+        if known.is_none() {
+            all.push(wanted);
+        }
+        place as u32
+    }
+}
+
 impl Watch {
     /// Starts to watch. `clock_zero` is the zero of the run's clock and `cpus` are the run's cores;
     /// empty means all that this process may use. Where there are other cores it sits on those.
@@ -105,7 +182,8 @@ impl Watch {
             let mut watcher = Watcher::open(clock_zero, &scope, its);
             watcher.watch(&received);
         })?;
-        Ok(Self { orders, shared, marker, handle: Some(handle), _hiccups: hiccups })
+        let handle = Some(handle);
+        Ok(Self { clock_zero, orders, shared, marker, handle, _hiccups: hiccups })
     }
 
     /// Follows a process group from now on, under this name; one of the same name is left.
@@ -122,6 +200,11 @@ impl Watch {
     /// Follows it no longer. Its series stays, for the next group of the same name.
     pub fn leave(&self, name: &str) {
         let _ = self.orders.send(Order::Leave(name.to_owned()));
+    }
+
+    /// Where what services count themselves is kept beside what is read here.
+    pub fn sink(&self) -> Sink {
+        Sink { clock_zero: self.clock_zero, shared: self.shared.clone(), own: Mutex::default() }
     }
 
     /// What has been sampled since this was last called.
@@ -259,11 +342,7 @@ impl Watcher {
     }
 
     fn hand_over(&mut self) {
-        let mut samples = locked(&self.shared.samples);
-        let room = SAMPLES_LIMIT.saturating_sub(samples.kept.len()).min(self.batch.len());
-        samples.lost += (self.batch.len() - room) as u64;
-        samples.kept.extend_from_slice(&self.batch[..room]);
-        self.batch.clear();
+        self.shared.keep(&mut self.batch);
     }
 }
 

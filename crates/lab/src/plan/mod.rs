@@ -81,6 +81,8 @@ pub struct Target {
     pub kind: TargetKind,
     /// How it is spoken to.
     pub dialect: &'static DialectRow,
+    /// How its own counters are read.
+    pub counters: CountersOf,
     /// What its bytes travel in.
     pub medium: Medium,
     /// The CPUs it is pinned to; empty is all.
@@ -114,6 +116,17 @@ pub enum TargetKind {
     Batch(Vec<String>),
     /// Something that runs already, at this address.
     Address(wire::Address),
+}
+
+/// How a target's own counters are read.
+#[derive(Clone, Debug)]
+pub enum CountersOf {
+    /// In its dialect, where that has words for it.
+    Dialect,
+    /// From a page of Prometheus text: host and port, and path, with placeholders still in them.
+    Page(String, String),
+    /// Not at all.
+    Nowhere,
 }
 
 /// What a target's bytes travel in.

@@ -82,9 +82,7 @@ impl Names<'_> {
 
     fn fill(&self, expression: Expression) -> Result<Expression, String> {
         match expression {
-            Expression::Name(name) if judge::METRICS.iter().any(|row| row.suite == name) => {
-                Ok(Expression::Name(name))
-            }
+            Expression::Name(name) if is_metric(&name) => Ok(Expression::Name(name)),
             Expression::Name(name) => match self.number(&name) {
                 Some(number) => Ok(Expression::Number(number)),
                 None => {
@@ -103,6 +101,13 @@ impl Names<'_> {
             number => Ok(number),
         }
     }
+}
+
+/// Whether a trial can have a value of this name. What a service counts is only known once it
+/// runs; a counter that it does not have is unseen then.
+fn is_metric(name: &str) -> bool {
+    let counter = name.strip_prefix("service.").is_some_and(|counter| !counter.is_empty());
+    counter || judge::METRICS.iter().any(|row| row.suite == name)
 }
 
 impl Requirement {

@@ -299,6 +299,7 @@ mod tests {
             name: "plain",
             doc: "",
             client: Client::Stream(|_| no_dialect()),
+            counters: None,
         }],
         longest_key_bytes: 250,
         longest_value_bytes: 1024,

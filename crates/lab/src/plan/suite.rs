@@ -87,6 +87,8 @@ pub(crate) struct TargetSpec {
     pub(crate) allow_remote: bool,
     /// A dialect of the workload's room.
     pub(crate) speaks: Option<String>,
+    /// Where its own counters are read: a page of Prometheus text, or `none`; else in its dialect.
+    pub(crate) counters: Option<String>,
     /// What its bytes travel in, where the dialect leaves a choice.
     pub(crate) transport: Option<TransportSpec>,
     #[serde(default)]

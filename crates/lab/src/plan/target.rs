@@ -9,7 +9,7 @@ use workload::{Client, DialectRow};
 use super::error::{Source, nearest};
 use super::resolve::{Result, check_cpus};
 use super::suite::{TargetSpec, TransportSpec};
-use super::{House, Medium, Target, TargetKind};
+use super::{CountersOf, House, Medium, Target, TargetKind};
 use crate::deploy;
 
 pub(super) fn resolve(
@@ -64,6 +64,7 @@ pub(super) fn resolve(
     Ok(Target {
         name: spec.name.clone(),
         kind,
+        counters: resolve_counters(spec).map_err(|problem| wrong("counters", problem, None))?,
         dialect,
         medium,
         cpus: spec.cpus.clone(),
@@ -110,6 +111,25 @@ fn resolve_kind(
             Err(("name", message.into()))
         }
     }
+}
+
+/// `http://HOST:PORT/PATH`, or `none`.
+fn resolve_counters(spec: &TargetSpec) -> std::result::Result<CountersOf, String> {
+    let Some(written) = &spec.counters else { return Ok(CountersOf::Dialect) };
+    if written == "none" {
+        return Ok(CountersOf::Nowhere);
+    }
+    let help =
+        "write \"http://127.0.0.1:{port}/metrics\" for a page of Prometheus text, or \"none\"";
+    let rest = written.strip_prefix("http://").ok_or_else(|| help.to_owned())?;
+    let (host, path) = rest.split_once('/').ok_or_else(|| help.to_owned())?;
+    // With any port in place of the placeholder, mistakes are found before anything starts.
+    let address = host.replace("{port}", "1").replace("{host}", "127.0.0.1");
+    let address = address.replace("{address}", "127.0.0.1:1");
+    resolve_address(&address, spec.allow_remote)?;
+    let path = format!("/{path}");
+    workload::http::Metrics::new(address, &path).map_err(|fault| fault.to_string())?;
+    Ok(CountersOf::Page(host.to_owned(), path))
 }
 
 /// Patterns with one group each.

@@ -6,10 +6,10 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use ledger::{
-    ComparisonRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
-    Ledger, LedgerError, LookRow, PointId, PointRow, RequirementRow, RoundId, RoundRow, RunId,
-    RunRow, RunState, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
-    Validity, ValueRow,
+    ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind,
+    HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, RequirementRow, RoundId,
+    RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId,
+    TrialRow, Validity, ValueRow,
 };
 
 use super::trial::Trial;
@@ -202,6 +202,10 @@ impl<'a> Keeper<'a> {
         for (ordinal, (name, value)) in (0..).zip(&trial.figures) {
             let (name, value) = (name.clone(), *value);
             self.ledger.add_value(&ValueRow { trial_id: id, ordinal, name, value })?;
+        }
+        for (name, grows, value) in trial.counted() {
+            let name = name.clone();
+            self.ledger.add_counter(&CounterRow { trial_id: id, name, grows, value })?;
         }
         for found in &trial.found {
             self.ledger.add_finding(&FindingRow {

@@ -27,6 +27,9 @@ pub(super) fn outcome(
         return (Some(sum), held(requirement.holds(sum)));
     }
     let valid = first.iter().filter(|trial| trial.is_valid());
+    if requirement.figure.names().iter().any(|name| name.starts_with("service.")) {
+        return every_round(requirement, valid.map(|trial| of(&trial)));
+    }
     let values: Vec<f64> = valid.filter_map(|trial| of(&trial)).collect();
     let Some(interval) = judge::series_interval(&values, CONFIDENCE) else {
         return (None, RequirementOutcome::CantTell);
@@ -38,6 +41,23 @@ pub(super) fn outcome(
         _ => RequirementOutcome::CantTell,
     };
     (Some(interval.mean), outcome)
+}
+
+/// What a service counts is exact, and often nothing: it has to hold in every round, and where it
+/// was unseen in one nothing can be told. The value is the mean.
+fn every_round(
+    requirement: &Requirement,
+    values: impl Iterator<Item = Option<f64>>,
+) -> (Option<f64>, RequirementOutcome) {
+    let values: Vec<Option<f64>> = values.collect();
+    let seen: Vec<f64> = values.iter().flatten().copied().collect();
+    let mean = (!seen.is_empty()).then(|| seen.iter().sum::<f64>() / seen.len() as f64);
+    let outcome = match (seen.iter().all(|value| requirement.holds(*value)), mean) {
+        (false, _) => RequirementOutcome::Broken,
+        (true, Some(_)) if seen.len() == values.len() => RequirementOutcome::Held,
+        (true, _) => RequirementOutcome::CantTell,
+    };
+    (mean, outcome)
 }
 
 fn is_counted(figure: &Expression) -> bool {

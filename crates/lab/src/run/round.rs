@@ -1,18 +1,21 @@
 //! One round: all targets of a point started fresh and prepared, then measured alternately in
 //! shuffled slices, then stopped.
 
+use std::sync::Arc;
+
 use ledger::FailedAt;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
+use workload::Counters;
 
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::{DriveError, Load, Piece, Session};
-use crate::observe::{Cpu, Disturbance, GroupMeter, Mark, OwnCpu, Wait, Watch};
-use crate::plan::{Event, Point, Target};
+use crate::observe::{self, Cpu, Disturbance, GroupMeter, Mark, OwnCpu, ServiceMeter, Wait, Watch};
+use crate::plan::{CountersOf, Event, Point, Target};
 
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
@@ -20,6 +23,8 @@ pub(super) struct Bench {
     session: Option<Session>,
     deployed: Option<Deployed>,
     meter: Option<GroupMeter>,
+    /// Reads what the target counts itself.
+    service: Option<ServiceMeter>,
     trial: Trial,
     /// Slices measured so far in this round.
     measured: u64,
@@ -91,6 +96,7 @@ impl Conductor<'_> {
     /// Closes a target's connections and stops it.
     fn end(&mut self, mut bench: Bench) {
         drop(bench.session.take());
+        drop(bench.service.take());
         if let Some(deployed) = bench.deployed.take() {
             self.watch.leave(&deployed.name);
             self.deployer.stop(deployed);
@@ -124,7 +130,26 @@ impl Conductor<'_> {
             self.watch.follow(&target.name, group);
         }
         let meter = group.map(GroupMeter::new);
-        Bench { session: None, meter, deployed, trial, measured: 0, repeats: 0 }
+        let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
+        Bench { session: None, meter, service, deployed, trial, measured: 0, repeats: 0 }
+    }
+
+    /// Begins to read what the target counts itself, where there is a way to.
+    fn service(&self, target: &Target, deployed: &Deployed) -> Option<ServiceMeter> {
+        let (address, how): (_, Arc<dyn Counters>) = match &target.counters {
+            CountersOf::Dialect => {
+                let how = target.dialect.counters.filter(|_| deployed.batch.is_none())?;
+                (deployed.address.clone(), Arc::new(how))
+            }
+            CountersOf::Page(host, path) => {
+                let host = deployed.fill(host);
+                // Both were checked with the plan.
+                let address = wire::Address::Internet(host.parse().ok()?);
+                (address, Arc::new(workload::http::Metrics::new(host, deployed.fill(path)).ok()?))
+            }
+            CountersOf::Nowhere => return None,
+        };
+        ServiceMeter::start(&target.name, address, how, self.watch.sink()).ok()
     }
 
     /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
@@ -216,6 +241,7 @@ impl Conductor<'_> {
 impl Bench {
     /// Measures one slice, with the target's CPU time read right before and right after.
     fn slice(&mut self, start: wire::Ns, length_ns: u64, here: &Point, watch: Option<&mut Watch>) {
+        let counted = self.service.as_ref().map(ServiceMeter::read);
         let before = read(&mut self.meter);
         let (outcome, marks) = self.piece(length_ns, &here.events, watch);
         let after = read(&mut self.meter);
@@ -232,7 +258,9 @@ impl Bench {
         if broken && let Some(how) = self.death() {
             self.trial.fail(FailedAt::Measure, how);
         }
+        let counted = counted.zip(self.service.as_ref().map(ServiceMeter::read));
         let slice = Slice {
+            counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
             duration_ns: piece.duration_ns,
             operations: piece.counts.operations,

@@ -3,10 +3,10 @@
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
 use wire::Ns;
-use workload::Kind;
+use workload::{CounterKind, Kind};
 
 use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure, Slowest};
-use crate::observe::{Cpu, own_resident_bytes};
+use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::Requirement;
 
 /// One slice.
@@ -17,6 +17,8 @@ pub(crate) struct Slice {
     pub(crate) operations: u64,
     pub(crate) server: Option<Cpu>,
     pub(crate) generator: Cpu,
+    /// What the target counted itself.
+    pub(crate) counters: Reading,
     /// Who else was at work meanwhile, if anybody was.
     pub(crate) disturbed: Option<String>,
 }
@@ -50,6 +52,8 @@ pub struct Trial {
     pub(crate) found: Vec<Found>,
     /// Figures that the clients measured themselves.
     pub(crate) figures: Vec<(String, f64)>,
+    /// What the target counted itself in the slices that count; nothing before the first of them.
+    pub(crate) counters: Option<Reading>,
     pub(crate) pressure: Pressure,
     pub(crate) slowest: Slowest,
     /// How far its target came before it failed.
@@ -83,6 +87,7 @@ impl Trial {
             intervals: Vec::new(),
             found: Vec::new(),
             figures: Vec::new(),
+            counters: None,
             pressure: Pressure::default(),
             slowest: Slowest::default(),
             failed_at: None,
@@ -148,6 +153,7 @@ impl Trial {
         self.generator_rss_bytes = self.generator_rss_bytes.max(own_resident_bytes());
         self.busy_ns += piece.busy * piece.duration_ns as f64;
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
+        self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
         self.judge_answers(&piece.found, piece.trouble.as_deref());
         let room = MOST_FOUND.saturating_sub(self.found.len());
@@ -215,7 +221,30 @@ impl Trial {
     /// The value of a metric by its name in suites; `None` is unseen.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let known = self.metrics.iter().find(|(known, _)| *known == name);
-        known.map(|(_, value)| *value)
+        known.map(|(_, value)| *value).or_else(|| self.service(name))
+    }
+
+    /// What the target counted itself, by its name in suites: `service.NAME` is its growth in the
+    /// measured time or, of what may fall, where it stood at the end; `.per_op` and `.per_s`
+    /// divide that. A name that has labels is the sum over them.
+    fn service(&self, name: &str) -> Option<f64> {
+        let name = name.strip_prefix("service.")?;
+        let counters = self.counters.as_ref()?.as_ref()?;
+        let (name, divisor) = match (name.strip_suffix(".per_op"), name.strip_suffix(".per_s")) {
+            (Some(name), _) => (name, self.counts.operations as f64),
+            (_, Some(name)) => (name, self.measured_ns as f64 / 1e9),
+            (None, None) => (name, 1.0),
+        };
+        let labelled = |known: &&String| known.split('{').next() == Some(name);
+        let values = counters.keys().filter(labelled).map(|known| counters[known].1);
+        let sum = values.reduce(|sum, value| sum + value)?;
+        Some(sum / divisor).filter(|value| value.is_finite())
+    }
+
+    /// What the target counted itself, by name: whether it only grows, and its value.
+    pub(crate) fn counted(&self) -> impl Iterator<Item = (&String, bool, f64)> {
+        let all = self.counters.as_ref().and_then(Option::as_ref).into_iter().flatten();
+        all.map(|(name, (kind, value))| (name, *kind == CounterKind::Total, *value))
     }
 
     fn compute(&self, name: &str) -> Option<f64> {
@@ -258,7 +287,7 @@ impl Trial {
             }
             "generator.rss_bytes" => self.generator_rss_bytes.map(|bytes| bytes as f64),
             "generator.busy" => self.busy(),
-            _ => None,
+            _ => self.service(name),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod common;
 mod compare;
+mod counters;
 mod http;
 mod ledgers;
 mod load;

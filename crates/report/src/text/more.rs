@@ -29,6 +29,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
     }
     for target in &point.targets {
         lines.extend(values(target).into_iter().map(|line| format!("  {}: {line}", name(target))));
+        lines.extend(counters(target).map(|line| format!("  {} counted {line}", name(target))));
     }
     lines
 }
@@ -122,4 +123,29 @@ fn values(target: &TargetSummary) -> Vec<String> {
         )
     };
     target.values.iter().map(line).collect()
+}
+
+/// At most so many counters stand in the text; `--json` has all.
+const MOST_COUNTERS: usize = 6;
+
+/// `cmd_get 1.00 · get_hits 1.00 · bytes_read 31.0 per operation, and 12 more in --json`: those
+/// that grew most often with an operation, as far as one can be told from a setting or a clock.
+fn counters(target: &TargetSummary) -> Option<String> {
+    let mut grew: Vec<(&str, f64)> = target
+        .counters
+        .iter()
+        .filter_map(|one| Some((&one.name[..], one.per_op?)))
+        .filter(|(_, per_op)| *per_op >= 0.001)
+        .collect();
+    // What happens about once for each operation says most.
+    grew.sort_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
+    let shown = grew.iter().take(MOST_COUNTERS);
+    let shown: Vec<_> =
+        shown.map(|(name, per_op)| format!("{} {}", one_line(name), plain(*per_op))).collect();
+    if shown.is_empty() {
+        return None;
+    }
+    let more = target.counters.len() - shown.len();
+    let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
+    Some(format!("per operation {}{more}", shown.join(" · ")))
 }

@@ -6,11 +6,13 @@
 
 mod answer;
 mod dialect;
+mod metrics;
 mod named;
 mod request;
 mod spec;
 
 pub use dialect::Http;
+pub use metrics::Metrics;
 pub use request::Request;
 pub use spec::{ExpectSpec, RequestSpec};
 
@@ -36,6 +38,7 @@ pub static ROOM: Room = Room {
         name: "http",
         doc: "HTTP/1.1 over a stream; answers of HTTP/1.0 are understood as well.",
         client: Client::Stream(|truth| Box::new(Http::new(truth))),
+        counters: None,
     }],
     longest_key_bytes: 250,
     longest_value_bytes: 0,
