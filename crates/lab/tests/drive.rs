@@ -390,3 +390,36 @@ fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms
         assert!(!scheduled || piece.counts.operations == 90, "{}", piece.counts.operations);
     }
 }
+
+#[test]
+fn both_engines_do_steps_once_in_order_and_keep_every_time() {
+    let text = "room='toy'\nsteps=['say * 4']\nkeys={count=100}\nvalue={bytes=8}";
+    let steps = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+    for (dialect, habit) in [
+        (&PLAIN, Habit::default()),
+        (&CLOSING, Habit { closes: true, ..Habit::default() }),
+        (&CALLED, Habit::default()),
+    ] {
+        let server = serve(habit);
+        let load = Load {
+            address: &server.addresses()[0],
+            batch: None,
+            dialect,
+            workload: &steps,
+            clients: &[Clients { arrivals: Arrivals::Steps, ..clients(1, LONG) }],
+            round: 1,
+            clock_zero: clock::now(),
+            stop: Arc::new(AtomicBool::new(false)),
+        };
+        let mut session = Session::open(&load).expect("connected");
+        for _ in 0..2 {
+            // The length is for other kinds of load.
+            let piece = session.run(1).expect("a piece");
+            assert_eq!((piece.trouble, piece.counts.operations), (None, 12), "{}", dialect.name);
+            let said = piece.figures.iter().filter(|(name, ns)| name == "say_ns" && *ns > 0.0);
+            assert_eq!(said.count(), 12, "{}", dialect.name);
+        }
+        drop(session);
+        server.stop(Duration::from_secs(1));
+    }
+}

@@ -46,7 +46,7 @@ pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
-pub use read::{RunLine, RunView, ValueSummary};
+pub use read::{RunLine, RunView, TrialValues};
 pub use rows::{
     CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
     RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow,

@@ -72,7 +72,7 @@ pub struct RunView {
     /// Its slowest requests, by trial, the slowest first.
     pub slow: Vec<SlowRow>,
     /// What its calls measured themselves, by trial and name.
-    pub values: Vec<ValueSummary>,
+    pub values: Vec<TrialValues>,
     /// What its services counted, by trial and name.
     pub counters: Vec<CounterRow>,
     /// Its requirements, by point.
@@ -87,19 +87,13 @@ pub struct RunView {
 
 /// The figures of one name that the calls of one trial measured themselves.
 #[derive(Debug, Clone, PartialEq)]
-pub struct ValueSummary {
+pub struct TrialValues {
     /// The trial.
     pub trial_id: TrialId,
     /// Their name.
     pub name: String,
-    /// How many there are.
-    pub count: u64,
-    /// The least.
-    pub min: f64,
-    /// Their arithmetic mean.
-    pub mean: f64,
-    /// The greatest.
-    pub max: f64,
+    /// The figures, in the order in which they came; at least one.
+    pub values: Vec<f64>,
 }
 
 impl Ledger {
@@ -177,7 +171,7 @@ impl Ledger {
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
             slow: self.rows(SLOW, [id], slow_row)?,
-            values: self.rows(VALUES, [id], value_summary)?,
+            values: trial_values(self.rows(VALUES, [id], value_row)?),
             counters: self.rows(COUNTERS, [id], counter_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
@@ -208,14 +202,7 @@ impl Ledger {
     /// came.
     pub fn values(&self, trial: TrialId) -> Result<Vec<ValueRow>, LedgerError> {
         let sql = "SELECT * FROM value WHERE trial_id = ?1 ORDER BY ordinal";
-        self.rows(sql, params![trial], |row| {
-            Ok(ValueRow {
-                trial_id: row.get("trial_id")?,
-                ordinal: row.get("ordinal")?,
-                name: row.get("name")?,
-                value: row.get("value")?,
-            })
-        })
+        self.rows(sql, params![trial], value_row)
     }
 
     fn rows<T>(
@@ -256,13 +243,10 @@ const SLOW: &str = "SELECT slow.* FROM slow
     JOIN trial ON trial.id = slow.trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 ORDER BY trial_id, latency_ns DESC, at_ns";
-const VALUES: &str = "SELECT value.trial_id, value.name, count(*) AS count, min(value) AS min,
-        avg(value) AS mean, max(value) AS max
-    FROM value
+const VALUES: &str = "SELECT value.* FROM value
     JOIN trial ON trial.id = value.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1
-    GROUP BY value.trial_id, value.name ORDER BY value.trial_id, min(value.ordinal)";
+    WHERE round.run_id = ?1 ORDER BY trial_id, value.ordinal";
 const COUNTERS: &str = "SELECT counter.* FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
@@ -456,15 +440,29 @@ fn slow_row(row: &Row<'_>) -> rusqlite::Result<SlowRow> {
     })
 }
 
-fn value_summary(row: &Row<'_>) -> rusqlite::Result<ValueSummary> {
-    Ok(ValueSummary {
+fn value_row(row: &Row<'_>) -> rusqlite::Result<ValueRow> {
+    Ok(ValueRow {
         trial_id: row.get("trial_id")?,
+        ordinal: row.get("ordinal")?,
         name: row.get("name")?,
-        count: row.get("count")?,
-        min: row.get("min")?,
-        mean: row.get("mean")?,
-        max: row.get("max")?,
+        value: row.get("value")?,
     })
+}
+
+/// Figures by trial and name, in the order in which names first come.
+fn trial_values(rows: Vec<ValueRow>) -> Vec<TrialValues> {
+    let mut all: Vec<TrialValues> = Vec::new();
+    let mut first = 0;
+    for ValueRow { trial_id, name, value, .. } in rows {
+        if all.last().is_some_and(|last| last.trial_id != trial_id) {
+            first = all.len();
+        }
+        match all[first..].iter_mut().find(|one| one.name == name) {
+            Some(one) => one.values.push(value),
+            None => all.push(TrialValues { trial_id, name, values: vec![value] }),
+        }
+    }
+    all
 }
 
 fn counter_row(row: &Row<'_>) -> rusqlite::Result<CounterRow> {

@@ -7,7 +7,7 @@ use hdrhistogram::Histogram;
 use ledger::{
     FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,
     RequirementRow, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow,
-    SlowRow, TargetId, TrialId, TrialRow, UNFINISHED, Validity, ValueRow, ValueSummary,
+    SlowRow, TargetId, TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
 };
 
 fn slice_of(trial_id: TrialId) -> SliceRow {
@@ -205,14 +205,7 @@ fn slow_requests_are_limited_and_figures_of_calls_are_all_kept() {
 
     let view = ledger.run_view(run).unwrap();
     assert_eq!((view.slow.len(), &view.slow[0]), (SLOW_LIMIT, &slow(SLOW_LIMIT as u64)));
-    let wall = ValueSummary {
-        trial_id: trial,
-        name: "wall_s".into(),
-        count: 2,
-        min: 2.0,
-        mean: 3.0,
-        max: 4.0,
-    };
+    let wall = TrialValues { trial_id: trial, name: "wall_s".into(), values: vec![2.0, 4.0] };
     assert_eq!((view.values.len(), &view.values[0]), (2, &wall));
 }
 

@@ -165,6 +165,7 @@ struct ValueJson<'a> {
     name: &'a str,
     count: u64,
     min: f64,
+    median: f64,
     mean: f64,
     max: f64,
 }
@@ -534,8 +535,8 @@ impl DriftJson {
 
 fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {
     fn value(one: &ValueFigures) -> ValueJson<'_> {
-        let ValueFigures { ref name, count, min, mean, max } = *one;
-        ValueJson { name, count, min, mean, max }
+        let ValueFigures { ref name, count, min, median, mean, max } = *one;
+        ValueJson { name, count, min, median, mean, max }
     }
     figures.iter().map(value).collect()
 }

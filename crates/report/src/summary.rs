@@ -8,7 +8,7 @@ use judge::{SeriesInterval, median, series_interval};
 use ledger::{
     CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
     LedgerError, LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow,
-    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, Validity, ValueSummary,
+    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues, Validity,
 };
 
 use crate::compare::{Compared, Contest, compare};
@@ -249,7 +249,7 @@ impl TrialSummary {
 struct Parts<'view> {
     histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
     slices: HashMap<TrialId, Vec<&'view SliceRow>>,
-    values: HashMap<TrialId, Vec<&'view ValueSummary>>,
+    values: HashMap<TrialId, Vec<&'view TrialValues>>,
     counters: HashMap<TrialId, Vec<&'view CounterRow>>,
 }
 
@@ -284,7 +284,7 @@ impl<'view> Parts<'view> {
         self.counters.get(&trial).map(Vec::as_slice).unwrap_or_default()
     }
 
-    fn values(&self, trial: TrialId) -> impl Iterator<Item = &'view ValueSummary> {
+    fn values(&self, trial: TrialId) -> impl Iterator<Item = &'view TrialValues> {
         self.values.get(&trial).into_iter().flatten().copied()
     }
 }

@@ -1,6 +1,6 @@
-//! Figures that calls measured themselves, by name: what a batch printed, for one.
+//! Figures that calls measured themselves, by name: what a batch printed, or how long a step took.
 
-use ledger::ValueSummary;
+use ledger::TrialValues;
 
 /// The figures of one name.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +11,8 @@ pub struct ValueFigures {
     pub count: u64,
     /// The least.
     pub min: f64,
+    /// Their median.
+    pub median: f64,
     /// Their arithmetic mean.
     pub mean: f64,
     /// The greatest.
@@ -19,20 +21,25 @@ pub struct ValueFigures {
 
 impl ValueFigures {
     /// Those of several trials taken together, in the order in which names first come.
-    pub(crate) fn merged<'a>(rows: impl Iterator<Item = &'a ValueSummary>) -> Vec<ValueFigures> {
-        let mut all: Vec<ValueFigures> = Vec::new();
+    pub(crate) fn merged<'a>(rows: impl Iterator<Item = &'a TrialValues>) -> Vec<ValueFigures> {
+        let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
         for row in rows {
-            let ValueSummary { count, min, mean, max, .. } = *row;
-            match all.iter_mut().find(|one| one.name == row.name) {
-                None => all.push(ValueFigures { name: row.name.clone(), count, min, mean, max }),
-                Some(one) => {
-                    let sum = one.mean * one.count as f64 + mean * count as f64;
-                    one.count += count;
-                    one.mean = sum / one.count as f64;
-                    (one.min, one.max) = (one.min.min(min), one.max.max(max));
-                }
+            match all.iter_mut().find(|(name, _)| *name == row.name) {
+                None => all.push((&row.name, row.values.clone())),
+                Some((_, values)) => values.extend(&row.values),
             }
         }
-        all
+        all.into_iter().filter_map(|(name, values)| ValueFigures::of(name, &values)).collect()
+    }
+
+    fn of(name: &str, values: &[f64]) -> Option<ValueFigures> {
+        Some(ValueFigures {
+            name: name.to_owned(),
+            count: values.len() as u64,
+            min: values.iter().copied().reduce(f64::min)?,
+            median: judge::median(values)?,
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            max: values.iter().copied().reduce(f64::max)?,
+        })
     }
 }

@@ -140,8 +140,8 @@ fn figures_of_calls_are_shown_by_name_over_valid_trials() {
         bench.value(trial, 1, "events", 12_345.0);
     }
     let text = report::text(&bench.finish(), false);
-    assert!(text.contains("  builder: wall_s  min 2 · mean 3 · max 4 of 2\n"), "{text}");
-    assert!(text.contains("  builder: events  min 12,345 · mean 12,345"), "{text}");
+    assert!(text.contains("  builder: wall_s  min 2 · median 3 · mean 3 · max 4 of 2\n"), "{text}");
+    assert!(text.contains("  builder: events  min 12,345 · median 12,345 · mean 12,345"), "{text}");
 }
 
 /// Six slices a round; the last third has so many operations a second.

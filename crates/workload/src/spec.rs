@@ -21,6 +21,8 @@ pub struct WorkloadSpec {
     pub operation: Option<String>,
     /// Operations with their weights.
     pub mix: Option<BTreeMap<String, u32>>,
+    /// Operations that are done in this order, each so often: `get`, `get * 5`.
+    pub steps: Option<Vec<String>>,
     /// The keys, where the operations are about keys.
     pub keys: Option<KeysSpec>,
     /// The values, where the room keeps any.
@@ -66,6 +68,8 @@ pub struct Workload {
     pub room: &'static Room,
     /// Operations, as indices into the room's, with their weights; none is zero.
     pub mix: Vec<(usize, u32)>,
+    /// Operations that are done in this order, by clients that take steps: each, and how often.
+    pub steps: Vec<(usize, u32)>,
     /// The keys.
     pub keys: Keys,
     /// Which keys come how often.
@@ -85,6 +89,9 @@ pub struct Workload {
 /// At most this many keys in one request.
 const MOST_KEYS_PER_REQUEST: u32 = 1024;
 
+/// At most this many steps in one pass: every one's time is kept.
+const MOST_STEPS: u64 = 1_000_000;
+
 /// At most this many keys in all: their versions take 16 bytes each.
 pub(crate) const MOST_KEYS: u64 = 1 << 30;
 
@@ -103,7 +110,8 @@ impl WorkloadSpec {
             let message = format!("{} has operations of its own: {}", room.name, names(room));
             return error("workload.request", message);
         }
-        let mix = self.resolve_mix(room)?;
+        let steps = self.resolve_steps(room)?;
+        let mix = self.resolve_mix(room, &steps)?;
         let (keys, sampler) = match &self.keys {
             Some(keys) => keys.resolve(room)?,
             None if room.prepares => {
@@ -125,7 +133,8 @@ impl WorkloadSpec {
             let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
             return error("workload.keys_per_request", message);
         }
-        let removes = mix.iter().any(|(index, _)| room.operations[*index].kind == Kind::Remove);
+        let removes =
+            mix.iter().chain(&steps).any(|(index, _)| room.operations[*index].kind == Kind::Remove);
         // A key that comes only once was never written.
         let one_hit = self.keys.as_ref().and_then(|keys| keys.one_hit);
         let comes_once = one_hit.is_some_and(|share| share.fraction > 0.0);
@@ -133,6 +142,7 @@ impl WorkloadSpec {
         Ok(Workload {
             room,
             mix,
+            steps,
             sampler,
             keys,
             values: Values::new(seed, sizes),
@@ -151,7 +161,40 @@ impl WorkloadSpec {
         self.resolve_in(room, Path::new(""))
     }
 
-    pub(crate) fn resolve_mix(&self, room: &Room) -> Result<Vec<(usize, u32)>, SpecError> {
+    /// The steps, each with how often it is done.
+    pub(crate) fn resolve_steps(&self, room: &Room) -> Result<Vec<(usize, u32)>, SpecError> {
+        let wrong = |message| SpecError { key: "workload.steps".into(), message };
+        let mut steps = Vec::new();
+        for step in self.steps.iter().flatten() {
+            let (name, times) = match step.split_once('*') {
+                Some((name, times)) => (name.trim(), times.trim().parse().unwrap_or(0)),
+                None => (step.trim(), 1),
+            };
+            if times == 0 {
+                let help = "write an operation, or one with how often it is done: \"get * 5\"";
+                return Err(wrong(format!("\"{step}\" is no step; {help}")));
+            }
+            let operation = room.operation(name).ok_or_else(|| {
+                wrong(format!("{} has no operation \"{name}\"; it has {}", room.name, names(room)))
+            })?;
+            steps.push((operation, times));
+        }
+        let all: u64 = steps.iter().map(|(_, times)| u64::from(*times)).sum();
+        match (self.steps.is_some(), all) {
+            (true, 0) => Err(wrong("there are none".to_owned())),
+            (_, all) if all > MOST_STEPS => {
+                Err(wrong(format!("{all} in all; {MOST_STEPS} is the most, as each is kept")))
+            }
+            _ => Ok(steps),
+        }
+    }
+
+    /// The mix; of a workload that is only steps, those that it takes.
+    pub(crate) fn resolve_mix(
+        &self,
+        room: &Room,
+        steps: &[(usize, u32)],
+    ) -> Result<Vec<(usize, u32)>, SpecError> {
         let known = || names(room);
         let find = |key: &'static str, name: &str| {
             room.operation(name).ok_or_else(|| SpecError {
@@ -160,6 +203,7 @@ impl WorkloadSpec {
             })
         };
         match (&self.operation, &self.mix) {
+            (None, None) if !steps.is_empty() => Ok(steps.to_vec()),
             (Some(name), None) => Ok(vec![(find("workload.operation", name)?, 1)]),
             (None, Some(mix)) if mix.values().any(|weight| *weight > 0) => mix
                 .iter()
@@ -185,9 +229,16 @@ fn names(room: &Room) -> String {
 }
 
 impl Workload {
-    /// The name of the mix: the operation, or `get:90 set:10`.
+    /// The name of the mix: the operation, or `get:90 set:10`; of steps `load → sync × 5`.
     pub fn operation_label(&self) -> String {
         let name = |index: &usize| self.room.operations[*index].name;
+        if !self.steps.is_empty() {
+            let step = |(index, times): &(usize, u32)| match times {
+                1 => name(index).to_owned(),
+                times => format!("{} × {times}", name(index)),
+            };
+            return self.steps.iter().map(step).collect::<Vec<_>>().join(" → ");
+        }
         match &self.mix[..] {
             [(index, _)] => name(index).to_owned(),
             mix => {
@@ -201,7 +252,10 @@ impl Workload {
     /// Whether it changes values.
     pub fn writes(&self) -> bool {
         let changes = |kind| matches!(kind, Kind::Write | Kind::Remove);
-        self.mix.iter().any(|(index, _)| changes(self.room.operations[*index].kind))
+        self.mix
+            .iter()
+            .chain(&self.steps)
+            .any(|(index, _)| changes(self.room.operations[*index].kind))
     }
 
     /// How many keys are written before the load begins.
@@ -247,6 +301,21 @@ mod tests {
         let workload = resolve(text).unwrap();
         assert!(workload.misses_allowed && workload.writes());
         assert_eq!(workload.operation_label(), "delete:1 get:9");
+    }
+
+    #[test]
+    fn steps_are_operations_in_order_each_so_often() {
+        let rest = "room='toy'\nkeys={count=10}\nvalue={bytes=16}";
+        let workload = resolve(&format!("steps=['get','delete','get * 5']\n{rest}")).unwrap();
+        assert_eq!(workload.steps, [(0, 1), (1, 1), (0, 5)]);
+        assert_eq!(workload.operation_label(), "get → delete → get × 5");
+        assert!(workload.misses_allowed && workload.writes());
+        let error = |steps: &str| resolve(&format!("steps={steps}\n{rest}")).unwrap_err().message;
+        assert!(error("['gte']").contains("no operation \"gte\""));
+        assert!(error("['get * 0']").contains("\"get * 0\" is no step"));
+        assert!(error("['get x']").contains("no operation \"get x\""));
+        assert_eq!(error("[]"), "there are none");
+        assert!(error("['get * 1000001']").contains("1000000 is the most"));
     }
 
     #[test]

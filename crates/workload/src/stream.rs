@@ -13,6 +13,9 @@ pub struct Stream {
     random: SmallRng,
     drawn: Vec<Drawn>,
     keys: Vec<u64>,
+    /// The operations of a stream that ends, in order, and how many of them are drawn.
+    steps: Vec<Drawn>,
+    stepped: usize,
 }
 
 /// An operation of the mix.
@@ -25,18 +28,44 @@ struct Drawn {
     keys: usize,
 }
 
+impl Drawn {
+    fn of(workload: &Workload, operation: usize, below: u64) -> Self {
+        let keys = match workload.room.operations[operation].kind {
+            Kind::ReadMany => workload.keys_per_request,
+            Kind::Read | Kind::Write | Kind::Remove => 1,
+        };
+        Self { below, operation, keys }
+    }
+}
+
 impl Stream {
+    /// The sequence of a slot that does the workload's steps, in order and once.
+    pub fn of_steps(workload: &Workload, round: u64, slot: u64) -> Self {
+        let step = |&(operation, times): &(usize, u32)| {
+            std::iter::repeat_n(Drawn::of(workload, operation, 0), times as usize)
+        };
+        let steps = workload.steps.iter().flat_map(step).collect();
+        Self { steps, ..Self::new(workload, round, slot) }
+    }
+
+    /// Whether every step is drawn.
+    #[inline]
+    pub fn is_over(&self) -> bool {
+        self.stepped == self.steps.len()
+    }
+
+    /// Goes back to the first step.
+    pub fn begin_again(&mut self) {
+        self.stepped = 0;
+    }
+
     /// The sequence of `slot` in a run's `round`.
     pub fn new(workload: &Workload, round: u64, slot: u64) -> Self {
         let total: u64 = workload.mix.iter().map(|(_, weight)| u64::from(*weight)).sum();
         let mut sum = 0;
         let drawn = workload.mix.iter().map(|&(operation, weight)| {
             sum += u64::from(weight);
-            let keys = match workload.room.operations[operation].kind {
-                Kind::ReadMany => workload.keys_per_request,
-                Kind::Read | Kind::Write | Kind::Remove => 1,
-            };
-            Drawn { below: (sum << 32).div_ceil(total), operation, keys }
+            Drawn::of(workload, operation, (sum << 32).div_ceil(total))
         });
         let drawn = drawn.collect();
         let seed = mix(workload.seed ^ mix(round ^ mix(slot)));
@@ -45,6 +74,8 @@ impl Stream {
             random: SmallRng::seed_from_u64(seed),
             drawn,
             keys: Vec::with_capacity(workload.keys_per_request),
+            steps: Vec::new(),
+            stepped: 0,
         }
     }
 
@@ -52,6 +83,10 @@ impl Stream {
     #[inline]
     pub fn draw(&mut self) -> Op<'_> {
         let Drawn { operation, keys, .. } = match &self.drawn[..] {
+            _ if !self.is_over() => {
+                self.stepped += 1;
+                self.steps[self.stepped - 1]
+            }
             [only] => *only,
             mix => {
                 let bits = self.random.next_u64() >> 32;
@@ -102,6 +137,20 @@ mod tests {
         assert_ne!(draw(1), draw(2));
         let sets = draw(1).iter().filter(|(operation, _)| *operation == 2).count();
         assert!((900..1100).contains(&sets), "{sets} sets of 10,000");
+    }
+
+    #[test]
+    fn steps_come_in_order_and_end() {
+        let text = "room='toy'\nsteps=['set','get * 3','mget']\nkeys={count=9}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+        let mut stream = Stream::of_steps(&workload, 0, 0);
+        for _ in 0..2 {
+            let drawn: Vec<usize> = (0..5).map(|_| stream.draw().operation).collect();
+            assert_eq!(drawn, [2, 0, 0, 0, 1]);
+            assert!(stream.is_over());
+            stream.begin_again();
+        }
+        assert!(Stream::new(&workload, 0, 0).is_over(), "it has none to take");
     }
 
     #[test]

@@ -11,6 +11,7 @@ use super::timed::Timed;
 use super::worker::{Duty, Order};
 use crate::deploy::pin_this_thread;
 use crate::observe::thread_cpu;
+use crate::plan::Arrivals;
 
 /// A thread that waits for a scheduled call looks at least this often whether the run is stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
@@ -36,9 +37,8 @@ impl CallWorker {
     ) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
         let caller = make().map_err(std::io::Error::other)?;
-        let name = (duty.group as u64) << 32 | duty.slots.start as u64;
         Ok(Self {
-            stream: Stream::new(&duty.workload, duty.round, name),
+            stream: duty.stream(duty.slots.start),
             recorder: Recorder::new(duty.group, duty.workload.room, duty.clock_zero),
             duty,
             caller,
@@ -76,7 +76,10 @@ impl CallWorker {
             slowest: std::mem::take(&mut self.recorder.slowest),
             trouble: self.trouble.take(),
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
-            figures: std::mem::take(&mut self.figures),
+            figures: {
+                let each = self.recorder.take_each(self.duty.workload.room);
+                std::mem::take(&mut self.figures).into_iter().chain(each).collect()
+            },
             cost: self.cost.take(),
         }
     }
@@ -100,6 +103,16 @@ impl CallWorker {
     /// Calls until it is time to stop; gives the schedule back, if there is one.
     fn run(&mut self, start: Ns, until: Ns) -> Result<Option<Timed>, Fault> {
         self.runs += 1;
+        let steps = self.duty.arrivals == Arrivals::Steps;
+        self.recorder.keep_each(steps);
+        if steps {
+            self.stream.begin_again();
+            let mut now = start;
+            while !self.stream.is_over() && !self.is_stopped() {
+                now = self.call(now)?;
+            }
+            return Ok(None);
+        }
         let Some(mut timed) = self.duty.timed(self.runs, start, until, &[0]) else {
             let mut now = start;
             while now < until && !self.is_stopped() {

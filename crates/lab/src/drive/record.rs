@@ -195,9 +195,22 @@ pub(super) struct Recorder {
     pub(super) finished: Vec<Interval>,
     pub(super) slowest: Slowest,
     pub(super) last_answer: Ns,
+    /// Every operation with its latency, where each is kept.
+    each: Option<Vec<(usize, u64)>>,
 }
 
 impl Recorder {
+    /// Whether every latency is kept by itself from now on.
+    pub(super) fn keep_each(&mut self, keep: bool) {
+        self.each = keep.then(Vec::new);
+    }
+
+    /// Every latency that was kept by itself, as a figure of its operation's name.
+    pub(super) fn take_each(&mut self, room: &Room) -> Vec<(String, f64)> {
+        let each = self.each.take().unwrap_or_default().into_iter();
+        each.map(|(index, ns)| (format!("{}_ns", room.operations[index].name), ns as f64)).collect()
+    }
+
     pub(super) fn new(group: usize, room: &Room, clock_zero: Ns) -> Self {
         let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::ReadMany);
         Self {
@@ -212,6 +225,7 @@ impl Recorder {
             finished: Vec::new(),
             slowest: Slowest::default(),
             last_answer: 0,
+            each: None,
         }
     }
 
@@ -247,6 +261,9 @@ impl Recorder {
     #[inline]
     pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
         self.counts.done(done, self.reads[operation]);
+        if let Some(each) = &mut self.each {
+            each.push((operation, latency_ns));
+        }
         self.record(Figure::Latency, operation, latency_ns);
         let (at, group) = (self.last_answer - self.clock_zero, self.group);
         self.slowest.offer(Slow { latency_ns, at, group, operation });

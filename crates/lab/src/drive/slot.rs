@@ -54,7 +54,7 @@ pub(super) struct Slot {
     pub(super) state: State,
     /// Whether the socket took less than was offered, so that it must be watched for writing.
     pub(super) blocked: bool,
-    stream: Stream,
+    pub(super) stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
     depth: usize,

@@ -52,11 +52,20 @@ pub(super) struct Duty {
 }
 
 impl Duty {
+    /// The operations of a slot.
+    pub(super) fn stream(&self, slot: usize) -> Stream {
+        let name = (self.group as u64) << 32 | slot as u64;
+        match self.arrivals {
+            Arrivals::Steps => Stream::of_steps(&self.workload, self.round, name),
+            _ => Stream::new(&self.workload, self.round, name),
+        }
+    }
+
     /// What decides when requests are due in this thread's run of that number; `None` in a closed
     /// loop. Each run gets arrivals of its own, the same for every target.
     pub(super) fn timed(&self, run: u64, start: Ns, until: Ns, places: &[usize]) -> Option<Timed> {
         match &self.arrivals {
-            Arrivals::Closed => None,
+            Arrivals::Closed | Arrivals::Steps => None,
             Arrivals::Think(pause) => Some(Timed::think(start, until, pause.ns, places)),
             Arrivals::Open(schedule) => {
                 let seed = self.round.wrapping_add(run) ^ (self.group as u64) << 48;
@@ -95,7 +104,13 @@ pub(super) struct Worker<T> {
 /// What the slots are filled with while a piece runs.
 enum Work {
     Prepare(std::ops::Range<u64>),
-    Closed { until: Ns },
+    Closed {
+        until: Ns,
+    },
+    /// Each slot's steps, until all are done or the run is stopped.
+    Steps {
+        stopped: bool,
+    },
     Timed(Timed),
 }
 
@@ -113,10 +128,8 @@ impl<T: Transport> Worker<T> {
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut slots = Vec::with_capacity(duty.slots.len());
         for index in duty.slots.clone() {
-            let name = (duty.group as u64) << 32 | index as u64;
-            let stream = Stream::new(&duty.workload, duty.round, name);
             transport.connect(slots.len())?;
-            slots.push(Slot::open(&origin, stream));
+            slots.push(Slot::open(&origin, duty.stream(index)));
         }
         let recorder = Recorder::new(duty.group, duty.workload.room, duty.clock_zero);
         let mut worker = Self {
@@ -179,15 +192,20 @@ impl<T: Transport> Worker<T> {
             trouble: self.trouble.take(),
             pressure: match work {
                 Work::Timed(timed) => timed.pressure,
-                Work::Prepare(_) | Work::Closed { .. } => Default::default(),
+                Work::Prepare(_) | Work::Closed { .. } | Work::Steps { .. } => Default::default(),
             },
-            figures: Vec::new(),
+            figures: self.recorder.take_each(self.duty.workload.room),
             cost: None,
         }
     }
 
     fn begin_run(&mut self, start: Ns, until: Ns) -> Work {
         self.runs += 1;
+        self.recorder.keep_each(self.duty.arrivals == Arrivals::Steps);
+        if self.duty.arrivals == Arrivals::Steps {
+            self.slots.iter_mut().for_each(|slot| slot.stream.begin_again());
+            return Work::Steps { stopped: false };
+        }
         let each = |slot| std::iter::repeat_n(slot, self.origin.depth);
         let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
         match self.duty.timed(self.runs, start, until, &places()) {
@@ -251,12 +269,17 @@ impl<T: Transport> Worker<T> {
             match work {
                 Work::Prepare(keys) => *keys = 0..0,
                 Work::Closed { until } => *until = (*until).min(now),
+                Work::Steps { stopped } => *stopped = true,
                 Work::Timed(timed) => drop(timed.give_up()),
             }
         }
         let over = match work {
             Work::Prepare(keys) => keys.is_empty(),
             Work::Closed { until } => now >= *until,
+            Work::Steps { stopped } => {
+                let done = |slot: &Slot| slot.stream.is_over() || slot.state == State::Gone;
+                *stopped || self.slots.iter().all(done)
+            }
             Work::Timed(timed) => timed.is_over(now),
         };
         let gone = |slot: &Slot| slot.state == State::Gone;
@@ -382,6 +405,13 @@ impl<T: Transport> Worker<T> {
                     if datagrams {
                         self.flush(index);
                     }
+                }
+            }
+            Work::Steps { stopped: false } => {
+                let slot = &mut self.slots[index];
+                if !slot.stream.is_over() && slot.has_room() {
+                    let scheduled = slot.take_free_since(now);
+                    slot.send(scheduled, now);
                 }
             }
             Work::Closed { until } if now < *until => {

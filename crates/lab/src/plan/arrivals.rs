@@ -11,6 +11,7 @@ use workload::units::{Rate, Span};
 pub(crate) enum ArrivalsSpec {
     #[default]
     Closed,
+    Steps,
     Table(Box<Table>),
 }
 
@@ -50,11 +51,12 @@ struct StepSpec {
 
 impl<'de> Deserialize<'de> for ArrivalsSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const EXPECTED: &str = "\"closed\", { think = \"1s\" }, \
+        const EXPECTED: &str = "\"closed\", \"steps\", { think = \"1s\" }, \
              { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } \
              or { trace = \"FILE\" }";
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
+            toml::Value::String(word) if word == "steps" => Ok(Self::Steps),
             toml::Value::Table(table) => Table::deserialize(table)
                 .map(|table| Self::Table(Box::new(table)))
                 .map_err(|error| D::Error::custom(error.message())),
@@ -68,6 +70,8 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
 pub enum Arrivals {
     /// A slot sends when it is answered.
     Closed,
+    /// A slot does the workload's steps in order, one after another, and is done.
+    Steps,
     /// A slot sends so long after it was answered.
     Think(Span),
     /// A schedule says when; a request without a free slot waits, and its waiting counts.
@@ -116,6 +120,7 @@ impl std::fmt::Display for Arrivals {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Closed => f.write_str("closed"),
+            Self::Steps => f.write_str("steps"),
             Self::Think(pause) => write!(f, "think {pause}"),
             Self::Open(schedule) => f.write_str(&schedule.words),
         }
@@ -135,7 +140,11 @@ const MOST_TRACED: usize = 50_000_000;
 impl ArrivalsSpec {
     /// What is written means this. A trace is read from beside the suite, in `folder`.
     pub(crate) fn resolve(&self, folder: &Path) -> Result<Arrivals, String> {
-        let Self::Table(table) = self else { return Ok(Arrivals::Closed) };
+        let table = match self {
+            Self::Closed => return Ok(Arrivals::Closed),
+            Self::Steps => return Ok(Arrivals::Steps),
+            Self::Table(table) => table,
+        };
         let Table { think, rate, spacing, bursts, steps, trace } = &**table;
         let spacing = match (spacing, bursts) {
             (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
@@ -228,6 +237,7 @@ mod tests {
     fn every_form_is_read_and_said_in_words() {
         let said = |text| read(text).unwrap().to_string();
         assert_eq!(said("arrivals = 'closed'"), "closed");
+        assert_eq!(said("arrivals = 'steps'"), "steps");
         assert_eq!(said("arrivals = { think = '1s' }"), "think 1 s");
         let poisson = "arrivals = { rate = '50k/s', spacing = 'poisson' }";
         assert_eq!(said(poisson), "open 50k/s poisson");

@@ -13,7 +13,7 @@ use super::suite::{
     WaitSpec,
 };
 use super::sweep::{self, Setting};
-use super::{Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
+use super::{Arrivals, Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
 use crate::deploy;
 use crate::drive::batch;
 
@@ -58,6 +58,12 @@ pub(super) fn resolve(
         })?;
         points.push(resolve_point(&source, &spec, &table, setting, house)?);
         rounds = Some(resolve_rounds(&source, &spec.rounds)?);
+    }
+    let takes_steps = |group: &Clients| group.arrivals == Arrivals::Steps;
+    if points.iter().any(|point: &Point| point.clients.iter().any(takes_steps))
+        && let Some(rounds) = &mut rounds
+    {
+        (rounds.slice, rounds.warm_up) = (None, Span { ns: 0 });
     }
     let plan = Plan {
         path: path.to_owned(),
@@ -110,6 +116,7 @@ fn resolve_point(
     if clients.is_empty() {
         return Err(source.error_at("clients", "a suite needs at least one group", None));
     }
+    check_steps(source, spec, &clients, &workload)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let mut targets = Vec::new();
     for target in &spec.target {
@@ -149,6 +156,38 @@ fn resolve_point(
     keys.insert("workload.operation".into(), workload.operation_label().into());
     let label = label(&workload, &clients, &keys);
     Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
+}
+
+/// Steps are taken by clients that say so, one at a time, and in one piece.
+fn check_steps(
+    source: &Source,
+    spec: &SuiteSpec,
+    clients: &[Clients],
+    workload: &workload::Workload,
+) -> Result<()> {
+    let wrong = |key: &str, message: &str| Err(source.error_at(key, message, None));
+    let mut taking = clients.iter().filter(|group| group.arrivals == Arrivals::Steps).peekable();
+    match (taking.peek().is_some(), workload.steps.is_empty()) {
+        (false, true) => return Ok(()),
+        (false, false) => {
+            let message = "no clients take these steps; say arrivals = \"steps\" of those who do";
+            return wrong("workload.steps", message);
+        }
+        (true, true) => {
+            return wrong("clients", "arrivals = \"steps\" needs workload.steps = [\"…\", …]");
+        }
+        (true, false) => {}
+    }
+    if taking.any(|group| group.pipeline != 1) {
+        return wrong("clients", "steps are done one after another, so their pipeline is 1");
+    }
+    if matches!(spec.rounds.slice, Some(SliceSpec::Length(_))) {
+        return wrong("rounds.slice", "steps are done in one piece: leave slice out");
+    }
+    if spec.rounds.warm_up.is_some_and(|warm_up| warm_up.ns > 0) {
+        return wrong("rounds.warm_up", "steps are all there is to do: leave warm_up out");
+    }
+    Ok(())
 }
 
 /// The point in words: what every report shows in its header.
@@ -223,12 +262,16 @@ fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<
     Ok(Clients {
         connections: spec.connections,
         pipeline: spec.pipeline,
-        arrivals,
         reconnect_every,
         spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
         threads,
         cpus: spec.cpus.clone(),
-        timeout: spec.timeout.unwrap_or(Span::from_ms(1000)),
+        // A step may be the loading of a whole data set.
+        timeout: spec.timeout.unwrap_or(match arrivals {
+            Arrivals::Steps => Span::from_ms(600_000),
+            _ => Span::from_ms(1000),
+        }),
+        arrivals,
         name,
     })
 }

@@ -15,7 +15,7 @@ use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::{DriveError, Load, Piece, Session};
 use crate::observe::{self, Cpu, Disturbance, GroupMeter, Mark, OwnCpu, ServiceMeter, Wait, Watch};
-use crate::plan::{CountersOf, Event, Point, Target};
+use crate::plan::{Arrivals, CountersOf, Event, Point, Target};
 
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
@@ -207,9 +207,11 @@ impl Conductor<'_> {
         let here = &self.plan.points[point];
         let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
         let slices = rounds.measure.ns.div_ceil(slice_ns);
+        // Steps done again would not be done on a fresh target.
+        let once = here.clients.iter().any(|group| group.arrivals == Arrivals::Steps);
         for bench in benches.iter_mut() {
             bench.measured = 0;
-            bench.repeats = slices.div_ceil(2);
+            bench.repeats = if once { 0 } else { slices.div_ceil(2) };
         }
         loop {
             let waits = |bench: &Bench| bench.session.is_some() && bench.measured < slices;

@@ -144,3 +144,63 @@ fn an_unexpected_hit_ratio_makes_a_trial_invalid_and_says_so() {
     let reason = trial["reason"].as_str().expect("a reason");
     assert!(reason.starts_with("hit_ratio >= 95% was expected, not 0.6"), "{reason}");
 }
+
+#[test]
+fn steps_are_done_once_in_order_and_every_time_is_kept() {
+    let suite = r#"
+title = "Steps"
+[[target]]
+name = "ours"
+serve = "cache"
+[workload]
+room = "cache"
+steps = ["mget * 3", "set", "get * 5", "delete"]
+keys = { count = 100 }
+value = { bytes = 40 }
+[[clients]]
+connections = 2
+arrivals = "steps"
+[rounds]
+disturbed = "ignore"
+at_least = 2
+at_most = 2
+"#;
+    let place = Place::with(suite);
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    let said = format!("{}{}", stdout(&output), stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect(&said);
+    let trial = &json["trials"][1];
+    assert_eq!((&trial["validity"], &trial["wrong"]), (&"valid".into(), &0.into()), "{trial:#}");
+    let counts = |of: &serde_json::Value| -> Vec<(String, u64)> {
+        let all = of["values"].as_array().expect("values").iter();
+        let one = |one: &serde_json::Value| {
+            (
+                one["name"].as_str().expect("a name").to_owned(),
+                one["count"].as_u64().expect("a count"),
+            )
+        };
+        all.map(one).collect()
+    };
+    let each = |times: u64| {
+        let named = [("mget_ns", 3), ("set_ns", 1), ("get_ns", 5), ("delete_ns", 1)];
+        named.map(|(name, count)| (name.to_owned(), count * times)).to_vec()
+    };
+    assert_eq!(counts(trial), each(2), "of two connections");
+    assert_eq!(counts(&json["points"][0]["targets"][0]), each(4), "of two rounds");
+    assert_eq!(
+        json["points"][0]["point"]["workload.operation"],
+        "mget × 3 → set → get × 5 → delete"
+    );
+    let text = stdout(&place.loadline(&["report"]));
+    assert!(text.contains("ours: mget    min ") && text.contains(" of 12"), "{text}");
+    for (from, to, help) in [
+        ("arrivals = \"steps\"", "", "no clients take these steps"),
+        ("steps = [", "operation = \"get\" # [", "needs workload.steps"),
+        ("at_least = 2", "slice = \"100ms\"", "leave slice out"),
+        ("connections = 2", "pipeline = 2", "their pipeline is 1"),
+    ] {
+        let output = Place::with(&suite.replace(from, to)).loadline(&["plan", "suite.toml"]);
+        assert_eq!(code(&output), 2, "{to}");
+        assert!(stderr(&output).contains(help), "{to}: {}", stderr(&output));
+    }
+}

@@ -4,7 +4,9 @@
 use super::one_line;
 use super::paint::{Paint, Role};
 use super::point::latency_cell;
-use crate::number::{count, percent, plain, plain_rate, rate, thousands, value_of};
+use crate::number::{
+    bytes, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
+};
 use crate::summary::{Summary, TargetSummary};
 
 /// The lines of one point.
@@ -109,16 +111,27 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
     ))
 }
 
-/// `wall_s  min 1.2 · mean 1.3 · max 1.5 of 20`.
+/// `wall_s  min 1.2 · median 1.3 · mean 1.3 · max 1.5 of 20`. Of a figure whose name says that it
+/// is in nanoseconds or bytes the unit is shown, and not in the name.
 fn values(target: &TargetSummary) -> Vec<String> {
-    let width = target.values.iter().map(|one| one.name.chars().count()).max().unwrap_or(0);
+    let shown = |one: &crate::values::ValueFigures| -> (String, fn(f64) -> String) {
+        let name = one_line(&one.name);
+        match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
+            (Some(name), _) => (name.to_owned(), duration),
+            (_, Some(name)) => (name.to_owned(), bytes),
+            (None, None) => (name, plain),
+        }
+    };
+    let names = target.values.iter().map(|one| shown(one).0.chars().count());
+    let width = names.max().unwrap_or(0);
     let line = |one: &crate::values::ValueFigures| {
+        let (name, said) = shown(one);
         format!(
-            "{:<width$}  min {} · mean {} · max {} of {}",
-            one_line(&one.name),
-            plain(one.min),
-            plain(one.mean),
-            plain(one.max),
+            "{name:<width$}  min {} · median {} · mean {} · max {} of {}",
+            said(one.min),
+            said(one.median),
+            said(one.mean),
+            said(one.max),
             count(one.count),
         )
     };

@@ -101,9 +101,11 @@ pub(crate) fn resolve(
         return error("workload.keys", message);
     }
     let seed = spec.seed.unwrap_or(1);
+    let steps = spec.resolve_steps(room)?;
     Ok(Workload {
         room,
-        mix: spec.resolve_mix(room)?,
+        mix: spec.resolve_mix(room, &steps)?,
+        steps,
         keys: keys.unwrap_or_else(Keys::none),
         sampler,
         values: Values::new(seed, 0),
