@@ -43,6 +43,7 @@ struct Checkup {
     round_trip: measure::RoundTrip,
     copied_bytes_per_s: f64,
     ceilings: Vec<ceiling::Ceiling>,
+    engine: Vec<ceiling::Engine>,
     seen: Vec<Seen>,
 }
 
@@ -87,6 +88,7 @@ fn examine() -> anyhow::Result<Checkup> {
         round_trip: measure::round_trip(&cpus).context("no round trip over loopback")?,
         copied_bytes_per_s: measure::copied_bytes_per_s(),
         ceilings: ceiling::ceilings(&cpus)?,
+        engine: ceiling::engine(&cpus)?,
         seen: lab::observe::look(&cpus),
         cpus,
     })

@@ -18,9 +18,11 @@ pub(crate) struct Args {
     names: Vec<String>,
 }
 
-/// A suite and the document that shows it, between `<!-- bench:NAME -->` and `<!-- end -->`.
+/// What is run, and the document that shows it, between `<!-- bench:NAME -->` and `<!-- end -->`.
 struct Row {
     name: &'static str,
+    /// The program's arguments.
+    run: &'static [&'static str],
     document: &'static str,
 }
 
@@ -30,11 +32,16 @@ impl Row {
     }
 }
 
-/// Every suite whose figures stand in a document.
+const fn row(name: &'static str, run: &'static [&'static str], document: &'static str) -> Row {
+    Row { name, run, document }
+}
+
+/// Everything whose figures stand in a document.
 const ROWS: &[Row] = &[
-    Row { name: "tour", document: "README.md" },
-    Row { name: "generator", document: "BENCHMARKS.md" },
-    Row { name: "open-loop", document: "BENCHMARKS.md" },
+    row("tour", &["run", "suites/tour.toml"], "README.md"),
+    row("generator", &["run", "suites/generator.toml"], "BENCHMARKS.md"),
+    row("open-loop", &["run", "suites/open-loop.toml"], "BENCHMARKS.md"),
+    row("doctor", &["doctor"], "BENCHMARKS.md"),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -49,7 +56,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for row in ROWS.iter().filter(wanted) {
         let path = repository().join(row.document);
         let text = fs::read_to_string(&path).with_context(|| row.document.to_owned())?;
-        let figures = measure(row.name)?;
+        let figures = measure(row.run)?;
         let written = replace(&text, &row.marker(), &figures)
             .with_context(|| format!("{} has no markers for {}", row.document, row.name))?;
         fs::write(&path, written).with_context(|| row.document.to_owned())?;
@@ -64,19 +71,19 @@ pub(crate) fn program() -> PathBuf {
     target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
 }
 
-/// Runs a suite and gives its report as a block of Markdown.
-fn measure(name: &str) -> Result<String> {
-    let suite = format!("suites/{name}.toml");
+/// Runs the program and gives what it prints as a block of Markdown.
+fn measure(arguments: &[&str]) -> Result<String> {
+    let line = format!("loadline {}", arguments.join(" "));
     let mut command = Command::new(program());
-    command.args(["run", &suite, "--wait"]).current_dir(repository());
+    command.args(arguments).arg("--wait").current_dir(repository());
     let finished = command.stderr(std::process::Stdio::inherit()).output()?;
     // 3 and 4 are results too: a broken requirement, and one that can't be told.
     if !matches!(finished.status.code(), Some(0 | 3 | 4)) {
-        bail!("{suite} was not measured: {}", finished.status);
+        bail!("`{line}` measured nothing: {}", finished.status);
     }
     let report = String::from_utf8_lossy(&finished.stdout);
     let (commit, host) = (commit()?, host());
-    Ok(format!("```\n$ loadline run {suite}\n{}```\nCommit {commit}, {host}.\n", report))
+    Ok(format!("```\n$ {line}\n{}```\nCommit {commit}, {host}.\n", report))
 }
 
 /// The commit, and whether the tree differs from it in more than documents.
@@ -122,7 +129,8 @@ mod tests {
     #[test]
     fn every_row_has_its_suite_and_its_markers() {
         for row in ROWS {
-            assert!(repository().join(format!("suites/{}.toml", row.name)).is_file());
+            let mut files = row.run.iter().filter(|argument| argument.ends_with(".toml"));
+            assert!(files.all(|file| repository().join(file).is_file()), "{}", row.name);
             let text = fs::read_to_string(repository().join(row.document)).unwrap();
             assert!(replace(&text, &row.marker(), "").is_some(), "{}", row.name);
         }

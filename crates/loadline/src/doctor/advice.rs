@@ -215,6 +215,7 @@ mod tests {
                 generator_cpu_ns_per_op: 1_600.0,
                 busy: 1.0,
             }],
+            engine: Vec::new(),
             seen: Vec::new(),
         }
     }

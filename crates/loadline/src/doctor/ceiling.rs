@@ -1,5 +1,6 @@
 //! The generator's own ceiling on this host: its requests go to a server of this program that gives
-//! every byte back, so that neither side has anything to do but to send and to receive. Data plane.
+//! every byte back, so that neither side has anything to do but to send and to receive; and to
+//! nobody at all, so that only the engine is left. Data plane.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -40,6 +41,30 @@ pub(super) fn ceilings(cpus: &[usize]) -> anyhow::Result<Vec<Ceiling>> {
     let ceilings = pipelines.map(|pipeline| ceiling(&server.addresses()[0], cpus, pipeline));
     server.stop(Duration::from_secs(1));
     ceilings.into_iter().collect()
+}
+
+/// What an operation costs the engine without any system call.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Engine {
+    pub(super) connections: usize,
+    pub(super) pipeline: usize,
+    pub(super) cpu_ns_per_op: f64,
+}
+
+/// With one request under way on each connection, and with many.
+pub(super) fn engine(cpus: &[usize]) -> anyhow::Result<Vec<Engine>> {
+    let connections = 16;
+    let cpu = cpus.last().copied();
+    let cost = |pipeline| {
+        // A thread of its own is pinned and gone.
+        let run = || lab::drive::overhead(connections, pipeline, 500 * MILLISECOND_NS, cpu);
+        let piece = std::thread::scope(|scope| scope.spawn(run).join());
+        let piece = piece.map_err(|_| anyhow::anyhow!("the engine's thread ended"))??;
+        let operations = piece.counts.operations.max(1) as f64;
+        let cpu_ns_per_op = piece.generator.total_ns as f64 / operations;
+        Ok(Engine { connections, pipeline, cpu_ns_per_op })
+    };
+    [1, 64].into_iter().map(cost).collect()
 }
 
 fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result<Ceiling> {

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::Checkup;
 use super::advice::duration;
+use super::ceiling::{Ceiling, Engine};
 use super::measure::{COPY_BYTES, GAP_NS};
 
 pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
@@ -52,19 +53,8 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
         "memory",
         format!("one thread copies {copied:.1} GB/s ({} MiB at a time)", COPY_BYTES >> 20),
     );
-    for ceiling in &checkup.ceilings {
-        line(
-            "generator",
-            format!(
-                "{:.0} operations/s, {:.0} ns CPU each, {:.0} % busy: one thread, {} connections, \
-                 depth {}, against a server that does nothing",
-                ceiling.rate_per_s,
-                ceiling.generator_cpu_ns_per_op,
-                ceiling.busy * 100.0,
-                ceiling.connections,
-                ceiling.pipeline
-            ),
-        );
+    for (name, text) in generator(checkup) {
+        line(name, text);
     }
     for seen in &checkup.seen {
         line(&format!("sensor {}", seen.sensor.name), sees(seen));
@@ -77,6 +67,29 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
         let _ = writeln!(out, "- {advice}");
     }
     out
+}
+
+/// What load costs here: against a server that does nothing, and against nobody.
+fn generator(checkup: &Checkup) -> Vec<(&'static str, String)> {
+    let ceiling = |ceiling: &Ceiling| {
+        let Ceiling { connections, pipeline, rate_per_s, generator_cpu_ns_per_op, busy } = ceiling;
+        let text = format!(
+            "{rate_per_s:.0} operations/s, {generator_cpu_ns_per_op:.0} ns CPU each, {:.0} % busy: \
+             one thread, {connections} connections, depth {pipeline}, against a server that does \
+             nothing",
+            busy * 100.0,
+        );
+        ("generator", text)
+    };
+    let engine = |engine: &Engine| {
+        let Engine { connections, pipeline, cpu_ns_per_op } = engine;
+        let text = format!(
+            "{cpu_ns_per_op:.1} ns CPU an operation without any system call: {connections} \
+             connections, depth {pipeline}"
+        );
+        ("engine", text)
+    };
+    checkup.ceilings.iter().map(ceiling).chain(checkup.engine.iter().map(engine)).collect()
 }
 
 fn sees(seen: &Seen) -> String {
@@ -104,6 +117,13 @@ pub(super) fn json(checkup: &Checkup, advice: &[String]) -> Value {
             "rate_per_s": ceiling.rate_per_s,
             "generator_cpu_ns_per_op": ceiling.generator_cpu_ns_per_op,
             "generator_busy": ceiling.busy,
+        })
+    });
+    let engine = checkup.engine.iter().map(|engine| {
+        json!({
+            "connections": engine.connections,
+            "pipeline": engine.pipeline,
+            "cpu_ns_per_op": engine.cpu_ns_per_op,
         })
     });
     let sensors = checkup.seen.iter().map(|seen| {
@@ -144,6 +164,7 @@ pub(super) fn json(checkup: &Checkup, advice: &[String]) -> Value {
         "loopback_ns": { "p50": checkup.round_trip.p50_ns, "p99": checkup.round_trip.p99_ns },
         "copied_bytes_per_s": checkup.copied_bytes_per_s,
         "generator": ceilings.collect::<Vec<_>>(),
+        "engine": engine.collect::<Vec<_>>(),
         "sensors": sensors.collect::<Vec<_>>(),
         "advice": advice,
     })
