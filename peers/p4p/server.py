@@ -57,7 +57,8 @@ def main():
     with Server(providers=[pvs], conf=conf, useenv=False) as server:
         port = server.conf()["EPICS_PVAS_SERVER_PORT"]
         ready = {"ready": True, "service": "p4p-server", "pid": os.getpid()}
-        print(json.dumps({**ready, "address": f"127.0.0.1:{port}", "addresses": {}}), flush=True)
+        line = {**ready, "address": f"127.0.0.1:{port}", "addresses": {}}
+        print(json.dumps(line, separators=(",", ":")), flush=True)
         value = 0
         while not stop.wait(args.delay if args.produce == "yes" else None):
             value += 1

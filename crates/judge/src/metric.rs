@@ -19,6 +19,8 @@ pub enum Unit {
     Nanoseconds,
     /// Bytes.
     Bytes,
+    /// Bytes per second.
+    BytesPerSecond,
     /// A number of things.
     Count,
     /// A fraction between 0 and 1.
@@ -49,7 +51,7 @@ pub fn metric_named(name: &str) -> Option<&'static Metric> {
 }
 
 use Direction::{HigherIsBetter, LowerIsBetter};
-use Unit::{Bytes, Count, Fraction, Nanoseconds, PerSecond};
+use Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, PerSecond};
 
 /// Every metric of a trial, in the order in which reports show them.
 #[rustfmt::skip] // One row per metric reads as the table it is.
@@ -61,6 +63,16 @@ pub static METRICS: &[Metric] = &[
     client("latency.p999", "latency_ns.p999", "latency_p999_ns", LowerIsBetter, Nanoseconds),
     client("latency.max", "latency_ns.max", "latency_max_ns", LowerIsBetter, Nanoseconds),
     client("latency.mean", "latency_ns.mean", "latency_mean_ns", LowerIsBetter, Nanoseconds),
+    client("updates_per_s", "updates_per_s", "updates_per_s", HigherIsBetter, PerSecond),
+    client("elements_per_s", "elements_per_s", "elements_per_s", HigherIsBetter, PerSecond),
+    client("bytes_per_s", "bytes_per_s", "bytes_per_s", HigherIsBetter, BytesPerSecond),
+    client("staleness.p50", "staleness_ns.p50", "staleness_p50_ns", LowerIsBetter, Nanoseconds),
+    client("staleness.p99", "staleness_ns.p99", "staleness_p99_ns", LowerIsBetter, Nanoseconds),
+    client("staleness.max", "staleness_ns.max", "staleness_max_ns", LowerIsBetter, Nanoseconds),
+    client("missed", "missed", "missed", LowerIsBetter, Count),
+    client("merged", "merged", "merged", LowerIsBetter, Count),
+    client("fairness", "fairness", "fairness", HigherIsBetter, Fraction),
+    client("least_updates", "least_updates", "least_updates", HigherIsBetter, Count),
     client("missing", "missing", "missing", LowerIsBetter, Count),
     stands("wrong", "wrong", "wrong", LowerIsBetter, Count),
     stands("misses", "misses", "misses", LowerIsBetter, Count),

@@ -49,6 +49,19 @@ pub static EXPORTS: &[Export] = &[
         packed: false,
     },
     Export {
+        name: "streams",
+        doc: "what the streams of a trial's group of clients have brought",
+        sql: "SELECT target.name AS target, round.ordinal AS round, trial_id, clients, streams,
+                updates, missed, merged, least_updates, stream.fairness, staleness_p50_ns,
+                staleness_p99_ns, staleness_max_ns
+            FROM stream
+            JOIN trial ON trial.id = stream.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, clients",
+        packed: false,
+    },
+    Export {
         name: "slices",
         doc: "a slice of a trial",
         sql: "SELECT target.name AS target, round.ordinal AS round, slice.*

@@ -16,6 +16,7 @@
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `histogram` | latency histograms as blobs and percentiles |
 //! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
+//! | `streams` | what streams have brought |
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
 //! | `comparison` | what a comparison asked, its looks, and what targets were built from |
 //! | `export` | a run as tables for other programs |
@@ -33,6 +34,7 @@ mod read;
 mod rows;
 mod samples;
 mod schema;
+mod streams;
 mod tables;
 mod words;
 mod write;
@@ -54,4 +56,5 @@ pub use rows::{
 };
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
+pub use streams::StreamRow;
 pub use words::{DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity};

@@ -13,6 +13,7 @@ use crate::rows::{
     RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId,
     TrialRow, ValueRow,
 };
+use crate::streams::{STREAMS, StreamRow, stream_row};
 use crate::words::RunState;
 
 /// One run in a list of runs.
@@ -75,6 +76,8 @@ pub struct RunView {
     pub values: Vec<TrialValues>,
     /// What its services counted, by trial and name.
     pub counters: Vec<CounterRow>,
+    /// What streams have brought, by trial and clients.
+    pub streams: Vec<StreamRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
     /// What it asked, if it is a comparison.
@@ -173,6 +176,7 @@ impl Ledger {
             slow: self.rows(SLOW, [id], slow_row)?,
             values: trial_values(self.rows(VALUES, [id], value_row)?),
             counters: self.rows(COUNTERS, [id], counter_row)?,
+            streams: self.rows(STREAMS, [id], stream_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,
@@ -365,6 +369,11 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
         backlog_most: row.get("backlog_most")?,
         failed_at: row.get("failed_at")?,
         unchecked: row.get("unchecked")?,
+        elements: row.get("elements")?,
+        payload_bytes: row.get("payload_bytes")?,
+        received_bytes: row.get("received_bytes")?,
+        sent_bytes: row.get("sent_bytes")?,
+        fairness: row.get("fairness")?,
     };
     Ok((row.get("id")?, trial))
 }

@@ -248,6 +248,16 @@ pub struct TrialRow {
     pub failed_at: Option<FailedAt>,
     /// Operations of those completed whose answers nobody checked.
     pub unchecked: u64,
+    /// Elements of the values that came or were written; `None` where values have no elements.
+    pub elements: Option<u64>,
+    /// The bytes of these elements.
+    pub payload_bytes: Option<u64>,
+    /// Bytes that the generator's sockets have brought; `None` where it has none.
+    pub received_bytes: Option<u64>,
+    /// Bytes that they have taken.
+    pub sent_bytes: Option<u64>,
+    /// How evenly updates are spread over all streams, 0 to 1; `None` without streams.
+    pub fairness: Option<f64>,
 }
 
 impl TrialRow {
@@ -288,6 +298,11 @@ impl TrialRow {
             backlog_most: None,
             failed_at: None,
             unchecked: 0,
+            elements: None,
+            payload_bytes: None,
+            received_bytes: None,
+            sent_bytes: None,
+            fairness: None,
         }
     }
 }

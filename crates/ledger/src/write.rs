@@ -192,7 +192,8 @@ impl Ledger {
                  server_system_ns = ?15, server_rss_bytes = ?16, generator_cpu_ns = ?17,
                  generator_user_ns = ?18, generator_system_ns = ?19, generator_rss_bytes = ?20,
                  prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
-                 backlog_most = ?25, failed_at = ?26, unchecked = ?27
+                 backlog_most = ?25, failed_at = ?26, unchecked = ?27, elements = ?28,
+                 payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32
              WHERE id = ?1",
             params![
                 trial,
@@ -222,6 +223,11 @@ impl Ledger {
                 row.backlog_most,
                 row.failed_at,
                 row.unchecked,
+                row.elements,
+                row.payload_bytes,
+                row.received_bytes,
+                row.sent_bytes,
+                row.fairness,
             ],
         )?;
         Ok(())

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use ledger::{
     Cell, CounterRow, EXPORTS, Export, FindingRow, HistogramKind, HistogramRow, Ledger,
     LedgerError, Merged, RequirementOutcome, RequirementRow, RunId, RunState, RunView, SamplePoint,
-    SampleWriter, SeriesRow, SliceRow, SlowRow, TrialRow, Validity, ValueRow,
+    SampleWriter, SeriesRow, SliceRow, SlowRow, StreamRow, TrialRow, Validity, ValueRow,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -77,6 +77,25 @@ fn add_evidence(ledger: &mut Ledger, begun: &Begun) {
         .unwrap();
     let (name, grows) = ("cmd_get".into(), true);
     ledger.add_counter(&CounterRow { trial_id, name, grows, value: 950.0 }).unwrap();
+    let mut staleness = Histogram::<u64>::new(3).unwrap();
+    staleness.record_n(5_000, 10).unwrap();
+    let streams = StreamRow {
+        trial_id,
+        clients: "watchers".into(),
+        streams: 2,
+        updates: 10,
+        missed: 3,
+        merged: 1,
+        least_updates: 4,
+        fairness: Some(0.9),
+        staleness_p50_ns: None,
+        staleness_p99_ns: None,
+        staleness_max_ns: None,
+        staleness: Vec::new(),
+    };
+    let streams = streams.with_staleness(&staleness).unwrap();
+    assert_eq!((streams.staleness_p50_ns, streams.staleness().unwrap().len()), (Some(5_003), 10));
+    ledger.add_stream(&streams).unwrap();
     let requirement = RequirementRow {
         run_id: run,
         point_id: begun.point,

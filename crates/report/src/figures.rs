@@ -3,6 +3,8 @@
 use judge::{Metric, median};
 use ledger::{Histogram, HistogramRow, LedgerError, TrialRow};
 
+use crate::streams::StreamFigures;
+
 /// Every metric of the table [`judge::METRICS`]. `None` is *unseen*.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
@@ -34,6 +36,12 @@ pub struct Figures {
     pub generator: Usage,
     /// Share of time that the generator didn't spend in empty polls, 0 to 1.
     pub generator_busy: Option<f64>,
+    /// Elements of values per second, where values have elements.
+    pub elements_per_s: Option<f64>,
+    /// Their bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// What streams have brought; `None` where nothing streams.
+    pub streams: Option<StreamFigures>,
 }
 
 /// A latency distribution, in ns.
@@ -109,7 +117,7 @@ impl Figures {
             rate_per_s: quotient(operations, sum(|t| t.measured_ns)).map(|per_ns| per_ns * 1e9),
             latency: Latency::default(),
             lag: Latency::default(),
-            offered_per_s: per_second_offered(trials),
+            offered_per_s: per_second(trials, |trial| trial.offered),
             backlog_most: most(|trial| trial.backlog_most),
             unchecked: sum(|trial| trial.unchecked),
             wrong: sum(|trial| trial.wrong),
@@ -129,7 +137,15 @@ impl Figures {
                 rss_bytes: most(|trial| trial.generator_rss_bytes),
             },
             generator_busy: median(&busy),
+            elements_per_s: per_second(trials, |trial| trial.elements),
+            bytes_per_s: per_second(trials, |trial| trial.payload_bytes),
+            streams: None,
         }
+    }
+
+    /// The same with what streams have brought.
+    pub(crate) fn with_streams(self, streams: Option<StreamFigures>) -> Figures {
+        Figures { streams, ..self }
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged
@@ -151,6 +167,10 @@ impl Figures {
     /// The value of a metric, in the metric's unit; `None` when it is unseen.
     pub fn value(&self, metric: &Metric) -> Option<f64> {
         let whole = |value: Option<u64>| value.map(|value| value as f64);
+        let streams = self.streams.as_ref();
+        let stale = |of: fn(&Latency) -> Option<u64>| {
+            streams.and_then(|one| of(&one.staleness)).map(|ns| ns as f64)
+        };
         match metric.json {
             "rate_per_s" => self.rate_per_s,
             "latency_ns.p50" => whole(self.latency.p50_ns),
@@ -159,6 +179,16 @@ impl Figures {
             "latency_ns.p999" => whole(self.latency.p999_ns),
             "latency_ns.max" => whole(self.latency.max_ns),
             "latency_ns.mean" => self.latency.mean_ns,
+            "updates_per_s" => streams.and_then(|one| one.updates_per_s),
+            "elements_per_s" => self.elements_per_s,
+            "bytes_per_s" => self.bytes_per_s,
+            "staleness_ns.p50" => stale(|latency| latency.p50_ns),
+            "staleness_ns.p99" => stale(|latency| latency.p99_ns),
+            "staleness_ns.max" => stale(|latency| latency.max_ns),
+            "missed" => whole(streams.map(|one| one.missed)),
+            "merged" => whole(streams.map(|one| one.merged)),
+            "fairness" => streams.and_then(|one| one.fairness),
+            "least_updates" => whole(streams.map(|one| one.least_updates)),
             "wrong" => whole(Some(self.wrong)),
             "missing" => whole(Some(self.missing)),
             "misses" => whole(Some(self.misses)),
@@ -180,9 +210,14 @@ impl Figures {
 impl Latency {
     /// The distribution of all values of these histograms.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
+        let histograms: Result<Vec<_>, _> = rows.iter().map(|row| row.histogram()).collect();
+        Latency::of_all(histograms?)
+    }
+
+    /// The distribution of all values of these histograms.
+    pub(crate) fn of_all(histograms: Vec<Histogram<u64>>) -> Result<Latency, LedgerError> {
         let mut all: Option<Histogram<u64>> = None;
-        for row in rows {
-            let one = row.histogram()?;
+        for one in histograms {
             match &mut all {
                 None => all = Some(one),
                 Some(sum) => {
@@ -212,11 +247,11 @@ impl Usage {
     }
 }
 
-/// Of the trials that had a schedule.
-fn per_second_offered(trials: &[&TrialRow]) -> Option<f64> {
-    let seen = trials.iter().filter_map(|trial| Some((trial.offered?, trial.measured_ns)));
-    let (offered, measured_ns) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    quotient(offered, measured_ns).map(|per_ns| per_ns * 1e9)
+/// Per second of the trials in which it was seen.
+fn per_second(trials: &[&TrialRow], of: fn(&TrialRow) -> Option<u64>) -> Option<f64> {
+    let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.measured_ns)));
+    let (count, measured_ns) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    quotient(count, measured_ns).map(|per_ns| per_ns * 1e9)
 }
 
 fn quotient(a: u64, b: u64) -> Option<f64> {

@@ -5,6 +5,8 @@
 
 mod contest;
 
+mod streams;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -20,6 +22,7 @@ use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
 use crate::values::ValueFigures;
 use contest::{ContestJson, ModesJson};
+use streams::{StreamGroupJson, StreamsJson, stream_groups};
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
 /// added without that.
@@ -123,6 +126,7 @@ struct AtPointJson<'a> {
     failed_starts: usize,
     slices_measured_again: usize,
     drift: Option<DriftJson>,
+    stream_groups: Vec<StreamGroupJson<'a>>,
     values: Vec<ValueJson<'a>>,
     counters: Vec<CounterJson<'a>>,
     rate_per_s_half_width: Option<f64>,
@@ -144,6 +148,7 @@ struct TrialJson<'a> {
     overloaded: bool,
     slices_measured_again: usize,
     groups: Vec<GroupJson<'a>>,
+    stream_groups: Vec<StreamGroupJson<'a>>,
     values: Vec<ValueJson<'a>>,
     counters: Vec<CounterJson<'a>>,
     #[serde(flatten)]
@@ -200,6 +205,10 @@ struct FiguresJson {
     missing: u64,
     misses: u64,
     hit_ratio: Option<f64>,
+    elements_per_s: Option<f64>,
+    bytes_per_s: Option<f64>,
+    #[serde(flatten)]
+    streams: StreamsJson,
     server: UsageJson,
     generator: GeneratorJson,
 }
@@ -355,6 +364,7 @@ impl<'a> Names<'a> {
             failed_starts: target.failed_starts,
             slices_measured_again: target.slices_measured_again,
             drift: target.drift.as_ref().map(DriftJson::of),
+            stream_groups: stream_groups(&target.stream_groups),
             values: values(&target.values),
             counters: counters(&target.counters),
             rate_per_s_half_width: half_width.filter(|width| width.is_finite()),
@@ -376,6 +386,7 @@ impl<'a> Names<'a> {
             overloaded: trial.row.overloaded,
             slices_measured_again: trial.slices_measured_again,
             groups: trial.groups.iter().map(GroupJson::of).collect(),
+            stream_groups: stream_groups(&trial.stream_groups),
             values: values(&trial.values),
             counters: counters(&trial.counters),
             figures: FiguresJson::of(&trial.figures),
@@ -478,6 +489,9 @@ impl FiguresJson {
             missing: figures.missing,
             misses: figures.misses,
             hit_ratio: figures.hit_ratio,
+            elements_per_s: figures.elements_per_s,
+            bytes_per_s: figures.bytes_per_s,
+            streams: figures.streams.as_ref().map(StreamsJson::of).unwrap_or_default(),
             server: UsageJson::of(&figures.server),
             generator: GeneratorJson {
                 usage: UsageJson::of(&figures.generator),

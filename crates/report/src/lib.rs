@@ -36,6 +36,7 @@ mod number;
 mod outcome;
 mod samples;
 mod slices;
+mod streams;
 mod summary;
 mod text;
 mod values;

@@ -110,6 +110,16 @@ pub fn bytes(bytes: f64) -> String {
     }
 }
 
+/// Bytes per second, in powers of ten as links and buses are rated: `1.70 GB/s`.
+pub(crate) fn bytes_per_s(per_s: f64) -> String {
+    match per_s {
+        r if r >= 999.5e6 => format!("{} GB/s", three_digits(r / 1e9)),
+        r if r >= 999.5e3 => format!("{} MB/s", three_digits(r / 1e6)),
+        r if r >= 999.5 => format!("{} kB/s", three_digits(r / 1e3)),
+        r => format!("{} B/s", three_digits(r)),
+    }
+}
+
 /// A fraction as a percentage of two digits: 0.019 is `1.9 %`, 0.62 is `62 %`.
 pub fn percent(fraction: f64) -> String {
     match (fraction * 100.0).abs() {
@@ -146,6 +156,7 @@ pub fn value_of(value: f64, unit: Unit) -> String {
         Unit::PerSecond => rate(value),
         Unit::Nanoseconds => duration(value),
         Unit::Bytes => bytes(value),
+        Unit::BytesPerSecond => bytes_per_s(value),
         Unit::Count => count(value.max(0.0).round() as u64),
         Unit::Fraction => percent(value),
     }

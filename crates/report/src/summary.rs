@@ -8,7 +8,7 @@ use judge::{SeriesInterval, median, series_interval};
 use ledger::{
     CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
     LedgerError, LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow,
-    SlowRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues, Validity,
+    SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues, Validity,
 };
 
 use crate::compare::{Compared, Contest, compare};
@@ -17,6 +17,7 @@ use crate::figures::Figures;
 use crate::groups::{GroupFigures, lags};
 use crate::modes::{ModesSummary, modes};
 use crate::slices::{Drift, counted, drifts, thirds};
+use crate::streams::StreamFigures;
 use crate::values::ValueFigures;
 
 /// What a run showed.
@@ -97,6 +98,8 @@ pub struct TargetSummary {
     pub figures: Figures,
     /// Each group of clients over its operations, of all valid trials.
     pub groups: Vec<GroupFigures>,
+    /// What the streams of each group of clients have brought, of all valid trials.
+    pub stream_groups: Vec<(String, StreamFigures)>,
     /// How long its valid trials were measured, together.
     pub measured_ns: u64,
     /// What its calls measured themselves, of all valid trials.
@@ -133,6 +136,8 @@ pub struct TrialSummary {
     pub figures: Figures,
     /// Each group of clients and each operation.
     pub groups: Vec<GroupFigures>,
+    /// What the streams of each group of clients have brought.
+    pub stream_groups: Vec<(String, StreamFigures)>,
     /// What its calls measured themselves.
     pub values: Vec<ValueFigures>,
     /// What its target counted itself.
@@ -251,6 +256,7 @@ struct Parts<'view> {
     slices: HashMap<TrialId, Vec<&'view SliceRow>>,
     values: HashMap<TrialId, Vec<&'view TrialValues>>,
     counters: HashMap<TrialId, Vec<&'view CounterRow>>,
+    streams: HashMap<TrialId, Vec<&'view StreamRow>>,
 }
 
 impl<'view> Parts<'view> {
@@ -260,6 +266,7 @@ impl<'view> Parts<'view> {
             slices: by_trial(&view.slices, |row| row.trial_id),
             values: by_trial(&view.values, |row| row.trial_id),
             counters: by_trial(&view.counters, |row| row.trial_id),
+            streams: by_trial(&view.streams, |row| row.trial_id),
         }
     }
 
@@ -282,6 +289,10 @@ impl<'view> Parts<'view> {
 
     fn counters(&self, trial: TrialId) -> &[&'view CounterRow] {
         self.counters.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn streams(&self, trial: TrialId) -> &[&'view StreamRow] {
+        self.streams.get(&trial).map(Vec::as_slice).unwrap_or_default()
     }
 
     fn values(&self, trial: TrialId) -> impl Iterator<Item = &'view TrialValues> {
@@ -335,7 +346,9 @@ fn trial_summaries(
             point,
             round,
             target,
-            figures: Figures::of_trial(row, parts.overall(*id), &lags(histograms))?,
+            figures: Figures::of_trial(row, parts.overall(*id), &lags(histograms))?
+                .with_streams(StreamFigures::of(parts.streams(*id), &[row])?),
+            stream_groups: StreamFigures::by_clients(parts.streams(*id), &[row])?,
             groups: GroupFigures::by_operation(histograms)?,
             values: ValueFigures::merged(parts.values(*id)),
             counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
@@ -402,6 +415,8 @@ fn target_summary(
         valid.iter().flat_map(|trial| lags(parts.histograms(trial.id))).collect();
     let counters: Vec<_> =
         valid.iter().map(|trial| (parts.counters(trial.id), trial.row.operations)).collect();
+    let streams: Vec<&StreamRow> =
+        valid.iter().flat_map(|trial| parts.streams(trial.id)).copied().collect();
     let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
@@ -414,7 +429,9 @@ fn target_summary(
         failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: series_interval(&rates, confidence),
-        figures: Figures::merged(&rows, &latencies, &all_lags)?,
+        figures: Figures::merged(&rows, &latencies, &all_lags)?
+            .with_streams(StreamFigures::of(&streams, &rows)?),
+        stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         groups: GroupFigures::by_clients(&histograms)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),

@@ -19,6 +19,7 @@ fn full_run() -> Value {
     bench.finding(trial, "stale", &[0, 255], &[0]);
     bench.lag(trial, "readers", "get", 12_000);
     bench.slow(trial, 7_000_000);
+    bench.streams(trial, "watchers", &[40, 60], 8);
     bench.value(trial, 0, "wall_s", 1.5);
     bench.counter(trial, "cmd_get", true, 500_000.0);
     bench.slices(trial, &[(100_000, true); 3]);
@@ -91,6 +92,15 @@ fn what_groups_saw_slow_requests_and_figures_of_calls_are_there() {
     assert_eq!(trial["values"], json!([wall]));
     let counted = json!({"name": "cmd_get", "grows": true, "value": 500_000.0, "per_op": 0.5});
     assert_eq!(trial["counters"], json!([counted]));
+    let watchers = &trial["stream_groups"][0];
+    assert_eq!((&watchers["clients"], &watchers["updates"]), (&json!("watchers"), &json!(100)));
+    assert_eq!((&trial["updates_per_s"], &trial["missed"]), (&json!(20.0), &json!(8)));
+    assert_eq!((&trial["merged"], &trial["least_updates"]), (&json!(4), &json!(40)));
+    assert_eq!(
+        (&trial["fairness"], &trial["staleness_ns"]["p50"]),
+        (&json!(0.875), &json!(1_000_447))
+    );
+    assert_eq!(json["trials"][0]["streams"], Value::Null);
     let slow = &json["slow"][0];
     assert_eq!((&slow["trial"], &slow["latency_ns"]), (&trial["id"], &json!(7_000_000)));
     assert_eq!((&trial["failed_at"], &trial["overloaded"]), (&Value::Null, &json!(false)));

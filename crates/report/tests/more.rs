@@ -171,3 +171,24 @@ fn a_drift_that_rounds_agree_on_is_told() {
     let few = drifting(|_| 50_000, 4);
     assert!(!report::text(&few, false).contains("drift"), "four rounds tell nothing");
 }
+
+#[test]
+fn streams_tell_how_old_updates_were_and_what_did_not_come() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("records/monitor  2 conns · subscribe", 2);
+    bench.round();
+    let trial = bench.trial(0, 20, 33_000, |row| {
+        (row.payload_bytes, row.fairness) = (Some(8_000_000_000), Some(0.5));
+    });
+    bench.streams(trial, "fast", &[40, 50], 8);
+    let text = report::text(&bench.summary(), false);
+    assert!(
+        text.contains("stale p50 1.00 ms p99 ~1.00 ms  8 missed (4 said), fair 88 %"),
+        "{text}"
+    );
+    assert!(text.contains("1.60 GB/s") && !text.contains("/fast"), "{text}");
+    bench.streams(trial, "slow", &[10], 90);
+    let text = report::text(&bench.summary(), false);
+    assert!(text.contains("98 missed (49 said), fair 50 %"), "over all streams: {text}");
+    assert!(text.contains("/slow  2.00/s updates  90 missed, least 10 of 1 streams"), "{text}");
+}

@@ -133,9 +133,11 @@ fn every_metric_has_the_same_value_in_json_and_sql() {
     let mut bench = Bench::on_disk(&path, &["loadline"]);
     bench.point("p", 1);
     bench.round();
-    bench.trial(0, 1_000, 33_000, |row| {
+    let trial = bench.trial(0, 1_000, 33_000, |row| {
         (row.wrong, row.missing, row.misses, row.hits) = (1, 2, 3, Some(97));
+        (row.elements, row.payload_bytes, row.fairness) = (Some(40), Some(320), Some(0.875));
     });
+    bench.streams(trial, "watchers", &[40, 60], 8);
     let summary = bench.finish();
     let json = report::json(&summary).unwrap();
     let by_hand = rusqlite::Connection::open(&path).unwrap();

@@ -26,6 +26,12 @@ pub fn thread_cpu() -> Ns {
     time.tv_sec.unsigned_abs() * SECOND_NS + time.tv_nsec.unsigned_abs()
 }
 
+/// The wall clock in nanoseconds since the Unix epoch: only for what others have stamped with it.
+pub fn unix_now() -> u64 {
+    let time = clock_gettime(ClockId::Realtime);
+    time.tv_sec.unsigned_abs() * SECOND_NS + time.tv_nsec.unsigned_abs()
+}
+
 /// A duration in nanoseconds, at most about 584 years.
 pub fn duration_ns(duration: std::time::Duration) -> Ns {
     u64::try_from(duration.as_nanos()).unwrap_or(Ns::MAX)

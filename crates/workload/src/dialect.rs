@@ -28,6 +28,21 @@ pub struct Done {
     pub wrong: u32,
 }
 
+/// A new value that a stream has brought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Update {
+    /// Which stream: the tag of the request that began it.
+    pub stream: Tag,
+    /// How many values the target had in between that did not come, by the count that they carry.
+    pub missed: u64,
+    /// Those of them that the target itself says it has left out.
+    pub merged: u64,
+    /// Whether it is wrong: a value that does not go on from the last one, or not one value.
+    pub wrong: bool,
+    /// When the value was made, in nanoseconds since the Unix epoch, where the update says it.
+    pub made_unix_ns: Option<u64>,
+}
+
 /// A wrong answer with its bytes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -50,6 +65,12 @@ pub struct Events {
     pub ready: bool,
     /// Answered requests, in the order of their answers.
     pub done: Vec<Done>,
+    /// What streams have brought, in its order.
+    pub updates: Vec<Update>,
+    /// Elements of the values in `done` and `updates`, where values have elements.
+    pub elements: u64,
+    /// The bytes of these elements. They are held against what the sockets have carried.
+    pub payload_bytes: u64,
     /// The first wrong answers' bytes; [`Done::wrong`] counts all of them.
     pub findings: Vec<Finding>,
     /// The server closes after this answer: the connection has to be made again.
@@ -80,6 +101,9 @@ impl Events {
         self.ready = false;
         self.close = false;
         self.done.clear();
+        self.updates.clear();
+        self.elements = 0;
+        self.payload_bytes = 0;
         self.findings.clear();
     }
 }
@@ -97,7 +121,9 @@ pub trait Dialect: Send {
         Ok(())
     }
 
-    /// Says one operation.
+    /// Says one operation. One of the kind [`Stream`](crate::Kind::Stream) is answered by
+    /// [`Events::updates`], until [`Dialect::cancel`] ends it; a [`Done`] says that it has ended
+    /// by itself, or was refused.
     fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output);
 
     /// Says the write that prepares `key`: its first version.
@@ -134,6 +160,13 @@ pub trait Dialect: Send {
     /// The time that [`Dialect::deadline`] named has come.
     fn timer(&mut self, now: Ns, out: &mut Output) {
         let _ = (now, out);
+    }
+
+    /// The engine wants no more of the stream that the request `tag` began, and may use the name
+    /// again: says so to the server, and reports nothing of it from now on.
+    fn cancel(&mut self, tag: Tag, out: &mut Output) {
+        let _ = out;
+        self.expire(tag);
     }
 
     /// The engine has given up on `tag` and may use the name again: a late answer must be

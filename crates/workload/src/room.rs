@@ -17,6 +17,8 @@ pub enum Kind {
     Write,
     /// Removes one key: a miss is a right answer afterwards.
     Remove,
+    /// Subscribes to one key: updates come until the stream is cancelled.
+    Stream,
 }
 
 /// One operation of a room's workload.
@@ -89,7 +91,8 @@ pub struct Room {
     pub dialects: &'static [DialectRow],
     /// The longest key it takes, in bytes.
     pub longest_key_bytes: usize,
-    /// The longest value it takes, in bytes.
+    /// The longest value it takes, in bytes. With 0 its values are numbers or arrays of them,
+    /// whose elements `size` counts.
     pub longest_value_bytes: usize,
     /// Whether every key is written before it is asked for. A workload of a room that prepares
     /// nothing may do without keys and values.

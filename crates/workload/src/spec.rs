@@ -27,6 +27,11 @@ pub struct WorkloadSpec {
     pub keys: Option<KeysSpec>,
     /// The values, where the room keeps any.
     pub value: Option<ValueSpec>,
+    /// How many elements a value has, where values are arrays; without it they are plain numbers.
+    pub size: Option<u64>,
+    /// Who writes the values; the clients unless said otherwise.
+    #[serde(default)]
+    pub written_by: WrittenBy,
     /// The operations, where the room has none of its own.
     #[serde(default)]
     pub request: Vec<RequestSpec>,
@@ -48,6 +53,17 @@ pub enum Misses {
     Wrong,
     /// A miss is counted and right. A workload that removes keys allows it by itself.
     Allowed,
+}
+
+/// Who writes the values.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub enum WrittenBy {
+    /// The clients: every key is prepared, and each write gives it the next version.
+    #[default]
+    Clients,
+    /// The target itself: nothing is prepared, and values count up by one at a time.
+    Target,
 }
 
 /// A workload that was written in a known form but makes no sense. `key` is the dotted key of the
@@ -84,7 +100,14 @@ pub struct Workload {
     pub seed: u64,
     /// The requests that the suite describes, in the order of the room's operations.
     pub requests: Arc<[Request]>,
+    /// How many elements a value has; `None` where values are not arrays.
+    pub size: Option<u64>,
+    /// Who writes the values.
+    pub written_by: WrittenBy,
 }
+
+/// At most this many elements in one value: 1 GiB of 64-bit numbers.
+const MOST_ELEMENTS: u64 = 1 << 27;
 
 /// At most this many keys in one request.
 const MOST_KEYS_PER_REQUEST: u32 = 1024;
@@ -122,12 +145,13 @@ impl WorkloadSpec {
         };
         let sizes = match &self.value {
             Some(value) => value.resolve(room)?,
-            None if room.prepares => {
+            None if room.prepares && room.longest_value_bytes > 0 => {
                 let message = format!("{} needs values: value = {{ bytes = 100 }}", room.name);
                 return error("workload.value", message);
             }
             None => Sizes::Fixed(0),
         };
+        self.check_numbers(room, &mix)?;
         let keys_per_request = self.keys_per_request.unwrap_or(64);
         if !(1..=MOST_KEYS_PER_REQUEST).contains(&keys_per_request) {
             let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
@@ -150,7 +174,40 @@ impl WorkloadSpec {
             misses_allowed: removes || comes_once || self.misses == Misses::Allowed,
             seed,
             requests: Arc::from([]),
+            size: self.size,
+            written_by: self.written_by,
         })
+    }
+
+    /// What is said of values that are numbers, and of who writes them.
+    fn check_numbers(&self, room: &Room, mix: &[(usize, u32)]) -> Result<(), SpecError> {
+        let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
+        let numbers = room.longest_value_bytes == 0 && room.prepares;
+        match self.size {
+            Some(_) if !numbers => {
+                return error("workload.size", format!("values of {} have no elements", room.name));
+            }
+            Some(size) if !(1..=MOST_ELEMENTS).contains(&size) => {
+                let message = format!("{size} is not from 1 to {MOST_ELEMENTS} elements");
+                return error("workload.size", message);
+            }
+            _ => {}
+        }
+        if numbers && self.value.is_some() {
+            let message = format!(
+                "values of {} are numbers: say size = 1_000 for arrays, or nothing",
+                room.name
+            );
+            return error("workload.value", message);
+        }
+        let writes = |(index, _): &(usize, u32)| {
+            matches!(room.operations[*index].kind, Kind::Write | Kind::Remove)
+        };
+        if self.written_by == WrittenBy::Target && mix.iter().any(writes) {
+            let message = "the mix writes too: take written_by = \"clients\"".to_owned();
+            return error("workload.written_by", message);
+        }
+        Ok(())
     }
 
     /// As [`WorkloadSpec::resolve_in`], with files read from where the program was started.
@@ -260,7 +317,15 @@ impl Workload {
 
     /// How many keys are written before the load begins.
     pub fn prepared_keys(&self) -> u64 {
-        if self.room.prepares { self.keys.count() } else { 0 }
+        let prepares = self.room.prepares && self.written_by == WrittenBy::Clients;
+        if prepares { self.keys.count() } else { 0 }
+    }
+
+    /// Whether any of the mix's operations subscribes, and whether any does not.
+    pub fn streams_and_calls(&self) -> (bool, bool) {
+        let is_stream =
+            |(index, _): &(usize, u32)| self.room.operations[*index].kind == Kind::Stream;
+        (self.mix.iter().any(is_stream), !self.mix.iter().all(is_stream))
     }
 
     /// The truth about a freshly prepared target.
@@ -269,6 +334,7 @@ impl Workload {
         let writes = self.writes() && self.room.prepares;
         let (keys, values) = (self.keys.clone(), self.values.clone());
         let truth = Truth::new(keys, values, self.misses_allowed, writes);
+        let truth = truth.with_numbers(self.size, self.written_by);
         Arc::new(truth.with_requests(self.requests.clone()))
     }
 }

@@ -32,7 +32,7 @@ impl Drawn {
     fn of(workload: &Workload, operation: usize, below: u64) -> Self {
         let keys = match workload.room.operations[operation].kind {
             Kind::ReadMany => workload.keys_per_request,
-            Kind::Read | Kind::Write | Kind::Remove => 1,
+            Kind::Read | Kind::Write | Kind::Remove | Kind::Stream => 1,
         };
         Self { below, operation, keys }
     }
@@ -59,11 +59,22 @@ impl Stream {
         self.stepped = 0;
     }
 
-    /// The sequence of `slot` in a run's `round`.
+    /// The sequence of `slot` in a run's `round`, of the mix's operations that are answered.
     pub fn new(workload: &Workload, round: u64, slot: u64) -> Self {
-        let total: u64 = workload.mix.iter().map(|(_, weight)| u64::from(*weight)).sum();
+        Self::of(workload, round, slot, |kind| kind != Kind::Stream)
+    }
+
+    /// The sequence of `slot`, of the mix's operations that subscribe.
+    pub fn of_streams(workload: &Workload, round: u64, slot: u64) -> Self {
+        Self::of(workload, round, slot, |kind| kind == Kind::Stream)
+    }
+
+    fn of(workload: &Workload, round: u64, slot: u64, wanted: fn(Kind) -> bool) -> Self {
+        let operations = workload.room.operations;
+        let chosen = || workload.mix.iter().filter(|(index, _)| wanted(operations[*index].kind));
+        let total: u64 = chosen().map(|(_, weight)| u64::from(*weight)).sum();
         let mut sum = 0;
-        let drawn = workload.mix.iter().map(|&(operation, weight)| {
+        let drawn = chosen().map(|&(operation, weight)| {
             sum += u64::from(weight);
             Drawn::of(workload, operation, (sum << 32).div_ceil(total))
         });
@@ -79,10 +90,17 @@ impl Stream {
         }
     }
 
-    /// The next operation.
+    /// The next operation, about this key.
+    pub fn draw_for(&mut self, key: u64) -> Op<'_> {
+        let operation = self.draw_operation().operation;
+        self.keys.clear();
+        self.keys.push(key);
+        Op { operation, keys: &self.keys }
+    }
+
     #[inline]
-    pub fn draw(&mut self) -> Op<'_> {
-        let Drawn { operation, keys, .. } = match &self.drawn[..] {
+    fn draw_operation(&mut self) -> Drawn {
+        match &self.drawn[..] {
             _ if !self.is_over() => {
                 self.stepped += 1;
                 self.steps[self.stepped - 1]
@@ -93,7 +111,13 @@ impl Stream {
                 let index = mix.iter().position(|drawn| bits < drawn.below);
                 mix[index.unwrap_or(0)]
             }
-        };
+        }
+    }
+
+    /// The next operation.
+    #[inline]
+    pub fn draw(&mut self) -> Op<'_> {
+        let Drawn { operation, keys, .. } = self.draw_operation();
         self.keys.clear();
         for _ in 0..keys {
             self.keys.push(self.sampler.draw(&mut self.random));

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use crate::http::Request;
-use crate::{Keys, Values};
+use crate::{Keys, Values, WrittenBy};
 
 /// The oldest version that a read sent now may return.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -63,6 +63,10 @@ pub struct Truth {
     /// The requests that the suite describes with their right answers, in the order of the
     /// workload's operations; empty where the room has operations of its own.
     pub requests: Arc<[Request]>,
+    /// How many elements a value has; `None` where values are not arrays.
+    pub size: Option<u64>,
+    /// Who writes the values.
+    pub written_by: WrittenBy,
     versions: Vec<Versions>,
 }
 
@@ -83,7 +87,41 @@ impl Truth {
             floor: AtomicU32::new(PREPARED),
         };
         let versions = (0..versions).map(|_| prepared()).collect();
-        Self { keys, values, misses_allowed, requests: Arc::from([]), versions }
+        let (requests, size, written_by) = (Arc::from([]), None, WrittenBy::Clients);
+        Self { keys, values, misses_allowed, requests, size, written_by, versions }
+    }
+
+    /// The same with values that are numbers, or arrays of so many of them.
+    #[must_use]
+    pub fn with_numbers(self, size: Option<u64>, written_by: WrittenBy) -> Self {
+        Self { size, written_by, ..self }
+    }
+
+    /// The value of `key` at `version`, where values are numbers: the key above, the version
+    /// below, so that a write advances it by one and a wrong one says whose it is. Every element
+    /// of an array is this number.
+    #[inline]
+    pub fn number(&self, key: u64, version: u32) -> i64 {
+        ((key << 32) | u64::from(version)).cast_signed()
+    }
+
+    /// Whether `number`, received now, is a right answer to a read sent at `floor`.
+    ///
+    /// # Errors
+    /// In which way it is wrong.
+    #[inline]
+    pub fn check_number(&self, key: u64, floor: Floor, number: i64) -> Result<(), Mismatch> {
+        let (claimed_key, claimed) = (number.cast_unsigned() >> 32, number as u32);
+        let newest = match self.versions.get(key as usize) {
+            Some(versions) => (versions.issued_and_open.load(Ordering::Acquire) >> 32) as u32,
+            None => PREPARED,
+        };
+        match () {
+            () if claimed_key != key || number < 0 => Err(Mismatch::Corrupt),
+            () if claimed < floor.0 => Err(Mismatch::Stale),
+            () if claimed > newest => Err(Mismatch::Unwritten),
+            () => Ok(()),
+        }
     }
 
     /// The same with requests that the suite describes.
@@ -209,6 +247,22 @@ mod tests {
         truth.end_write(0, third);
         let read = truth.begin_read(0);
         assert_eq!(truth.check(0, read, &value(&truth, 0, 3)), Err(Mismatch::Stale));
+    }
+
+    #[test]
+    fn numbers_advance_by_one_a_write_and_say_whose_they_are() {
+        let truth = truth().with_numbers(None, WrittenBy::Clients);
+        let early = truth.begin_read(3);
+        assert_eq!(truth.number(3, 1) + 1, truth.number(3, 2));
+        assert_eq!(truth.check_number(3, early, truth.number(3, 1)), Ok(()));
+        assert_eq!(truth.check_number(3, early, truth.number(3, 2)), Err(Mismatch::Unwritten));
+        let write = truth.begin_write(3);
+        truth.end_write(3, write);
+        let late = truth.begin_read(3);
+        assert_eq!(truth.check_number(3, late, truth.number(3, 2)), Ok(()));
+        assert_eq!(truth.check_number(3, late, truth.number(3, 1)), Err(Mismatch::Stale));
+        assert_eq!(truth.check_number(3, late, truth.number(4, 2)), Err(Mismatch::Corrupt));
+        assert_eq!(truth.check_number(3, late, -1), Err(Mismatch::Corrupt));
     }
 
     #[test]

@@ -81,6 +81,7 @@ impl CallWorker {
                 std::mem::take(&mut self.figures).into_iter().chain(each).collect()
             },
             cost: self.cost.take(),
+            streams: Vec::new(),
         }
     }
 

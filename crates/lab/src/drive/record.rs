@@ -2,8 +2,9 @@
 
 use hdrhistogram::Histogram;
 use wire::Ns;
-use workload::{Cost, Done, Events, Finding, Kind, Operation, Room};
+use workload::{Cost, Done, Events, Finding, Kind, Operation, Room, Update};
 
+use super::streams::StreamSum;
 use super::tally::{Counted, Tally};
 use super::timed::Pressure;
 use crate::observe::Cpu;
@@ -31,8 +32,18 @@ pub struct Counts {
     pub hits: u64,
     /// Operations answered with "not there".
     pub misses: u64,
-    /// Requests not answered in time.
+    /// Requests not answered in time, and streams that brought nothing.
     pub missing: u64,
+    /// Updates that streams have brought; they are operations too.
+    pub updates: u64,
+    /// Elements of the values that came or were written, where values have elements.
+    pub elements: u64,
+    /// The bytes of these elements.
+    pub payload_bytes: u64,
+    /// Bytes that the sockets have brought.
+    pub received_bytes: u64,
+    /// Bytes that the sockets have taken.
+    pub sent_bytes: u64,
 }
 
 impl Counts {
@@ -43,6 +54,11 @@ impl Counts {
         self.hits += other.hits;
         self.misses += other.misses;
         self.missing += other.missing;
+        self.updates += other.updates;
+        self.elements += other.elements;
+        self.payload_bytes += other.payload_bytes;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
     }
 
     fn done(&mut self, done: &Done, reads: bool) {
@@ -62,10 +78,13 @@ pub enum Figure {
     Service,
     /// From the moment it was due and a slot free to its sending; kept for scheduled requests only.
     Lag,
+    /// From the making of a value to the receipt of its update, where updates say when they were
+    /// made.
+    Staleness,
 }
 
 /// Every figure, in the order of the recorder's table.
-const FIGURES: [Figure; 3] = [Figure::Latency, Figure::Service, Figure::Lag];
+const FIGURES: [Figure; 4] = [Figure::Latency, Figure::Service, Figure::Lag, Figure::Staleness];
 
 /// One figure of one operation in one second of the run's clock.
 #[derive(Clone, Debug)]
@@ -176,6 +195,8 @@ pub struct Piece {
     pub figures: Vec<(String, f64)>,
     /// What the calls cost the target, where only they can tell.
     pub cost: Option<Cost>,
+    /// What streams have brought, by group of clients.
+    pub streams: Vec<StreamSum>,
 }
 
 /// Collects one thread's latencies and hands each second's on as it ends.
@@ -197,6 +218,7 @@ pub(super) struct Recorder {
     pub(super) last_answer: Ns,
     /// Every operation with its latency, where each is kept.
     each: Option<Vec<(usize, u64)>>,
+    pub(super) streams: StreamSum,
 }
 
 impl Recorder {
@@ -226,6 +248,7 @@ impl Recorder {
             slowest: Slowest::default(),
             last_answer: 0,
             each: None,
+            streams: StreamSum { group, ..StreamSum::default() },
         }
     }
 
@@ -236,6 +259,8 @@ impl Recorder {
         if now >= self.second_ends {
             self.begin_second(now);
         }
+        self.counts.elements += events.elements;
+        self.counts.payload_bytes += events.payload_bytes;
         if !events.findings.is_empty() {
             self.keep_findings(now, events);
         }
@@ -267,6 +292,19 @@ impl Recorder {
         self.record(Figure::Latency, operation, latency_ns);
         let (at, group) = (self.last_answer - self.clock_zero, self.group);
         self.slowest.offer(Slow { latency_ns, at, group, operation });
+    }
+
+    /// One update of a stream, `stale_ns` after its value was made.
+    #[inline]
+    pub(super) fn update(&mut self, operation: usize, update: &Update, stale_ns: Option<u64>) {
+        self.counts.operations += 1;
+        self.counts.updates += 1;
+        self.counts.wrong += u64::from(update.wrong);
+        self.streams.missed += update.missed;
+        self.streams.merged += update.merged;
+        if let Some(stale_ns) = stale_ns {
+            self.record(Figure::Staleness, operation, stale_ns);
+        }
     }
 
     /// One request that was given up: it counts at no less than the time it was waited for.
@@ -302,6 +340,7 @@ impl Recorder {
         self.slowest = Slowest::default();
         self.found.clear();
         self.counts = Counts::default();
+        self.streams = StreamSum { group: self.group, ..StreamSum::default() };
         self.last_answer = 0;
     }
 }

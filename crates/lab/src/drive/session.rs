@@ -149,10 +149,12 @@ impl Session {
             sum.trouble = sum.trouble.or(piece.trouble);
             sum.pressure.add(piece.pressure);
             sum.figures.extend(piece.figures);
+            sum.streams.extend(piece.streams);
             if let Some(cost) = piece.cost {
                 sum.cost.get_or_insert_default().add(cost);
             }
         }
+        sum.streams = super::streams::joined(sum.streams);
         Ok(sum)
     }
 }

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use wire::{Input, Ns, Output};
+use wire::{Input, Interest, Ns, Output};
 use workload::{Dialect, Events, MakeDialect, Op, Stream, Tag, Truth};
 
 use super::record::{Figure, Recorder};
@@ -22,6 +22,8 @@ struct Pending {
     /// When it was said: service time counts from here.
     sent: Ns,
     operation: usize,
+    /// Updates so far, when it is a stream.
+    stream: Option<u64>,
 }
 
 /// How far a connection is.
@@ -54,6 +56,8 @@ pub(super) struct Slot {
     pub(super) state: State,
     /// Whether the socket took less than was offered, so that it must be watched for writing.
     pub(super) blocked: bool,
+    /// While a slow reader pauses: when it reads again.
+    pub(super) reads_at: Option<Ns>,
     pub(super) stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
@@ -75,6 +79,7 @@ impl Slot {
             output: Output::new(OUTPUT_LIMIT),
             state: State::Connecting,
             blocked: false,
+            reads_at: None,
             stream,
             pending: vec![None; places],
             free: (0..places as Tag).rev().collect(),
@@ -93,6 +98,16 @@ impl Slot {
         self.blocked = false;
         self.left = origin.reconnect_every.unwrap_or(u64::MAX);
         self.free_since = Some(now);
+    }
+
+    /// What its socket is watched for.
+    pub(super) fn interest(&self) -> Interest {
+        match (self.reads_at.is_none(), self.blocked) {
+            (true, true) => Interest::Both,
+            (true, false) => Interest::Read,
+            (false, true) => Interest::Write,
+            (false, false) => Interest::Nothing,
+        }
     }
 
     /// How many requests are under way.
@@ -123,10 +138,37 @@ impl Slot {
         let Some(tag) = self.free.pop() else { return 0 };
         let op: Op<'_> = self.stream.draw();
         let operation = op.operation;
-        self.pending[tag as usize] = Some(Pending { scheduled, sent: now, operation });
+        let pending = Pending { scheduled, sent: now, operation, stream: None };
+        self.pending[tag as usize] = Some(pending);
         self.dialect.request(now, tag, &op, &mut self.output);
         self.left -= 1;
         operation
+    }
+
+    /// Subscribes to the next of the keys of which the first is `first`; every stream of a slot
+    /// has its own, until there are no more.
+    pub(super) fn subscribe(&mut self, first: u64, keys: u64, now: Ns) {
+        let key = (first + self.outstanding() as u64) % keys.max(1);
+        let Some(tag) = self.free.pop() else { return };
+        let op = self.stream.draw_for(key);
+        let pending =
+            Pending { scheduled: now, sent: now, operation: op.operation, stream: Some(0) };
+        self.pending[tag as usize] = Some(pending);
+        self.dialect.request(now, tag, &op, &mut self.output);
+    }
+
+    /// Ends all streams; what each has brought goes to `recorder`.
+    pub(super) fn cancel(&mut self, recorder: &mut Recorder) {
+        // The last tag was handed out last: giving them back in turn keeps streams in order.
+        for tag in (0..self.pending.len()).rev() {
+            let Some(pending) = self.pending[tag] else { continue };
+            let Some(updates) = pending.stream else { continue };
+            self.pending[tag] = None;
+            self.free.push(tag as Tag);
+            self.dialect.cancel(tag as Tag, &mut self.output);
+            recorder.counts.missing += u64::from(updates == 0);
+            recorder.streams.each.push(updates);
+        }
     }
 
     /// When a closed loop's next request on this slot is due: now, or when the slot became free
@@ -145,7 +187,7 @@ impl Slot {
         // A key is only taken once there is a place for it.
         let Some(tag) = self.free.pop() else { return false };
         let Some(key) = keys.next() else { return false };
-        let pending = Pending { scheduled: now, sent: now, operation: 0 };
+        let pending = Pending { scheduled: now, sent: now, operation: 0, stream: None };
         self.pending[tag as usize] = Some(pending);
         self.dialect.prepare(now, tag, key, &mut self.output);
         true
@@ -175,12 +217,40 @@ impl Slot {
         }
     }
 
+    /// Records updates of streams, made on a clock that is `unix_ns` ahead of the run's. Says
+    /// whether a stream has ended, which none may do by itself.
+    #[inline]
+    pub(super) fn settle_streams(
+        &mut self,
+        now: Ns,
+        events: &Events,
+        unix_ns: u64,
+        recorder: &mut Recorder,
+    ) -> bool {
+        for update in &events.updates {
+            let place = self.pending.get_mut(update.stream as usize).and_then(Option::as_mut);
+            if let Some(Pending { operation, stream: Some(updates), .. }) = place {
+                *updates += 1;
+                let made = update.made_unix_ns;
+                let stale_ns = made.map(|made| (now + unix_ns).saturating_sub(made));
+                recorder.update(*operation, update, stale_ns);
+            }
+        }
+        let is_stream = |tag: Tag| {
+            let place = self.pending.get(tag as usize);
+            place.is_some_and(|place| place.is_some_and(|pending| pending.stream.is_some()))
+        };
+        events.done.iter().any(|done| is_stream(done.tag))
+    }
+
     /// Gives up the requests that were sent `timeout_ns` ago or earlier; says how many.
     pub(super) fn expire(&mut self, now: Ns, timeout_ns: u64, recorder: &mut Recorder) -> usize {
         let mut expired = 0;
         for (tag, place) in self.pending.iter_mut().enumerate() {
             if let Some(pending) = *place
                 && now.saturating_sub(pending.sent) >= timeout_ns
+                // A stream has no answer that it could be waited for.
+                && (pending.stream.is_none() || timeout_ns == 0)
             {
                 *place = None;
                 self.dialect.expire(tag as Tag);

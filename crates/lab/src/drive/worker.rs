@@ -1,5 +1,7 @@
 //! One thread of load: its slots, its event loop, and the pieces of work that it is ordered to do.
 
+mod streaming;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -57,6 +59,7 @@ impl Duty {
         let name = (self.group as u64) << 32 | slot as u64;
         match self.arrivals {
             Arrivals::Steps => Stream::of_steps(&self.workload, self.round, name),
+            Arrivals::Subscribe { .. } => Stream::of_streams(&self.workload, self.round, name),
             _ => Stream::new(&self.workload, self.round, name),
         }
     }
@@ -65,7 +68,7 @@ impl Duty {
     /// loop. Each run gets arrivals of its own, the same for every target.
     pub(super) fn timed(&self, run: u64, start: Ns, until: Ns, places: &[usize]) -> Option<Timed> {
         match &self.arrivals {
-            Arrivals::Closed | Arrivals::Steps => None,
+            Arrivals::Closed | Arrivals::Steps | Arrivals::Subscribe { .. } => None,
             Arrivals::Think(pause) => Some(Timed::think(start, until, pause.ns, places)),
             Arrivals::Open(schedule) => {
                 let seed = self.round.wrapping_add(run) ^ (self.group as u64) << 48;
@@ -99,6 +102,8 @@ pub(super) struct Worker<T> {
     trouble: Option<String>,
     /// How many runs have begun: each gets arrivals of its own.
     runs: u64,
+    /// How far the wall clock is ahead of the run's, as of the last run's begin.
+    unix_ns: u64,
 }
 
 /// What the slots are filled with while a piece runs.
@@ -110,6 +115,11 @@ enum Work {
     /// Each slot's steps, until all are done or the run is stopped.
     Steps {
         stopped: bool,
+    },
+    /// A slow reader pauses so long after what it has read.
+    Streams {
+        until: Ns,
+        pause_ns: u64,
     },
     Timed(Timed),
 }
@@ -142,6 +152,7 @@ impl<T: Transport> Worker<T> {
             lent: Input::new(),
             trouble: None,
             runs: 0,
+            unix_ns: 0,
         };
         worker.await_ready()?;
         Ok(worker)
@@ -175,6 +186,9 @@ impl<T: Transport> Worker<T> {
             Order::Run(length_ns) => self.begin_run(start, start + length_ns),
         };
         let spun_ns = self.drive(&mut work, start);
+        for slot in &mut self.slots {
+            slot.cancel(&mut self.recorder);
+        }
         self.recorder.end_second();
         let generator = thread_cpu().since(cpu);
         let wall_ns = clock::now() - start;
@@ -192,10 +206,17 @@ impl<T: Transport> Worker<T> {
             trouble: self.trouble.take(),
             pressure: match work {
                 Work::Timed(timed) => timed.pressure,
-                Work::Prepare(_) | Work::Closed { .. } | Work::Steps { .. } => Default::default(),
+                Work::Prepare(_)
+                | Work::Closed { .. }
+                | Work::Steps { .. }
+                | Work::Streams { .. } => Default::default(),
             },
             figures: self.recorder.take_each(self.duty.workload.room),
             cost: None,
+            streams: match std::mem::take(&mut self.recorder.streams) {
+                sum if sum.each.is_empty() => Vec::new(),
+                sum => vec![sum],
+            },
         }
     }
 
@@ -205,6 +226,10 @@ impl<T: Transport> Worker<T> {
         if self.duty.arrivals == Arrivals::Steps {
             self.slots.iter_mut().for_each(|slot| slot.stream.begin_again());
             return Work::Steps { stopped: false };
+        }
+        self.unix_ns = clock::unix_now().saturating_sub(start);
+        if let Arrivals::Subscribe { pause } = self.duty.arrivals {
+            return Work::Streams { until, pause_ns: pause.ns };
         }
         let each = |slot| std::iter::repeat_n(slot, self.origin.depth);
         let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
@@ -268,7 +293,7 @@ impl<T: Transport> Worker<T> {
         if stopped {
             match work {
                 Work::Prepare(keys) => *keys = 0..0,
-                Work::Closed { until } => *until = (*until).min(now),
+                Work::Closed { until } | Work::Streams { until, .. } => *until = (*until).min(now),
                 Work::Steps { stopped } => *stopped = true,
                 Work::Timed(timed) => drop(timed.give_up()),
             }
@@ -280,6 +305,11 @@ impl<T: Transport> Worker<T> {
                 let done = |slot: &Slot| slot.stream.is_over() || slot.state == State::Gone;
                 *stopped || self.slots.iter().all(done)
             }
+            Work::Streams { until, .. } if now >= *until => {
+                self.end_streams();
+                true
+            }
+            Work::Streams { .. } => false,
             Work::Timed(timed) => timed.is_over(now),
         };
         let gone = |slot: &Slot| slot.state == State::Gone;
@@ -315,6 +345,10 @@ impl<T: Transport> Worker<T> {
         if self.slots[index].state == State::Connecting {
             return self.greet(index, work);
         }
+        if self.slots[index].reads_at.is_some() {
+            self.flush(index);
+            return clock::now();
+        }
         let datagrams = self.origin.datagrams;
         let reads = if datagrams { MOST_DATAGRAMS } else { 1 };
         let mut now = 0;
@@ -341,6 +375,7 @@ impl<T: Transport> Worker<T> {
                 Ok(()) => {}
             }
             self.refill(index, now, work);
+            self.pause(index, now, work);
         }
         now
     }
@@ -350,7 +385,11 @@ impl<T: Transport> Worker<T> {
         let slot = &mut self.slots[index];
         // An unfinished answer goes on in its own buffer, everything else in the lent one.
         let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
-        self.transport.read(index, input, INPUT_LIMIT)
+        let outcome = self.transport.read(index, input, INPUT_LIMIT);
+        if let ReadOutcome::Bytes(count) = outcome {
+            self.recorder.counts.received_bytes += count as u64;
+        }
+        outcome
     }
 
     #[inline]
@@ -387,6 +426,10 @@ impl<T: Transport> Worker<T> {
             slot.state = State::Ready;
         }
         self.recorder.answers_at(now, &mut self.events);
+        let unix_ns = self.unix_ns;
+        if slot.settle_streams(now, &self.events, unix_ns, &mut self.recorder) {
+            self.trouble.get_or_insert_with(|| "the target has ended a stream".to_owned());
+        }
         slot.settle(now, &self.events, work.is_timed(), &mut self.recorder);
         if let Work::Timed(timed) = work {
             for _ in &self.events.done {
@@ -414,6 +457,7 @@ impl<T: Transport> Worker<T> {
                     slot.send(scheduled, now);
                 }
             }
+            Work::Streams { until, .. } if now < *until => self.subscribe(index, now),
             Work::Closed { until } if now < *until => {
                 while self.slots[index].has_room() {
                     let slot = &mut self.slots[index];
@@ -435,7 +479,9 @@ impl<T: Transport> Worker<T> {
         if slot.output.is_empty() && !slot.blocked {
             return;
         }
+        let before = slot.output.len();
         let outcome = self.transport.flush(index, &mut slot.output, MOST_WRITTEN);
+        self.recorder.counts.sent_bytes += (before - slot.output.len()) as u64;
         let blocked = match outcome {
             FlushOutcome::Done => false,
             FlushOutcome::Blocked | FlushOutcome::More => true,
@@ -445,7 +491,8 @@ impl<T: Transport> Worker<T> {
         };
         if blocked != slot.blocked {
             slot.blocked = blocked;
-            self.watch(index, if blocked { Interest::Both } else { Interest::Read });
+            let interest = slot.interest();
+            self.watch(index, interest);
         }
     }
 
@@ -499,10 +546,13 @@ impl<T: Transport> Worker<T> {
     /// Overdue requests are given up, and dialects get their timers.
     fn look(&mut self, now: Ns, work: &mut Work) {
         for index in 0..self.slots.len() {
-            let slot = &mut self.slots[index];
-            if slot.state == State::Gone {
+            if self.slots[index].state == State::Gone {
                 continue;
             }
+            if self.slots[index].reads_at.is_some_and(|at| at <= now) {
+                self.read_again(index);
+            }
+            let slot = &mut self.slots[index];
             let expired = slot.expire(now, self.duty.timeout_ns, &mut self.recorder);
             if slot.dialect.deadline().is_some_and(|deadline| deadline <= now) {
                 slot.dialect.timer(now, &mut slot.output);

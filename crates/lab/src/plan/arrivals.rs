@@ -12,6 +12,7 @@ pub(crate) enum ArrivalsSpec {
     #[default]
     Closed,
     Steps,
+    Subscribe,
     Table(Box<Table>),
 }
 
@@ -20,6 +21,7 @@ pub(crate) enum ArrivalsSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Table {
     think: Option<Span>,
+    pause: Option<Span>,
     rate: Option<Rate>,
     spacing: Option<SpacingName>,
     bursts: Option<BurstsSpec>,
@@ -51,12 +53,14 @@ struct StepSpec {
 
 impl<'de> Deserialize<'de> for ArrivalsSpec {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        const EXPECTED: &str = "\"closed\", \"steps\", { think = \"1s\" }, \
+        const EXPECTED: &str = "\"closed\", \"steps\", \"subscribe\", { think = \"1s\" }, \
+             { pause = \"200ms\" }, \
              { rate = \"50k/s\", spacing = \"poisson\" }, { steps = [ … ] } \
              or { trace = \"FILE\" }";
         match toml::Value::deserialize(deserializer)? {
             toml::Value::String(word) if word == "closed" => Ok(Self::Closed),
             toml::Value::String(word) if word == "steps" => Ok(Self::Steps),
+            toml::Value::String(word) if word == "subscribe" => Ok(Self::Subscribe),
             toml::Value::Table(table) => Table::deserialize(table)
                 .map(|table| Self::Table(Box::new(table)))
                 .map_err(|error| D::Error::custom(error.message())),
@@ -76,6 +80,11 @@ pub enum Arrivals {
     Think(Span),
     /// A schedule says when; a request without a free slot waits, and its waiting counts.
     Open(Arc<Schedule>),
+    /// A slot subscribes to as many keys as its depth, and takes what comes.
+    Subscribe {
+        /// It reads nothing for so long after an update: a slow reader.
+        pause: Span,
+    },
 }
 
 /// When requests are due, from the start of a slice or trial.
@@ -123,11 +132,18 @@ impl std::fmt::Display for Arrivals {
             Self::Steps => f.write_str("steps"),
             Self::Think(pause) => write!(f, "think {pause}"),
             Self::Open(schedule) => f.write_str(&schedule.words),
+            Self::Subscribe { pause } if pause.ns == 0 => f.write_str("subscribe"),
+            Self::Subscribe { pause } => write!(f, "subscribe, pause {pause}"),
         }
     }
 }
 
 impl Arrivals {
+    /// Whether slots subscribe instead of asking.
+    pub fn subscribes(&self) -> bool {
+        matches!(self, Self::Subscribe { .. })
+    }
+
     /// One rate for ever.
     pub fn open(rate: Rate, spacing: Spacing) -> Self {
         Schedule::open(vec![Stretch { rate, length: None }], spacing)
@@ -143,9 +159,10 @@ impl ArrivalsSpec {
         let table = match self {
             Self::Closed => return Ok(Arrivals::Closed),
             Self::Steps => return Ok(Arrivals::Steps),
+            Self::Subscribe => return Ok(Arrivals::Subscribe { pause: Span { ns: 0 } }),
             Self::Table(table) => table,
         };
-        let Table { think, rate, spacing, bursts, steps, trace } = &**table;
+        let Table { think, pause, rate, spacing, bursts, steps, trace } = &**table;
         let spacing = match (spacing, bursts) {
             (Some(_), Some(_)) => return Err("say either spacing or bursts".into()),
             (None, Some(BurstsSpec { on, off })) if on.ns > 0 => {
@@ -159,6 +176,13 @@ impl ArrivalsSpec {
             true => Ok(rate),
             false => Err("a schedule needs rates above 0/s".to_owned()),
         };
+        if let Some(pause) = pause {
+            let others = think.is_some() || rate.is_some() || steps.is_some() || trace.is_some();
+            return match others {
+                true => Err("a pause belongs to streams: say it alone".into()),
+                false => Ok(Arrivals::Subscribe { pause: *pause }),
+            };
+        }
         match (think, rate, steps, trace) {
             (Some(pause), None, None, None) => Ok(Arrivals::Think(*pause)),
             (None, Some(rate), None, None) => Ok(Arrivals::open(check(*rate)?, spacing)),
@@ -170,7 +194,7 @@ impl ArrivalsSpec {
                 Ok(Schedule::open(stretches?, spacing))
             }
             (None, None, None, Some(file)) => Schedule::traced(&folder.join(file)),
-            _ => Err("say exactly one of think, rate, steps, trace".into()),
+            _ => Err("say exactly one of think, pause, rate, steps, trace".into()),
         }
     }
 }
@@ -239,6 +263,8 @@ mod tests {
         assert_eq!(said("arrivals = 'closed'"), "closed");
         assert_eq!(said("arrivals = 'steps'"), "steps");
         assert_eq!(said("arrivals = { think = '1s' }"), "think 1 s");
+        assert_eq!(said("arrivals = 'subscribe'"), "subscribe");
+        assert_eq!(said("arrivals = { pause = '200ms' }"), "subscribe, pause 200 ms");
         let poisson = "arrivals = { rate = '50k/s', spacing = 'poisson' }";
         assert_eq!(said(poisson), "open 50k/s poisson");
         let steps =
@@ -249,6 +275,7 @@ mod tests {
     #[test]
     fn what_is_no_schedule_is_said() {
         assert!(read("arrivals = 'open'").unwrap_err().contains("think = \"1s\""));
+        assert!(read("arrivals = { pause = '1s', think = '1s' }").unwrap_err().contains("alone"));
         assert!(read("arrivals = { rate = '0/s' }").unwrap_err().contains("above 0/s"));
         assert!(read("arrivals = { rate = 5 }").unwrap_err().contains("a rate such as"));
         assert!(read("arrivals = { rat = '5/s' }").unwrap_err().contains("unknown field"));

@@ -131,6 +131,7 @@ fn resolve_point(
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
     unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
+    check_streams(source, &workload, &clients, &targets)?;
     let names = Names { derived: &spec.derive, table };
     let conditions = |section: &str, written: &BTreeMap<String, String>| {
         let read = |(figure, bound): (&String, &String)| {
@@ -186,6 +187,46 @@ fn check_steps(
     }
     if spec.rounds.warm_up.is_some_and(|warm_up| warm_up.ns > 0) {
         return wrong("rounds.warm_up", "steps are all there is to do: leave warm_up out");
+    }
+    Ok(())
+}
+
+/// Groups that subscribe need an operation that does, the others one that does not, and every
+/// operation of the mix a group.
+fn check_streams(
+    source: &Source,
+    workload: &workload::Workload,
+    clients: &[Clients],
+    targets: &[super::Target],
+) -> Result<()> {
+    let (streams, calls) = workload.streams_and_calls();
+    for group in clients {
+        let subscribes = group.arrivals.subscribes();
+        let key = format!("clients.{}.arrivals", group.name);
+        let wrong = |message: &str, help: &str| source.error_at(&key, message, Some(help.into()));
+        if subscribes && !streams {
+            return Err(wrong("no operation of the mix subscribes", "say \"closed\" instead"));
+        }
+        if !subscribes && !calls {
+            let help = "say arrivals = \"subscribe\"";
+            return Err(wrong("every operation of the mix subscribes", help));
+        }
+        if subscribes && group.reconnect_every.is_some() {
+            return Err(wrong("a stream keeps its connection", "take the reconnecting away"));
+        }
+        let streamed =
+            |target: &super::Target| matches!(target.dialect.client, workload::Client::Stream(_));
+        if let Some(target) = targets.iter().find(|target| subscribes && !streamed(target)) {
+            let message = format!("{} has no streams", target.dialect.name);
+            return Err(wrong(&message, "only what speaks over a connection has"));
+        }
+    }
+    let some =
+        |subscribes: bool| clients.iter().any(|group| group.arrivals.subscribes() == subscribes);
+    if (streams && !some(true)) || (calls && !some(false)) {
+        let message = "the mix both subscribes and asks, so it needs a group for either";
+        let help = "one group with arrivals = \"subscribe\" and one without";
+        return Err(source.error_at("workload.mix", message, Some(help.into())));
     }
     Ok(())
 }

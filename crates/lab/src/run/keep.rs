@@ -8,12 +8,12 @@ use hdrhistogram::Histogram;
 use ledger::{
     ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind,
     HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, RequirementRow, RoundId,
-    RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow, Validity, ValueRow,
+    RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow,
+    TrialId, TrialRow, Validity, ValueRow,
 };
 
 use super::trial::Trial;
-use crate::drive::{Figure, empty_histogram};
+use crate::drive::{Figure, empty_histogram, fairness};
 use crate::observe::{Recorder, Watch, program_facts, sha256};
 use crate::plan::{Plan, Point, Target, TargetKind};
 
@@ -190,6 +190,7 @@ impl<'a> Keeper<'a> {
             })?;
         }
         self.histograms(id, point, trial)?;
+        self.streams(id, point, trial)?;
         for slow in trial.slowest.in_order() {
             self.ledger.add_slow(&SlowRow {
                 trial_id: id,
@@ -238,6 +239,8 @@ impl<'a> Keeper<'a> {
                 Figure::Latency => HistogramKind::Latency,
                 Figure::Service => HistogramKind::Service,
                 Figure::Lag => HistogramKind::Lag,
+                // It stands with the streams.
+                Figure::Staleness => continue,
             };
             let clients = &point.clients[*group].name;
             let operation = point.workload.room.operations[*operation].name;
@@ -248,11 +251,37 @@ impl<'a> Keeper<'a> {
     }
 }
 
+impl Keeper<'_> {
+    /// What the streams of each group have brought.
+    fn streams(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+        for sum in &trial.streams {
+            let row = StreamRow {
+                trial_id: id,
+                clients: point.clients[sum.group].name.clone(),
+                streams: sum.each.len() as u64,
+                updates: sum.updates(),
+                missed: sum.missed,
+                merged: sum.merged,
+                least_updates: sum.each.iter().copied().min().unwrap_or(0),
+                fairness: fairness(sum.each.iter().copied()),
+                staleness_p50_ns: None,
+                staleness_p99_ns: None,
+                staleness_max_ns: None,
+                staleness: Vec::new(),
+            };
+            let staleness = trial.staleness(Some(sum.group));
+            self.ledger.add_stream(&row.with_staleness(&staleness)?)?;
+        }
+        Ok(())
+    }
+}
+
 fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {
     let server = trial.server.filter(|_| trial.server_rss_bytes.is_some());
     let server_split = server.and_then(crate::observe::Cpu::split_ns);
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
+    let seen = |count: u64| (count > 0).then_some(count);
     TrialRow {
         validity: trial.validity,
         reason: trial.reason.clone(),
@@ -275,6 +304,11 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         offered: (trial.pressure.offered > 0).then_some(trial.pressure.offered),
         backlog_most: (trial.pressure.offered > 0).then_some(trial.pressure.backlog_most),
         failed_at: trial.failed_at,
+        elements: seen(trial.counts.elements),
+        payload_bytes: seen(trial.counts.payload_bytes),
+        received_bytes: seen(trial.counts.received_bytes),
+        sent_bytes: seen(trial.counts.sent_bytes),
+        fairness: fairness(trial.updates_of_each()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
         ..TrialRow::unfinished(round, target, state, trial.started)

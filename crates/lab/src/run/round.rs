@@ -1,5 +1,6 @@
 //! One round: all targets of a point started fresh and prepared, then measured alternately in
-//! shuffled slices, then stopped.
+//! shuffled slices, then stopped. Without slices each target is started, measured and stopped
+//! before the next one, so that what a target does by itself takes nothing from the others.
 
 use std::sync::Arc;
 
@@ -32,6 +33,15 @@ pub(super) struct Bench {
     repeats: u64,
 }
 
+/// Where in the run a target begins.
+struct Place<'a> {
+    point: usize,
+    ordinal: u32,
+    workload_round: u64,
+    /// The targets whose turn it is.
+    turn: &'a [usize],
+}
+
 impl Conductor<'_> {
     /// Measures every target of a point once; the trials come in the order of the suite.
     pub(super) fn round(
@@ -47,8 +57,19 @@ impl Conductor<'_> {
             bench.trial = Trial::begin(bench.trial.target, ordinal, self.now());
             bench.trial.is_warm = true;
         }
-        self.begin(&mut benches, point, ordinal, workload_round, &mut random);
-        self.measure(&mut benches, point, ordinal, &mut random);
+        let mut trials = Vec::new();
+        for turn in self.turns(point, &mut random) {
+            let place = Place { point, ordinal, workload_round, turn: &turn };
+            self.begin(&mut benches, &place, &mut random);
+            self.measure(&mut benches, point, ordinal, &mut random);
+            trials.extend(self.conclude(point, std::mem::take(&mut benches)));
+        }
+        trials.sort_by_key(|trial| trial.target);
+        Ok(trials)
+    }
+
+    /// What targets showed; stops them, unless they run on.
+    fn conclude(&mut self, point: usize, benches: Vec<Bench>) -> Vec<Trial> {
         let stopped = self.stopped();
         let mut trials = Vec::new();
         for mut bench in benches {
@@ -63,22 +84,29 @@ impl Conductor<'_> {
                 self.kept[point].push(bench);
             }
         }
-        trials.sort_by_key(|trial| trial.target);
-        Ok(trials)
+        trials
     }
 
-    /// Starts, prepares and warms up every target that does not run already.
-    fn begin(
-        &mut self,
-        benches: &mut Vec<Bench>,
-        point: usize,
-        ordinal: u32,
-        workload_round: u64,
-        random: &mut SmallRng,
-    ) {
+    /// Which targets run at the same time: all of them, or one after another where there are no
+    /// slices.
+    fn turns(&self, point: usize, random: &mut SmallRng) -> Vec<Vec<usize>> {
+        let all = 0..self.plan.points[point].targets.len();
+        if self.plan.rounds.slice.is_some() || !self.plan.rounds.restart {
+            return vec![all.collect()];
+        }
+        let mut turns: Vec<Vec<usize>> = all.map(|index| vec![index]).collect();
+        turns.shuffle(random);
+        turns
+    }
+
+    /// Starts, prepares and warms up every target whose turn it is and that does not run already.
+    fn begin(&mut self, benches: &mut Vec<Bench>, place: &Place<'_>, random: &mut SmallRng) {
+        let Place { point, ordinal, workload_round, turn } = *place;
         let here = &self.plan.points[point];
         let runs = |index: usize| benches.iter().any(|bench| bench.trial.target == index);
-        let wanted = |(index, target): &(usize, &Target)| target.skipped.is_none() && !runs(*index);
+        let wanted = |(index, target): &(usize, &Target)| {
+            target.skipped.is_none() && turn.contains(index) && !runs(*index)
+        };
         let mut order: Vec<(usize, &Target)> =
             here.targets.iter().enumerate().filter(wanted).collect();
         order.shuffle(random);

@@ -5,7 +5,7 @@ use ledger::{FailedAt, Validity};
 use wire::Ns;
 use workload::{CounterKind, Kind};
 
-use crate::drive::{Counts, Figure, Found, Interval, Piece, Pressure, Slowest};
+use crate::drive::{self, Counts, Figure, Found, Interval, Piece, Pressure, Slowest, StreamSum};
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::Requirement;
 
@@ -56,6 +56,8 @@ pub struct Trial {
     pub(crate) counters: Option<Reading>,
     pub(crate) pressure: Pressure,
     pub(crate) slowest: Slowest,
+    /// What streams have brought, by group of clients.
+    pub(crate) streams: Vec<StreamSum>,
     /// How far its target came before it failed.
     pub(crate) failed_at: Option<FailedAt>,
     /// Every metric, once the trial is over and its histograms are in the ledger.
@@ -90,6 +92,7 @@ impl Trial {
             counters: None,
             pressure: Pressure::default(),
             slowest: Slowest::default(),
+            streams: Vec::new(),
             failed_at: None,
             metrics: Vec::new(),
         }
@@ -155,6 +158,7 @@ impl Trial {
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
+        self.judge_claims(piece.counts);
         self.judge_answers(&piece.found, piece.trouble.as_deref());
         let room = MOST_FOUND.saturating_sub(self.found.len());
         self.found.extend(piece.found.into_iter().take(room));
@@ -162,6 +166,39 @@ impl Trial {
         self.figures.extend(piece.figures);
         self.pressure.add(piece.pressure);
         self.slowest.add(piece.slowest);
+        drive::add_streams(&mut self.streams, piece.streams);
+    }
+
+    /// What is said to have come can't be more than what the sockets have carried.
+    fn judge_claims(&mut self, counts: Counts) {
+        let carried = counts.received_bytes + counts.sent_bytes;
+        if counts.payload_bytes > carried {
+            let claimed = counts.payload_bytes;
+            self.invalidate(format!(
+                "{claimed} bytes of values are claimed, and the sockets carried {carried}"
+            ));
+        }
+    }
+
+    /// Updates of each stream of all groups.
+    pub(crate) fn updates_of_each(&self) -> impl Iterator<Item = u64> {
+        self.streams.iter().flat_map(|sum| sum.each.iter().copied())
+    }
+
+    /// How old values were when they came: to one group of clients, or to all.
+    pub(crate) fn staleness(&self, group: Option<usize>) -> Histogram<u64> {
+        self.figure(Figure::Staleness, group)
+    }
+
+    /// The distribution of one figure over all operations of one group, or of all.
+    fn figure(&self, wanted: Figure, group: Option<usize>) -> Histogram<u64> {
+        let mut all = drive::empty_histogram();
+        let is_wanted =
+            |one: &&Interval| one.figure == wanted && group.is_none_or(|group| one.group == group);
+        for interval in self.intervals.iter().filter(is_wanted) {
+            interval.histogram.add_to(&mut all);
+        }
+        all
     }
 
     /// Whether requests became due faster than they were answered: what waited at the end of the
@@ -178,6 +215,7 @@ impl Trial {
         self.intervals = Vec::new();
         self.found = Vec::new();
         self.figures = Vec::new();
+        self.streams = Vec::new();
         self.slices = Vec::new();
         self
     }
@@ -210,12 +248,7 @@ impl Trial {
 
     /// All latencies of all groups and operations.
     pub(crate) fn latency(&self) -> Histogram<u64> {
-        let mut all = crate::drive::empty_histogram();
-        let latencies = self.intervals.iter().filter(|one| one.figure == Figure::Latency);
-        for interval in latencies {
-            interval.histogram.add_to(&mut all);
-        }
-        all
+        self.figure(Figure::Latency, None)
     }
 
     /// The value of a metric by its name in suites; `None` is unseen.
@@ -255,6 +288,15 @@ impl Trial {
             let latency = self.latency();
             (!latency.is_empty()).then(|| latency.value_at_quantile(q) as f64)
         };
+        let stale = |q: f64| {
+            let staleness = self.staleness(None);
+            (!staleness.is_empty()).then(|| staleness.value_at_quantile(q) as f64)
+        };
+        let per_s = |count: u64| {
+            let measured = count > 0 && self.measured_ns > 0;
+            measured.then(|| count as f64 * 1e9 / self.measured_ns as f64)
+        };
+        let of_streams = |value: u64| (!self.streams.is_empty()).then_some(value as f64);
         let server = self.server;
         let split = |cpu: Option<Cpu>| cpu.and_then(Cpu::split_ns);
         match name {
@@ -267,6 +309,16 @@ impl Trial {
             "latency.p999" => quantile(0.999),
             "latency.max" => quantile(1.0),
             "latency.mean" => Some(self.latency().mean()).filter(|mean| *mean > 0.0),
+            "updates_per_s" => per_s(self.counts.updates),
+            "elements_per_s" => per_s(self.counts.elements),
+            "bytes_per_s" => per_s(self.counts.payload_bytes),
+            "staleness.p50" => stale(0.5),
+            "staleness.p99" => stale(0.99),
+            "staleness.max" => stale(1.0),
+            "missed" => of_streams(self.streams.iter().map(|sum| sum.missed).sum()),
+            "merged" => of_streams(self.streams.iter().map(|sum| sum.merged).sum()),
+            "fairness" => drive::fairness(self.updates_of_each()),
+            "least_updates" => self.updates_of_each().min().map(|least| least as f64),
             "missing" => Some(self.counts.missing as f64),
             "wrong" => Some(self.counts.wrong as f64),
             "misses" => Some(self.counts.misses as f64),
@@ -289,5 +341,48 @@ impl Trial {
             "generator.busy" => self.busy(),
             _ => self.service(name),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A trial of one piece with these counts.
+    fn measured(counts: Counts) -> Trial {
+        let mut trial = Trial::begin(0, 1, 0);
+        let piece = Piece { counts, duration_ns: 1_000_000_000, ..Piece::default() };
+        let slice = Slice {
+            start: 0,
+            duration_ns: piece.duration_ns,
+            operations: counts.operations,
+            server: None,
+            generator: Cpu::default(),
+            counters: Default::default(),
+            disturbed: None,
+        };
+        trial.add(slice, piece);
+        trial
+    }
+
+    #[test]
+    fn more_bytes_of_values_than_the_sockets_carried_are_not_believed() {
+        let counts = Counts {
+            updates: 69,
+            elements: 690_000_000,
+            payload_bytes: 5_520_000_000,
+            received_bytes: 1_380,
+            sent_bytes: 100,
+            ..Counts::default()
+        };
+        let phantom = measured(counts);
+        assert_eq!(phantom.validity, Validity::Invalid);
+        let reason = phantom.reason.unwrap();
+        assert_eq!(reason, "5520000000 bytes of values are claimed, and the sockets carried 1480");
+        let real = measured(Counts { received_bytes: 5_520_001_380, ..counts });
+        assert_eq!(real.validity, Validity::Valid);
+        assert_eq!(real.compute("bytes_per_s"), Some(5_520_000_000.0));
+        assert_eq!(real.compute("updates_per_s"), Some(69.0));
+        assert_eq!((real.compute("fairness"), real.compute("missed")), (None, None));
     }
 }

@@ -7,6 +7,7 @@ use super::point::latency_cell;
 use crate::number::{
     bytes, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
 };
+use crate::streams::StreamFigures;
 use crate::summary::{Summary, TargetSummary};
 
 /// The lines of one point.
@@ -15,7 +16,9 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
     let name = |target: &TargetSummary| one_line(&summary.targets[target.target].name);
     let mut lines = Vec::new();
     for target in &point.targets {
-        lines.extend(groups(target).into_iter().map(|line| format!("  {}{line}", name(target))));
+        let streams = stream_groups(target);
+        let all = groups(target).into_iter().chain(streams);
+        lines.extend(all.map(|line| format!("  {}{line}", name(target))));
     }
     for target in &point.targets {
         let mut told = Vec::new();
@@ -58,6 +61,28 @@ fn groups(target: &TargetSummary) -> Vec<String> {
         )
     };
     target.groups.iter().map(line).collect()
+}
+
+/// A line per group of clients that subscribes, when there is another group.
+fn stream_groups(target: &TargetSummary) -> Vec<String> {
+    if target.stream_groups.len() + target.groups.len() < 2 {
+        return Vec::new();
+    }
+    let line = |(clients, figures): &(String, StreamFigures)| {
+        let stale = match figures.staleness.count {
+            0 => String::new(),
+            _ => format!("  {}", latency_cell("stale p50", figures.staleness.p50_ns, false)),
+        };
+        format!(
+            "/{}  {} updates  {} missed, least {} of {} streams{stale}",
+            one_line(clients),
+            rate(figures.updates_per_s.unwrap_or(0.0)),
+            count(figures.missed),
+            count(figures.least_updates),
+            count(figures.streams),
+        )
+    };
+    target.stream_groups.iter().map(line).collect()
 }
 
 /// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.

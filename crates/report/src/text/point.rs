@@ -10,8 +10,9 @@ use super::paint::{Paint, Role};
 use crate::compare::Compared;
 use crate::figures::Figures;
 use crate::number::{
-    count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
+    bytes_per_s, count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
 };
+use crate::streams::StreamFigures;
 use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
 
 /// Wrong answers shown per trial; the rest are counted.
@@ -105,12 +106,16 @@ impl View<'_> {
         if let Some(hits) = figures.hit_ratio {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
-        let mut cells = vec![
-            name,
-            rate_cell(target),
-            latency_cell("p50", figures.latency.p50_ns, false),
-            latency_cell("p99", figures.latency.p99_ns, figures.latency.count < P99_ANSWERS_LEAST),
-        ];
+        let mut cells = vec![name, rate_cell(target)];
+        if let Some(streams) = &figures.streams {
+            cells.extend(stream_cells(streams));
+        }
+        if figures.streams.is_none() || figures.latency.count > 0 {
+            let rough = figures.latency.count < P99_ANSWERS_LEAST;
+            cells.push(latency_cell("p50", figures.latency.p50_ns, false));
+            cells.push(latency_cell("p99", figures.latency.p99_ns, rough));
+        }
+        cells.extend(figures.bytes_per_s.map(bytes_per_s));
         // A schedule's latency counts from the scheduled time, so how late the generator itself
         // was stands beside it.
         if self.point.targets.iter().any(|target| target.figures.lag.count > 0) {
@@ -289,6 +294,27 @@ pub(super) fn latency_cell(name: &str, ns: Option<u64>, rough: bool) -> String {
         Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),
         Some(ns) => format!("{name} {}", duration(ns as f64)),
     }
+}
+
+/// How old updates were, and what did not come.
+fn stream_cells(streams: &StreamFigures) -> [String; 2] {
+    let staleness = &streams.staleness;
+    let stale = match staleness.count {
+        0 => "staleness unseen".to_owned(),
+        _ => {
+            let p99 = latency_cell("p99", staleness.p99_ns, staleness.count < P99_ANSWERS_LEAST);
+            format!("{} {p99}", latency_cell("stale p50", staleness.p50_ns, false))
+        }
+    };
+    let merged = match streams.merged {
+        0 => String::new(),
+        merged => format!(" ({} said)", count(merged)),
+    };
+    let fair = match streams.fairness.filter(|_| streams.streams > 1) {
+        Some(fairness) => format!(", fair {}", percent(fairness)),
+        None => String::new(),
+    };
+    [stale, format!("{} missed{merged}{fair}", count(streams.missed))]
 }
 
 fn server_cell(figures: &Figures) -> String {

@@ -11,7 +11,9 @@ use wire::http::{RequestHead, is_field_value, is_token};
 use super::request::{Expected, ExpectedBody, KEY, Request, Template};
 use super::{MOST_BODY_BYTES, MOST_REQUESTS, MOST_SAID_BYTES, named};
 use crate::units::ByteCount;
-use crate::{Keys, Kind, Misses, Room, Sampler, SpecError, Values, Workload, WorkloadSpec};
+use crate::{
+    Keys, Kind, Misses, Room, Sampler, SpecError, Values, Workload, WorkloadSpec, WrittenBy,
+};
 
 /// `[[workload.request]]` as written.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -102,7 +104,13 @@ pub(crate) fn resolve(
     }
     let seed = spec.seed.unwrap_or(1);
     let steps = spec.resolve_steps(room)?;
+    if spec.size.is_some() || spec.written_by != WrittenBy::Clients {
+        let message = "requests say their bodies themselves".to_owned();
+        return Err(SpecError { key: "workload.size".into(), message });
+    }
     Ok(Workload {
+        size: None,
+        written_by: WrittenBy::Clients,
         room,
         mix: spec.resolve_mix(room, &steps)?,
         steps,

@@ -1,0 +1,50 @@
+//! What a thread does for slots that subscribe: begins and ends their streams, and lets slow
+//! readers pause.
+
+use wire::Ns;
+
+use super::{Transport, Work, Worker};
+
+impl<T: Transport> Worker<T> {
+    /// Begins as many streams on a slot as it is deep, each about a key of its own.
+    pub(super) fn subscribe(&mut self, index: usize, now: Ns) {
+        let (depth, keys) = (self.origin.depth as u64, self.duty.workload.keys.count());
+        let first = (self.duty.slots.start + index) as u64 * depth;
+        while self.slots[index].has_room() {
+            self.slots[index].subscribe(first, keys, now);
+        }
+    }
+
+    /// Ends every stream, and pauses too.
+    #[cold]
+    pub(super) fn end_streams(&mut self) {
+        for index in 0..self.slots.len() {
+            self.slots[index].cancel(&mut self.recorder);
+            self.read_again(index);
+            self.flush(index);
+        }
+    }
+
+    /// A slow reader has waited long enough.
+    pub(super) fn read_again(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if slot.reads_at.take().is_some() {
+            let interest = slot.interest();
+            self.watch(index, interest);
+        }
+    }
+
+    /// After an update a slow reader takes nothing for a while, so that the target has to wait.
+    #[inline]
+    pub(super) fn pause(&mut self, index: usize, now: Ns, work: &Work) {
+        if let Work::Streams { pause_ns, .. } = *work
+            && pause_ns > 0
+            && !self.events.updates.is_empty()
+        {
+            let slot = &mut self.slots[index];
+            slot.reads_at = Some(now + pause_ns);
+            let interest = slot.interest();
+            self.watch(index, interest);
+        }
+    }
+}

@@ -1,0 +1,282 @@
+//! Streams under load, on a toy service: it is told a number, and then counts up for it, with
+//! habits that real services have.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::drive::{Figure, Load, Piece, Session};
+use lab::plan::{Arrivals, Clients};
+use wire::{
+    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
+    Wake, clock,
+};
+use workload::units::Span;
+use workload::{
+    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Update,
+    Workload, WorkloadSpec,
+};
+
+/// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` its
+/// end by the server.
+#[derive(Default)]
+struct Toy {
+    next: u64,
+    streams: BTreeMap<u64, (Tag, Option<u64>)>,
+}
+
+impl Dialect for Toy {
+    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
+        self.next += 1;
+        self.streams.insert(self.next, (tag, None));
+        out.put(format!("+{}\n", self.next).as_bytes());
+    }
+
+    fn prepare(&mut self, _: Ns, _: Tag, _: u64, _: &mut Output) {
+        unreachable!("the target writes");
+    }
+
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        _: &mut Output,
+    ) -> Result<(), Fault> {
+        while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&input.bytes()[..end]).into_owned();
+            input.consume(end + 1);
+            let (kind, rest) = line.split_at(1);
+            let mut words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
+            let mut word = || words.next().unwrap_or(0);
+            // A cancelled stream's late updates belong to nobody.
+            let Some((tag, last)) = self.streams.get_mut(&word()) else { continue };
+            if kind == "!" {
+                events.done.push(Done { tag: *tag, ..Done::default() });
+                continue;
+            }
+            let (value, left_out, made) = (word(), word(), word());
+            let before = last.replace(value);
+            let wrong = before.is_some_and(|before| value <= before);
+            let missed = before.map_or(0, |before| value.saturating_sub(before + 1));
+            if wrong {
+                events.found(|| Finding {
+                    operation: "count",
+                    key: Vec::new(),
+                    expected: b"more".to_vec(),
+                    received: line.into_bytes(),
+                    note: "the value does not advance".into(),
+                });
+            }
+            events.elements += 1;
+            events.payload_bytes += 8;
+            let merged = missed.min(left_out);
+            let made_unix_ns = Some(made);
+            events.updates.push(Update { stream: *tag, missed, merged, wrong, made_unix_ns });
+        }
+        Ok(())
+    }
+
+    fn cancel(&mut self, tag: Tag, out: &mut Output) {
+        let found = self.streams.iter().find(|(_, (known, _))| *known == tag);
+        let id = *found.expect("a stream of this name").0;
+        self.streams.remove(&id);
+        out.put(format!("-{id}\n").as_bytes());
+    }
+
+    fn expire(&mut self, _: Tag) {}
+}
+
+static DIALECT: DialectRow = DialectRow {
+    name: "toy",
+    doc: "",
+    client: Client::Stream(|_| Box::new(Toy::default())),
+    counters: None,
+};
+
+static ROOM: Room = Room {
+    name: "toy",
+    doc: "",
+    operations: &[Operation { name: "count", kind: Kind::Stream, doc: "" }],
+    dialects: &[],
+    longest_key_bytes: 250,
+    longest_value_bytes: 0,
+    prepares: true,
+};
+
+/// What the toy server does differently.
+#[derive(Clone, Copy, Default)]
+struct Habit {
+    /// It leaves out two values before every tenth, and says it of the second.
+    skips: bool,
+    /// It says the value of this update again.
+    repeats: Option<u64>,
+    /// It ends a stream after so many updates.
+    ends: Option<u64>,
+    /// It says nothing to streams of an even number.
+    deaf: bool,
+    /// Updates are so long.
+    padding: usize,
+}
+
+struct Counting {
+    habit: Habit,
+    next_at: Option<Ns>,
+    /// The updates and the value of each stream.
+    streams: BTreeMap<u64, (u64, u64)>,
+}
+
+const EVERY_NS: u64 = 1_000_000;
+
+impl Counting {
+    fn push(&mut self, out: &mut Output) {
+        for (id, (updates, value)) in &mut self.streams {
+            if out.is_full() || (self.habit.deaf && id % 2 == 0) {
+                continue;
+            }
+            *updates += 1;
+            let skips = self.habit.skips && updates.is_multiple_of(10);
+            let repeats = self.habit.repeats == Some(*updates);
+            *value += if skips { 3 } else { u64::from(!repeats) };
+            let (left_out, made) = (u64::from(skips), clock::unix_now());
+            let padding = " ".repeat(self.habit.padding);
+            out.put(format!("={id} {value} {left_out} {made}{padding}\n").as_bytes());
+            if self.habit.ends == Some(*updates) {
+                out.put(format!("!{id}\n").as_bytes());
+            }
+        }
+    }
+}
+
+impl Connection for Counting {
+    fn receive(&mut self, now: Ns, input: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+        while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&input.bytes()[..end]).into_owned();
+            input.consume(end + 1);
+            let id = line[1..].parse().map_err(|_| Fault::new("no number"))?;
+            match &line[..1] {
+                "+" => drop(self.streams.insert(id, (0, 0))),
+                _ => drop(self.streams.remove(&id)),
+            }
+            self.next_at.get_or_insert(now + EVERY_NS);
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        if why == Wake::Timer {
+            self.next_at = Some(now + EVERY_NS);
+            self.push(out);
+        }
+        Ok(Flow::Continue)
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        self.next_at
+    }
+}
+
+fn workload() -> Workload {
+    let text = "room='toy'\noperation='count'\nwritten_by='target'\nkeys={count=100}";
+    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
+}
+
+/// Three connections with so many streams each; the pieces that `lengths` ask for.
+fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<Piece> {
+    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
+    let make = move |_| Counting { habit, next_at: None, streams: BTreeMap::new() };
+    let server = Server::start(Config::default(), vec![listener], make).expect("a server");
+    let clients = Clients {
+        name: "watchers".into(),
+        connections: 3,
+        pipeline: streams,
+        arrivals: Arrivals::Subscribe { pause },
+        threads: 2,
+        cpus: Vec::new(),
+        timeout: Span::from_ms(20),
+        reconnect_every: None,
+        spin: false,
+    };
+    let load = Load {
+        address: &server.addresses()[0],
+        batch: None,
+        dialect: &DIALECT,
+        workload: &workload(),
+        clients: &[clients],
+        round: 1,
+        clock_zero: clock::now(),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let mut session = Session::open(&load).expect("connected");
+    assert_eq!(session.prepare().expect("nothing to write").counts.operations, 0);
+    let pieces = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
+    let pieces = pieces.map(|piece| piece.expect("a piece")).collect();
+    drop(session);
+    server.stop(Duration::from_secs(1));
+    pieces
+}
+
+const NO_PAUSE: Span = Span::from_ms(0);
+const SHORT: Duration = Duration::from_millis(200);
+
+#[test]
+fn every_stream_is_counted_and_ends_with_its_piece() {
+    for piece in run(Habit::default(), 4, NO_PAUSE, &[SHORT * 2, SHORT * 2]) {
+        assert_eq!(piece.trouble, None);
+        let counts = piece.counts;
+        assert_eq!((counts.wrong, counts.missing), (0, 0), "{:?}", piece.found);
+        let [streams] = &piece.streams[..] else { panic!("one group: {:?}", piece.streams) };
+        assert_eq!((streams.each.len(), streams.missed, streams.merged), (12, 0, 0));
+        assert!(streams.each.iter().all(|updates| *updates > 0));
+        assert_eq!((streams.updates(), counts.operations), (counts.updates, counts.updates));
+        assert_eq!((counts.elements, counts.payload_bytes), (counts.updates, counts.updates * 8));
+        assert!(counts.received_bytes > counts.payload_bytes && counts.sent_bytes > 0);
+        let stale = piece.intervals.iter().filter(|one| one.figure == Figure::Staleness);
+        assert_eq!(stale.map(|one| one.histogram.len()).sum::<u64>(), counts.updates);
+        assert!(piece.intervals.iter().all(|one| one.figure != Figure::Latency));
+    }
+}
+
+#[test]
+fn what_is_left_out_is_counted_beside_what_the_target_says_of_it() {
+    let pieces = run(Habit { skips: true, ..Habit::default() }, 1, NO_PAUSE, &[SHORT * 2]);
+    let (counts, streams) = (pieces[0].counts, &pieces[0].streams[0]);
+    assert_eq!(counts.wrong, 0);
+    let skips: u64 = streams.each.iter().map(|updates| updates / 10).sum();
+    assert_eq!((streams.missed, streams.merged), (2 * skips, skips));
+}
+
+#[test]
+fn a_value_that_does_not_advance_is_wrong() {
+    let pieces = run(Habit { repeats: Some(3), ..Habit::default() }, 2, NO_PAUSE, &[SHORT * 2]);
+    assert_eq!(pieces[0].counts.wrong, 6, "the third of each stream");
+    assert_eq!(pieces[0].found[0].finding.note, "the value does not advance");
+}
+
+#[test]
+fn a_stream_that_ends_by_itself_is_said() {
+    let pieces = run(Habit { ends: Some(3), ..Habit::default() }, 1, NO_PAUSE, &[SHORT]);
+    assert!(pieces[0].trouble.as_deref().unwrap().contains("ended a stream"));
+}
+
+#[test]
+fn a_stream_that_brings_nothing_is_missing() {
+    let pieces = run(Habit { deaf: true, ..Habit::default() }, 2, NO_PAUSE, &[SHORT]);
+    assert_eq!(pieces[0].counts.missing, 3, "one of two streams of each connection");
+    assert_eq!(pieces[0].streams[0].each.iter().filter(|updates| **updates == 0).count(), 3);
+}
+
+#[test]
+fn a_slow_reader_takes_one_update_and_pauses() {
+    // Longer than what is read at once, so that no read brings two.
+    let habit = Habit { padding: 100_000, ..Habit::default() };
+    let pieces = run(habit, 1, Span::from_ms(50), &[SHORT * 2]);
+    assert_eq!((&pieces[0].trouble, pieces[0].counts.wrong), (&None, 0));
+    for updates in &pieces[0].streams[0].each {
+        // A read may end one update and bring the next, at most.
+        assert!((1..=18).contains(updates), "{updates} updates in eight pauses");
+    }
+}

@@ -1,0 +1,48 @@
+//! What streams have brought, as JSON.
+
+use serde::Serialize;
+
+use super::LatencyJson;
+use crate::streams::StreamFigures;
+
+#[derive(Serialize)]
+pub(super) struct StreamGroupJson<'a> {
+    clients: &'a str,
+    #[serde(flatten)]
+    streams: StreamsJson,
+}
+
+/// Null, all of it, where nothing streams.
+#[derive(Serialize, Default)]
+pub(super) struct StreamsJson {
+    streams: Option<u64>,
+    updates: Option<u64>,
+    updates_per_s: Option<f64>,
+    missed: Option<u64>,
+    merged: Option<u64>,
+    fairness: Option<f64>,
+    least_updates: Option<u64>,
+    staleness_ns: Option<LatencyJson>,
+}
+
+pub(super) fn stream_groups(groups: &[(String, StreamFigures)]) -> Vec<StreamGroupJson<'_>> {
+    let named = groups
+        .iter()
+        .map(|(clients, figures)| StreamGroupJson { clients, streams: StreamsJson::of(figures) });
+    named.collect()
+}
+
+impl StreamsJson {
+    pub(super) fn of(figures: &StreamFigures) -> StreamsJson {
+        StreamsJson {
+            streams: Some(figures.streams),
+            updates: Some(figures.updates),
+            updates_per_s: figures.updates_per_s,
+            missed: Some(figures.missed),
+            merged: Some(figures.merged),
+            fairness: figures.fairness,
+            least_updates: Some(figures.least_updates),
+            staleness_ns: LatencyJson::if_any(&figures.staleness),
+        }
+    }
+}
