@@ -58,6 +58,26 @@ impl Keys {
     }
 }
 
+impl Keys {
+    /// Whether this is the text of `key`.
+    #[inline]
+    pub fn is(&self, mut key: u64, text: &[u8]) -> bool {
+        let Some((b'k', mut left)) = text.split_first().filter(|_| text.len() == self.bytes) else {
+            return false;
+        };
+        while let Some((rest, last)) = left.split_last_chunk::<8>() {
+            if *last != eight_digits((key % 100_000_000) as u32) {
+                return false;
+            }
+            key /= 100_000_000;
+            left = rest;
+        }
+        let digits = eight_digits((key % 100_000_000) as u32);
+        // Few bytes: a loop is shorter than a call that compares.
+        digits[digits.len() - left.len()..].iter().zip(left).all(|(a, b)| a == b)
+    }
+}
+
 /// The decimal digits of a number below 10^8, as text. All of them at once, each in its byte of a
 /// word: halves of four digits, of two, of one.
 #[inline]
@@ -98,6 +118,8 @@ mod tests {
                 let expected = format!("xk{key:0width$}", width = bytes - 1);
                 if expected.len() == bytes + 1 {
                     assert_eq!(text, expected.as_bytes());
+                    assert!(keys.is(key, &text[1..]) && !keys.is(key ^ 1, &text[1..]));
+                    assert!(!keys.is(key, &text) && !keys.is(key, &text[2..]));
                 }
             }
         }

@@ -37,9 +37,51 @@ pub struct Memcached {
     asked: Asked,
     /// Bytes of a wrong data block that are still to come.
     skip: usize,
-    /// The expected head of a value.
-    head: Vec<u8>,
+    /// How the heads of values of the last length end, and begin where no key stands in them.
+    tail: Line,
+    meta_head: Line,
 }
+
+/// A piece of a line that says how long a value is. Most values are as long as the last one was.
+#[derive(Debug)]
+struct Line {
+    before: &'static [u8],
+    value_bytes: usize,
+    text: Vec<u8>,
+}
+
+impl Line {
+    fn new(before: &'static [u8]) -> Self {
+        let mut line = Self { before, value_bytes: 0, text: Vec::new() };
+        line.write();
+        line
+    }
+
+    #[inline]
+    fn of(&mut self, value_bytes: usize) -> &[u8] {
+        if self.value_bytes != value_bytes {
+            self.value_bytes = value_bytes;
+            self.write();
+        }
+        &self.text
+    }
+
+    fn write(&mut self) {
+        self.text.clear();
+        self.text.extend_from_slice(self.before);
+        put_number(self.value_bytes as u64, &mut self.text);
+        self.text.extend_from_slice(LINE_END);
+    }
+}
+
+/// How the head of a value begins, before its key …
+const HEAD: &[u8] = b"VALUE ";
+
+/// … and goes on, before its length.
+const FLAGS: &[u8] = b" 0 ";
+
+/// How the head of a value begins in an answer to a meta get.
+const META_HEAD: &[u8] = b"VA ";
 
 /// A right answer about `key`.
 fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
@@ -47,36 +89,23 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
     match form {
         Form::Store => return STORED.to_vec(),
         Form::Delete => return DELETED.to_vec(),
-        Form::Values => put_head(truth, key, &mut answer),
-        Form::Meta => put_meta_head(truth, key, &mut answer),
-    };
+        Form::Values => {
+            answer.extend_from_slice(HEAD);
+            truth.keys.put(key, &mut answer);
+            answer.extend_from_slice(Line::new(FLAGS).of(truth.values.len(key)));
+        }
+        Form::Meta => answer.extend_from_slice(Line::new(META_HEAD).of(truth.values.len(key))),
+    }
     answer.extend(truth.example(key));
     answer.extend_from_slice(LINE_END);
     answer
 }
 
-/// Appends the expected head of the value of `key`.
-#[inline]
-fn put_head(truth: &Truth, key: u64, into: &mut Vec<u8>) {
-    into.extend_from_slice(b"VALUE ");
-    truth.keys.put(key, into);
-    into.extend_from_slice(b" 0 ");
-    put_number(truth.values.len(key) as u64, into);
-    into.extend_from_slice(LINE_END);
-}
-
-/// Appends the expected head of the value of `key`, to a meta get.
-#[inline]
-fn put_meta_head(truth: &Truth, key: u64, into: &mut Vec<u8>) {
-    into.extend_from_slice(b"VA ");
-    put_number(truth.values.len(key) as u64, into);
-    into.extend_from_slice(LINE_END);
-}
-
 impl Memcached {
     /// A connection whose answers are held against `truth`.
     pub fn new(truth: &Arc<Truth>) -> Self {
-        Self { asked: Asked::new(truth, example), skip: 0, head: Vec::new() }
+        let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
+        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head }
     }
 
     /// Forgets what was asked, so that this can be used for something else.
@@ -142,20 +171,26 @@ impl Memcached {
         let mut used = 0;
         while let Some(key) = self.asked.expected_key() {
             let value_bytes = self.asked.truth.values.len(key);
-            self.head.clear();
-            put_head(&self.asked.truth, key, &mut self.head);
             let rest = &bytes[used..];
-            if !rest.starts_with(&self.head) {
+            let keys = &self.asked.truth.keys;
+            let tail = self.tail.of(value_bytes);
+            let name = HEAD.len()..HEAD.len() + keys.bytes();
+            let head_bytes = name.end + tail.len();
+            let is_expected = rest.len() >= head_bytes
+                && rest.starts_with(HEAD)
+                && keys.is(key, &rest[name.clone()])
+                && rest[name.end..].starts_with(tail);
+            if !is_expected {
                 break;
             }
-            let Some(data) = rest[self.head.len()..].get(..value_bytes + LINE_END.len()) else {
+            let Some(data) = rest[head_bytes..].get(..value_bytes + LINE_END.len()) else {
                 return if used > 0 { Step::Part(used) } else { Step::More };
             };
             let (value, end) = data.split_at(value_bytes);
             if end != LINE_END {
                 return self.broken(rest, events);
             }
-            used += self.head.len() + data.len();
+            used += head_bytes + data.len();
             self.asked.check(value, events);
         }
         let rest = &bytes[used..];
@@ -200,10 +235,10 @@ impl Memcached {
     fn step_meta(&mut self, bytes: &[u8], events: &mut Events) -> Step {
         let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
         let value_bytes = self.asked.truth.values.len(key);
-        self.head.clear();
-        put_meta_head(&self.asked.truth, key, &mut self.head);
-        if bytes.starts_with(&self.head) {
-            let Some(data) = bytes[self.head.len()..].get(..value_bytes + LINE_END.len()) else {
+        let head = self.meta_head.of(value_bytes);
+        if bytes.starts_with(head) {
+            let head_bytes = head.len();
+            let Some(data) = bytes[head_bytes..].get(..value_bytes + LINE_END.len()) else {
                 return Step::More;
             };
             let (value, end) = data.split_at(value_bytes);
@@ -211,7 +246,7 @@ impl Memcached {
                 return self.broken(bytes, events);
             }
             self.asked.check(value, events);
-            return Step::Done(self.head.len() + data.len());
+            return Step::Done(head_bytes + data.len());
         }
         if bytes.starts_with(META_MISS) {
             self.asked.miss(META_MISS, events);
