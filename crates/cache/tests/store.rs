@@ -2,15 +2,23 @@
 
 use std::collections::HashMap;
 
-use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Rules, Store};
+use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Policy, Rules, Store};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
 const NOW_S: u32 = FIRST_SECOND;
 
 fn store(memory_bytes: usize, item_bytes: usize) -> Store {
-    Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules: Rules::default() })
-        .expect("a store")
+    store_with(memory_bytes, item_bytes, Policy::default())
+}
+
+fn store_with(memory_bytes: usize, item_bytes: usize, policy: Policy) -> Store {
+    let rules = Rules { policy, ..Rules::default() };
+    Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules }).expect("a store")
+}
+
+fn any_policy() -> impl Strategy<Value = Policy> {
+    prop::sample::select(Policy::ALL.map(|(_, policy)| policy).to_vec())
 }
 
 fn set(store: &Store, key: &[u8], value: &[u8]) {
@@ -28,9 +36,10 @@ proptest! {
     /// While everything fits, the store is a map, through any order of growing and shrinking.
     #[test]
     fn what_fits_is_never_lost(
+        policy in any_policy(),
         steps in prop::collection::vec((0..5_u8, 0..400_u16, 0..300_usize), 1..3000),
     ) {
-        let store = store(8 << 20, 1 << 18);
+        let store = store_with(8 << 20, 1 << 18, policy);
         let mut map: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
         for (step, (action, key, length)) in steps.into_iter().enumerate() {
             let key = format!("key-{key}").into_bytes();
@@ -55,10 +64,11 @@ proptest! {
     #[test]
     fn storing_never_fails_and_memory_stays_bounded(
         seed: u64,
+        policy in any_policy(),
         phases in prop::collection::vec((1..9_usize, 1..5_usize), 1..6),
     ) {
         let memory_bytes = 4 << 20;
-        let store = store(memory_bytes, 256 << 10);
+        let store = store_with(memory_bytes, 256 << 10, policy);
         let mut random = SmallRng::seed_from_u64(seed);
         for (scale, spread) in phases {
             for _ in 0..1500 {

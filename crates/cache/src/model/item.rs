@@ -5,7 +5,8 @@
 //! key_len  bits  cas_high   cas_low   value_bytes  accessed_s  [flags] [expires_s]  key  value
 //! ```
 //!
-//! Numbers are little-endian. Flags and expiry take four bytes each and only when they aren't
+//! Numbers are little-endian. The upper four bits of `value_bytes` say when the item was last read,
+//! in fifteenths of its ring's laps. Flags and expiry take four bytes each and only when they aren't
 //! zero, which they nearly always are: the head of most items is 16 bytes.
 
 /// Everything in a log starts at a multiple of this, so that a 32-bit index reaches 16 GiB.
@@ -37,6 +38,18 @@ pub(super) const BINARY: u8 = 128;
 /// At most this many stores are told apart by an item's unique number before it repeats.
 pub const CAS_MASK: u64 = (1 << 48) - 1;
 
+/// How many bits of its word an item's length has; the age has the others.
+const LENGTH_BITS: u32 = 28;
+
+/// When something happens to an item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Moment {
+    /// The second.
+    pub(super) second: u32,
+    /// The fifteenth of a lap, modulo 16.
+    pub(super) age: u8,
+}
+
 /// What is stored, as the caller hands it in.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'a> {
@@ -58,9 +71,9 @@ impl Entry<'_> {
     }
 
     /// Writes the entry with `bits` of its own to the start of `log`, which is at least
-    /// `stored_bytes` long. The key has been checked to be at most 255 bytes, the value to fit
-    /// into a shard.
-    pub(super) fn write(&self, cas: u64, mut bits: u8, now_s: u32, log: &mut [u8]) {
+    /// `stored_bytes` long, as last read at `now`. The key has been checked to be at most 255
+    /// bytes, the value to be less than 2^28.
+    pub(super) fn write(&self, cas: u64, mut bits: u8, now: Moment, log: &mut [u8]) {
         let mut at = HEAD_BYTES;
         for (value, bit) in [(self.flags, HAS_FLAGS), (self.expires_s, HAS_EXPIRY)] {
             if value != 0 {
@@ -74,8 +87,9 @@ impl Entry<'_> {
         head[1] = bits;
         head[2..4].copy_from_slice(&((cas >> 32) as u16).to_le_bytes());
         head[4..8].copy_from_slice(&(cas as u32).to_le_bytes());
-        head[8..12].copy_from_slice(&(self.value.len() as u32).to_le_bytes());
-        head[12..16].copy_from_slice(&now_s.to_le_bytes());
+        let length_and_age = self.value.len() as u32 | u32::from(now.age) << LENGTH_BITS;
+        head[8..12].copy_from_slice(&length_and_age.to_le_bytes());
+        head[12..16].copy_from_slice(&now.second.to_le_bytes());
         let value_at = at + self.key.len();
         log[at..value_at].copy_from_slice(self.key);
         log[value_at..value_at + self.value.len()].copy_from_slice(self.value);
@@ -111,7 +125,8 @@ pub struct Item<'a> {
 #[derive(Clone, Copy)]
 pub(super) struct Head {
     pub(super) bits: u8,
-    pub(super) accessed_s: u32,
+    /// When it was last read, or stored when never read.
+    pub(super) accessed: Moment,
     pub(super) cas: u64,
     key_bytes: usize,
     value_bytes: usize,
@@ -124,12 +139,16 @@ impl Head {
         let head: &[u8; HEAD_BYTES] = log[..HEAD_BYTES].try_into().expect("16 bytes");
         let high = u16::from_le_bytes([head[2], head[3]]);
         let low = word(head, 4);
+        let length_and_age = word(head, 8);
         Self {
             key_bytes: usize::from(head[0]),
             bits: head[1],
             cas: u64::from(high) << 32 | u64::from(low),
-            value_bytes: word(head, 8) as usize,
-            accessed_s: word(head, 12),
+            value_bytes: (length_and_age & ((1 << LENGTH_BITS) - 1)) as usize,
+            accessed: Moment {
+                second: word(head, 12),
+                age: (length_and_age >> LENGTH_BITS) as u8,
+            },
         }
     }
 
@@ -177,7 +196,7 @@ impl Head {
             value,
             flags: if self.bits & HAS_FLAGS == 0 { 0 } else { word(log, HEAD_BYTES) },
             expires_s: self.expires_s(log),
-            accessed_s: self.accessed_s,
+            accessed_s: self.accessed.second,
             fetched: self.bits & FETCHED != 0,
             cas: self.cas,
             stale: self.bits & STALE != 0,
@@ -227,10 +246,11 @@ pub(super) fn set_cas(log: &mut [u8], cas: u64) {
     log[4..8].copy_from_slice(&(cas as u32).to_le_bytes());
 }
 
-/// Notes the second of a read in the item at the start of `log`.
+/// Notes when the item at the start of `log` was read.
 #[inline]
-pub(super) fn set_accessed(log: &mut [u8], now_s: u32) {
-    log[12..16].copy_from_slice(&now_s.to_le_bytes());
+pub(super) fn set_accessed(log: &mut [u8], now: Moment) {
+    log[11] = log[11] & 0x0f | now.age << 4;
+    log[12..16].copy_from_slice(&now.second.to_le_bytes());
 }
 
 #[inline]
@@ -252,7 +272,7 @@ mod tests {
         for (flags, expires_s) in [(0, 0), (7, 0), (0, 9), (u32::MAX, u32::MAX)] {
             let entry = Entry { key: b"a key", value: b"some value", flags, expires_s };
             let mut log = vec![0xaa; entry.stored_bytes()];
-            entry.write(CAS_MASK - 1, 0, 5, &mut log);
+            entry.write(CAS_MASK - 1, 0, Moment { second: 5, age: 15 }, &mut log);
             let head = Head::read(&log);
             let item = head.item(&log);
             assert_eq!((item.key, item.value), (entry.key, entry.value));
@@ -260,6 +280,11 @@ mod tests {
             assert_eq!((item.cas, item.accessed_s, item.fetched), (CAS_MASK - 1, 5, false));
             assert_eq!(head.stored_bytes(), entry.stored_bytes());
             assert_eq!(head.key(&log), b"a key");
+            assert_eq!(head.accessed.age, 15);
+            set_accessed(&mut log, Moment { second: 6, age: 3 });
+            let head = Head::read(&log);
+            assert_eq!(head.accessed, Moment { second: 6, age: 3 });
+            assert_eq!(head.item(&log).value, entry.value);
         }
     }
 

@@ -8,7 +8,7 @@
 use std::collections::TryReserveError;
 
 /// The ring. Positions are offsets from its start.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(super) struct Log {
     bytes: Vec<u8>,
     /// The head may not pass this; it shrinks when the index needs the memory.
@@ -69,7 +69,7 @@ impl Log {
     /// Takes `count` bytes at the head, when they are free without moving the tail.
     pub(super) fn append(&mut self, count: usize) -> Option<usize> {
         match self.lap_end {
-            Some(_) if self.head + count > self.tail => return None,
+            Some(_) if self.head + count > self.tail || self.ends_before(count) => return None,
             None if self.head + count > self.capacity => {
                 if count > self.tail {
                     return None;
@@ -87,6 +87,15 @@ impl Log {
             self.bytes.resize(touched, 0);
         }
         Some(at)
+    }
+
+    /// Whether `count` more bytes would go over the capacity, although what is here would fit below
+    /// it: the capacity has shrunk, and what lies beyond is to be left behind in this lap. As
+    /// little as an item is left there by then, so little has to go at once.
+    fn ends_before(&self, count: usize) -> bool {
+        self.head <= self.capacity
+            && self.head + count > self.capacity
+            && self.span() <= self.capacity
     }
 
     /// Frees the oldest `count` bytes: one item.
@@ -109,10 +118,12 @@ impl Log {
 
     /// Moves the oldest item, of `count` bytes, to the head: frees it there and takes it here.
     /// Gives its new position, or `None` when it can't be moved, and then nothing has changed.
-    pub(super) fn move_oldest(&mut self, count: usize) -> Option<usize> {
+    /// `may_lose` says that it may stay where it is instead of going over a shrunk capacity.
+    pub(super) fn move_oldest(&mut self, count: usize, may_lose: bool) -> Option<usize> {
         let from = self.tail;
         let fits_here = match self.lap_end {
             // The free gap lies just before the tail, so the item may slide over itself.
+            Some(_) if may_lose && self.ends_before(count) => return None,
             Some(_) => true,
             None => self.head + count <= self.capacity,
         };
@@ -189,11 +200,40 @@ mod tests {
         assert_eq!(log.append(1), None);
     }
 
+    #[test]
+    fn a_shorter_ring_gives_its_memory_back_after_a_lap_and_loses_little_at_once() {
+        let mut log = Log::new(100_000).unwrap();
+        let step = |log: &mut Log, moves: bool| {
+            let (mut dropped, mut moved) = (0, !moves);
+            while log.append(10).is_none() {
+                if !moved && log.move_oldest(10, true).is_some() {
+                    moved = true;
+                    continue;
+                }
+                log.drop_oldest(10);
+                dropped += 1;
+            }
+            dropped
+        };
+        (0..25_000).for_each(|_| _ = step(&mut log, false));
+        assert_eq!(log.touched_bytes(), 100_000);
+        log.set_capacity(90_000);
+        for number in 0..20_000 {
+            // As a shard does: twice as much goes with each store until all fits.
+            for _ in 0..if log.span() > log.capacity() { 2 } else { 0 } {
+                log.drop_oldest(10);
+            }
+            let dropped = step(&mut log, number % 3 == 0);
+            assert!(dropped <= 2, "{dropped} at once");
+        }
+        assert!(log.touched_bytes() <= 90_000, "{} bytes", log.touched_bytes());
+    }
+
     proptest! {
         /// Items keep their bytes and their order through any mix of appending, dropping and
         /// moving, compared with a plain queue.
         #[test]
-        fn the_ring_is_a_queue(steps in prop::collection::vec((0..3_u8, 1..40_usize), 1..300)) {
+        fn the_ring_is_a_queue(steps in prop::collection::vec((0..5_u8, 1..40_usize), 1..300)) {
             let mut log = Log::new(200).unwrap();
             let mut queue: VecDeque<(usize, usize, u8)> = VecDeque::new();
             let mut stamp = 0_u8;
@@ -205,8 +245,9 @@ mod tests {
                         queue.push_back((at, size, stamp));
                     },
                     1 => if let Some((_, count, _)) = queue.pop_front() { log.drop_oldest(count) },
+                    2 => log.set_capacity(100 + size * 100 / 40),
                     _ => if let Some((at, count, stamp)) = queue.pop_front() {
-                        match log.move_oldest(count) {
+                        match log.move_oldest(count, step == 3) {
                             Some(to) => queue.push_back((to, count, stamp)),
                             None => queue.push_front((at, count, stamp)),
                         }

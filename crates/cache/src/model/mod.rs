@@ -2,30 +2,35 @@
 //! clock but the second handed in, and allocates only when its index grows.
 //!
 //! Keys are spread over shards by their hash; each shard is a hash table of eight-byte entries
-//! (`index`) into a ring of bytes (`log`) behind a lock of its own, which is held for one
+//! (`index`) into rings of bytes (`log`) behind a lock of its own, which is held for one
 //! operation. The memory bound covers both. There are no size classes: as long as a shard holds
 //! anything, a new item that may be stored at all can be stored, by letting go of older ones.
 
 mod change;
 mod clock;
+mod evict;
+mod ghost;
 mod index;
 mod item;
 mod log;
 mod loss;
 mod operations;
 mod shard;
+mod trial;
 
 use std::collections::TryReserveError;
 use std::hash::{BuildHasher, Hasher as _};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
 pub use clock::Clock;
+pub use evict::Policy;
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
 
+use evict::InForce;
 use shard::Shard;
 
 /// Seconds of the service's own clock. They start at [`FIRST_SECOND`], so that a second that has
@@ -40,7 +45,7 @@ pub const EXPIRED: Seconds = 1;
 
 /// The hash function, seeded anew in every process so that nobody can choose colliding keys
 /// beforehand.
-type Hasher = foldhash::quality::RandomState;
+type Hasher = foldhash::quality::SeedableRandomState;
 
 /// A store's bounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,11 +67,15 @@ pub struct Rules {
     pub evict: bool,
     /// Whether each store has a unique number; otherwise they are all 0.
     pub cas: bool,
+    /// Which items are let go.
+    pub policy: Policy,
+    /// Has keys spread in the same way in every process, for tests that repeat exactly.
+    pub seed: Option<u64>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { evict: true, cas: true }
+        Self { evict: true, cas: true, policy: Policy::default(), seed: None }
     }
 }
 
@@ -209,6 +218,8 @@ impl Cell {
 pub struct Store {
     shards: Box<[Cell]>,
     hasher: Hasher,
+    /// By which policy items go now.
+    in_force: Arc<InForce>,
     limits: Limits,
     memory_bytes: AtomicUsize,
     /// The second from which on everything stored before is gone; 0 is none.
@@ -241,7 +252,13 @@ impl Store {
         let roomy = limits.memory_bytes / (LEAST_LARGE_ITEMS * limits.item_bytes.max(1 << 17));
         let wanted = (limits.threads.max(1) * 4).next_power_of_two();
         let count = wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least));
-        let hasher = Hasher::default();
+        let hasher = match limits.rules.seed {
+            None => Hasher::random(),
+            Some(seed) => Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
+        };
+        // Where nothing is let go, there is nothing to choose.
+        let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
+        let in_force = Arc::new(InForce::new(policy.at_first()));
         let budget_bytes = limits.memory_bytes / count;
         let shards = (0..count)
             .map(|number| {
@@ -251,6 +268,7 @@ impl Store {
                     count,
                     hasher.clone(),
                     limits.rules,
+                    Arc::clone(&in_force),
                 )?)))
             })
             .collect::<Result<_, TryReserveError>>()
@@ -258,6 +276,7 @@ impl Store {
         Ok(Self {
             shards,
             hasher,
+            in_force,
             limits,
             memory_bytes: AtomicUsize::new(limits.memory_bytes),
             flush_s: AtomicU32::new(0),
@@ -272,6 +291,11 @@ impl Store {
     /// How many shards it has.
     pub fn shards(&self) -> usize {
         self.shards.len()
+    }
+
+    /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
+    pub fn policy_in_force(&self) -> Policy {
+        self.in_force.get()
     }
 
     #[inline]

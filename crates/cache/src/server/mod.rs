@@ -21,7 +21,7 @@ pub use connection::{CacheConnection, Speech};
 pub use datagrams::CacheDatagrams;
 pub use service::{Service, ThreadCounts};
 
-use crate::model::{Clock, Limits, MakeError, Rules};
+use crate::model::{Clock, Limits, MakeError, Policy, Rules};
 
 /// What `shutdown` does.
 #[derive(Clone)]
@@ -75,6 +75,8 @@ pub struct Options {
     pub speech: Speech,
     /// Whether items are let go to make room for new ones; otherwise new ones are refused.
     pub evict: bool,
+    /// Which items are let go.
+    pub policy: Policy,
     /// Whether each store has a unique number.
     pub cas: bool,
     /// Whether a command may have everything forgotten.
@@ -110,6 +112,7 @@ impl Default for Options {
             idle_timeout: None,
             speech: Speech::Either,
             evict: true,
+            policy: Policy::default(),
             cas: true,
             flush: true,
             list_keys: true,
@@ -126,7 +129,12 @@ impl Default for Options {
 impl Options {
     fn limits(&self) -> Limits {
         let Self { memory_bytes, item_bytes, threads, .. } = *self;
-        let rules = Rules { evict: self.evict, cas: self.cas };
+        let rules = Rules {
+            evict: self.evict,
+            cas: self.cas,
+            policy: self.policy,
+            ..Rules::default()
+        };
         Limits { memory_bytes, item_bytes, threads, rules }
     }
 }

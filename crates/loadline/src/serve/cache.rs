@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use ::cache::model::Policy;
 use ::cache::server::{Accounts, CacheServer, Options, Shutdown, Speech, StartError};
 use anyhow::{Context as _, bail};
 use memcached::MemcachedArgs;
@@ -88,6 +89,11 @@ pub(crate) struct CacheArgs {
     /// Which protocol to speak
     #[arg(long, short = 'B', value_enum, default_value_t = Protocol::Auto)]
     pub(crate) protocol: Protocol,
+
+    /// Which items are let go when memory is full: lru, fifo, clock, s3fifo, or adaptive, which is
+    /// lru or s3fifo, whichever has more hits
+    #[arg(long, value_name = "POLICY", default_value = Policy::default().name())]
+    pub(crate) evict: Policy,
 
     /// Refuse new items when memory is full, instead of letting old ones go
     #[arg(long, short = 'M')]
@@ -253,6 +259,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
             Protocol::Binary => Speech::Binary,
         },
         evict: !args.no_evict,
+        policy: args.evict,
         cas: !args.no_cas,
         flush: !args.no_flush,
         list_keys: !args.no_list,

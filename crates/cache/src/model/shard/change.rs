@@ -32,7 +32,8 @@ impl Shard {
         let (bits, mut entry) = match self.judge(change, there.as_ref().map(|(_, head)| head)) {
             Verdict::Stop(stopped) => {
                 if let (Mode::Add, Some((at, _))) = (change.mode, there) {
-                    item::set_accessed(self.log.at_mut(at), now_s);
+                    let now = self.moment(now_s);
+                    item::set_accessed(self.bytes_mut(at), now);
                 }
                 return Some(stopped);
             }
@@ -40,7 +41,7 @@ impl Shard {
         };
         let mut scratch = std::mem::take(&mut self.scratch);
         if let Some((at, head)) = there {
-            let old = head.item(self.log.at(at));
+            let old = head.item(self.bytes(at));
             if bits & STALE != 0 {
                 entry.expires_s = old.expires_s;
             }
@@ -129,14 +130,14 @@ impl Shard {
             return Removed::Removed;
         };
         let cas = mark.cas.filter(|_| self.rules.cas).unwrap_or_else(|| self.next_cas());
-        let log = self.log.at_mut(at);
+        let log = self.bytes_mut(at);
         item::set_cas(log, cas);
         if mark.stale {
             item::set_bits(log, STALE);
             item::clear_bits(log, WON);
         }
         if mark.empty {
-            let log = self.log.at(at);
+            let log = self.bytes(at);
             let head = Head::read(log);
             let expires_s = head.expires_s(log);
             let entry = Entry { key: hashed.key, value: b"", flags: 0, expires_s };
@@ -152,22 +153,22 @@ impl Shard {
     /// Gives an item that is there another expiry.
     fn set_expires(&mut self, now_s: u32, hashed: &Hashed<'_>, expires_s: u32) {
         let Some((_, at)) = self.find(hashed) else { return };
-        let head = Head::read(self.log.at(at));
-        if head.set_expires(self.log.at_mut(at), expires_s) {
+        let head = Head::read(self.bytes(at));
+        if head.set_expires(self.bytes_mut(at), expires_s) {
             return;
         }
         // There is no place for the expiry: the item is written anew, with all that it has.
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
-        let old = head.item(self.log.at(at));
+        let old = head.item(self.bytes(at));
         scratch.extend_from_slice(old.value);
         let entry = Entry { key: hashed.key, value: &scratch, flags: old.flags, expires_s };
         let bits = head.bits & (FETCHED | REFERENCED | STALE | WON | BINARY);
-        let accessed_s = head.accessed_s;
+        let accessed = head.accessed;
         if self.put(now_s, hashed, &entry, head.cas, bits)
             && let Some((_, at)) = self.find(hashed)
         {
-            item::set_accessed(self.log.at_mut(at), accessed_s);
+            item::set_accessed(self.bytes_mut(at), accessed);
         }
         scratch.clear();
         scratch.shrink_to(MOST_SCRATCH_BYTES);
@@ -188,7 +189,7 @@ impl Shard {
         self.counts.cmd_touch += u64::from(touches);
         let (at, head, seen) = match found {
             Some((at, head)) => {
-                let before_s = head.expires_s(self.log.at(at));
+                let before_s = head.expires_s(self.bytes(at));
                 self.counts.touch_hits += u64::from(touches);
                 self.counts.get_hits += u64::from(!touches);
                 (at, head, seen(access, &head, before_s))
@@ -206,17 +207,18 @@ impl Shard {
                 }
                 let (_, at) = self.find(hashed)?;
                 let after_s = access.expires_s.unwrap_or(expires_s);
-                (at, Head::read(self.log.at(at)), Seen { won: true, before_s: 0, after_s })
+                (at, Head::read(self.bytes(at)), Seen { won: true, before_s: 0, after_s })
             }
         };
-        let log = self.log.at_mut(at);
+        let now = self.moment(now_s);
+        let log = self.bytes_mut(at);
         if seen.won {
             item::set_bits(log, WON);
         }
         let shown = show(&head.item(log), &seen);
         if !access.unnoticed {
             item::set_bits(log, REFERENCED | FETCHED);
-            item::set_accessed(log, now_s);
+            item::set_accessed(log, now);
         }
         if let Some(expires_s) = access.expires_s {
             self.set_expires(now_s, hashed, expires_s);
@@ -239,7 +241,7 @@ impl Shard {
             let after_s = sum.expires_s.unwrap_or(expires_s);
             return self.write_number(now_s, hashed, sum, number, (0, after_s), bits);
         };
-        let old = head.item(self.log.at(at));
+        let old = head.item(self.bytes(at));
         let is_empty = old.value.is_empty();
         if !is_empty && sum.compare.is_some_and(|cas| cas != 0 && cas != head.cas) {
             return Summed::Exists;
@@ -249,12 +251,12 @@ impl Shard {
             true => number.wrapping_add(sum.delta),
             false => number.saturating_sub(sum.delta),
         };
+        let before_s = old.expires_s;
         let hits = match sum.increment {
             true => &mut self.counts.incr_hits,
             false => &mut self.counts.decr_hits,
         };
         *hits += 1;
-        let before_s = old.expires_s;
         let after_s = sum.expires_s.unwrap_or(before_s);
         let (text, digits) = digits_of(number);
         if digits > head.value_bytes() {
@@ -264,12 +266,13 @@ impl Shard {
         }
         // As long as before, with spaces at its end: what memcached does, and says it may do.
         let cas = sum.cas.filter(|_| self.rules.cas).unwrap_or_else(|| self.next_cas());
-        let log = self.log.at_mut(at);
+        let now = self.moment(now_s);
+        let log = self.bytes_mut(at);
         let value = &mut log[head.value_at()..][..head.value_bytes()];
         value.fill(b' ');
         value[..digits].copy_from_slice(&text[MOST_DIGITS - digits..]);
         item::set_cas(log, cas);
-        item::set_accessed(log, now_s);
+        item::set_accessed(log, now);
         if before_s != after_s {
             self.set_expires(now_s, hashed, after_s);
         }
@@ -287,7 +290,7 @@ impl Shard {
         bits: u8,
     ) -> Summed {
         let flags = self.find(hashed).map(|(_, at)| {
-            let log = self.log.at(at);
+            let log = self.bytes(at);
             Head::read(log).item(log).flags
         });
         let (is_new, flags) = (flags.is_none(), flags.unwrap_or(0));

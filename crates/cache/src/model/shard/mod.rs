@@ -1,31 +1,55 @@
-//! One shard: an index into a log, within a budget of memory.
+//! One shard: an index into two rings of bytes, within a budget of memory.
 //!
-//! The oldest item is the next to go. One that has been read since it came here is moved to the
-//! log's head instead (second chance, also called CLOCK), so frequently read items stay. Items are
-//! also moved, and none is lost, while much of the log is occupied by what has been replaced or
-//! removed: memory is reclaimed before anything is evicted.
+//! The oldest item of a ring is the next to go; the policy says which of them get another lap
+//! instead. Items are also moved, and none is lost, while much of the main ring is occupied by what
+//! has been replaced or removed: memory is reclaimed before anything is evicted.
+//!
+//! The small ring is there for policies that have new items prove themselves; the others leave it
+//! empty and without memory.
 
 mod change;
+mod room;
+mod small;
 mod walk;
 
 use std::collections::TryReserveError;
+use std::sync::Arc;
 
+use super::evict::{AGES, InForce, Policy};
+use super::ghost::Ghosts;
 use super::index::Index;
 use super::item::{
-    self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, REFERENCED, STALE, WON,
+    self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, Moment, REFERENCED, STALE, WON,
 };
 use super::log::Log;
-use super::loss::{Loss, Losses, Witness};
+use super::loss::{Losses, Witness};
+use super::trial::Trial;
 use super::{Counts, Hashed, Hasher, Rules};
 
-/// Index and log with one budget.
+/// Index and rings with one budget.
 #[derive(Debug)]
 pub(super) struct Shard {
     index: Index,
-    log: Log,
+    /// The main ring and the small one.
+    logs: [Log; 2],
     budget_bytes: usize,
-    /// Bytes of the log in items that can be read.
-    live_bytes: usize,
+    /// What of the budget is kept from the main ring for the small one and what belongs to it.
+    small_bytes: usize,
+    /// What of the budget simulations may take.
+    trial_bytes: usize,
+    /// Bytes of each ring in items that can be read.
+    live_bytes: [usize; 2],
+    /// How far the main ring's front is, in fifteenths of a lap, modulo 16.
+    age: u8,
+    /// After how many bytes it is one further.
+    age_left_bytes: usize,
+    /// Whether anything has had to go for lack of room.
+    is_full: bool,
+    /// What has gone from the small ring.
+    ghosts: Ghosts,
+    in_force: Arc<InForce>,
+    /// Simulations, in the one shard that does them for all, once it is full.
+    trial: Option<Box<Trial>>,
     /// The unique number of the last store.
     cas: u64,
     /// How far apart this shard's unique numbers are, so that no two shards give the same.
@@ -40,19 +64,14 @@ pub(super) struct Shard {
     pub(super) witness: Option<Witness>,
 }
 
-/// At most this many items are moved during one store: a bound on how long it can take.
-const MOST_MOVES: usize = 2048;
+/// The main ring, which has most of the memory.
+const MAIN: usize = 0;
 
-/// While there is memory to reclaim, the log keeps this part of itself free for new items, ...
-const RESERVE: usize = 16;
+/// The ring of those who have to prove themselves.
+const SMALL: usize = 1;
 
-/// ... by passing at most this many times the bytes of each store. Together that is enough to
-/// pass every live item before the reserve is used up, however they lie.
-const PASS_FACTOR: usize = 16;
-
-/// Live bytes are at most this part of the log before anything is evicted, in 1/1024; the rest is
-/// reclaimed by moving. A larger part holds more, a smaller one moves less.
-const FULLEST: usize = 896;
+/// The bit of a place in bytes that says that it is in the small ring: no ring is so long.
+const SMALL_BIT: usize = super::MOST_SHARD_BYTES;
 
 impl Shard {
     /// Shard `number` of `shards`, which takes at most about `budget_bytes`.
@@ -62,13 +81,27 @@ impl Shard {
         shards: usize,
         hasher: Hasher,
         rules: Rules,
+        in_force: Arc<InForce>,
     ) -> Result<Self, TryReserveError> {
         let index = Index::new();
+        let small_bytes = if in_force.get().filters() { small::part_of(budget_bytes) } else { 0 };
+        let does_trial = number == 0 && rules.evict && rules.policy == Policy::Adaptive;
+        let trial_bytes = if does_trial { Trial::bytes(budget_bytes) } else { 0 };
+        let beside = index.bytes() + small_bytes + trial_bytes;
+        let capacity = budget_bytes.saturating_sub(beside);
         Ok(Self {
-            log: Log::new(budget_bytes.saturating_sub(index.bytes()))?,
+            logs: [Log::new(capacity)?, Log::new(0)?],
             index,
             budget_bytes,
-            live_bytes: 0,
+            small_bytes,
+            trial_bytes,
+            live_bytes: [0; 2],
+            age: 0,
+            age_left_bytes: capacity / usize::from(AGES),
+            is_full: false,
+            ghosts: Ghosts::default(),
+            in_force,
+            trial: None,
             cas: number as u64,
             cas_step: shards as u64,
             hasher,
@@ -85,9 +118,9 @@ impl Shard {
         self.index.len()
     }
 
-    /// How many bytes of its log are in items that can be read.
+    /// How many bytes of its rings are in items that can be read.
     pub(super) fn live_bytes(&self) -> usize {
-        self.live_bytes
+        self.live_bytes.iter().sum()
     }
 
     /// How much memory its index takes.
@@ -97,13 +130,31 @@ impl Shard {
 
     /// How much memory it has touched.
     pub(super) fn touched_bytes(&self) -> usize {
-        self.log.touched_bytes() + self.index.bytes()
+        let logs: usize = self.logs.iter().map(Log::touched_bytes).sum();
+        logs + self.index.bytes() + self.ghosts.bytes() + self.trial_bytes
+    }
+
+    /// The bytes from the place `at` on.
+    #[inline]
+    fn bytes(&self, at: usize) -> &[u8] {
+        self.logs[ring_of(at)].at(at & !SMALL_BIT)
+    }
+
+    /// The bytes from the place `at` on, to change.
+    #[inline]
+    fn bytes_mut(&mut self, at: usize) -> &mut [u8] {
+        self.logs[ring_of(at)].at_mut(at & !SMALL_BIT)
+    }
+
+    #[inline]
+    fn moment(&self, now_s: u32) -> Moment {
+        Moment { second: now_s, age: self.age }
     }
 
     #[inline]
     fn find(&self, hashed: &Hashed<'_>) -> Option<(usize, usize)> {
         let slot = self.index.find(hashed.tag, |position| {
-            let log = self.log.at(byte_of(position));
+            let log = self.bytes(byte_of(position));
             Head::read(log).key(log) == hashed.key
         })?;
         Some((slot, byte_of(self.index.position(slot))))
@@ -113,7 +164,7 @@ impl Shard {
     #[inline]
     fn find_live(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<(usize, usize, Head)> {
         let (slot, at) = self.find(hashed)?;
-        let log = self.log.at(at);
+        let log = self.bytes(at);
         let head = Head::read(log);
         if head.is_expired(log, now_s) {
             self.counts.expired_unfetched += u64::from(head.bits & FETCHED == 0);
@@ -132,27 +183,43 @@ impl Shard {
         now_s: u32,
         hashed: &Hashed<'_>,
     ) -> Option<Item<'_>> {
-        let Some((_, at, head)) = self.find_live(now_s, hashed) else {
+        let found = self.find_live(now_s, hashed);
+        if self.trial.is_some() {
+            self.note_read(hashed, found.is_some());
+        }
+        let Some((_, at, head)) = found else {
             self.counts.get_misses += 1;
             return None;
         };
         self.counts.get_hits += 1;
+        let now = self.moment(now_s);
+        let log = self.bytes_mut(at);
         if head.bits & (REFERENCED | FETCHED) != REFERENCED | FETCHED {
-            item::set_bits(self.log.at_mut(at), REFERENCED | FETCHED);
+            item::set_bits(log, REFERENCED | FETCHED);
         }
-        if head.accessed_s != now_s {
-            item::set_accessed(self.log.at_mut(at), now_s);
+        if head.accessed != now {
+            item::set_accessed(log, now);
         }
         if WINS && head.bits & (STALE | WON) == STALE {
-            item::set_bits(self.log.at_mut(at), WON);
+            item::set_bits(log, WON);
         }
-        Some(head.item(self.log.at(at)))
+        Some(head.item(log))
+    }
+
+    /// Has the simulations see a read.
+    fn note_read(&mut self, hashed: &Hashed<'_>, found: bool) {
+        let items = self.items();
+        if let Some(trial) = &mut self.trial
+            && let Some(policy) = trial.read(hashed.tag, found, items)
+        {
+            self.in_force.set(policy);
+        }
     }
 
     /// Looks at an item that is not expired.
     pub(super) fn peek(&self, now_s: u32, hashed: &Hashed<'_>) -> Option<Item<'_>> {
         let (_, at) = self.find(hashed)?;
-        let log = self.log.at(at);
+        let log = self.bytes(at);
         let head = Head::read(log);
         (!head.is_expired(log, now_s)).then(|| head.item(log))
     }
@@ -190,11 +257,11 @@ impl Shard {
     ) -> bool {
         let count = entry.stored_bytes();
         if let Some((slot, at)) = self.find(hashed) {
-            let head = Head::read(self.log.at(at));
+            let head = Head::read(self.bytes(at));
             if head.stored_bytes() == count {
-                // The same size: it stays where it is, and what was read stays known as read.
-                let bits = bits | head.bits & REFERENCED;
-                entry.write(cas, bits, now_s, self.log.at_mut(at));
+                // The same size: it stays where it is, and counts as used, not only as stored.
+                let now = self.moment(now_s);
+                entry.write(cas, bits | REFERENCED, now, self.bytes_mut(at));
                 return true;
             }
             if self.rules.evict {
@@ -204,17 +271,21 @@ impl Shard {
         if self.index.is_full() {
             self.make_index_room();
         }
-        let Some(at) = self.make_room(now_s, count) else { return false };
+        let Some(at) = self.make_room(now_s, hashed.tag, count) else { return false };
         if !self.rules.evict
             && let Some((slot, old)) = self.find(hashed)
         {
             // Where nothing may be lost, the old value goes only once there is room for the new.
-            let head = Head::read(self.log.at(old));
+            let head = Head::read(self.bytes(old));
             self.remove_at(slot, old, &head);
         }
-        entry.write(cas, bits, now_s, self.log.at_mut(at));
+        let now = self.moment(now_s);
+        entry.write(cas, bits, now, self.bytes_mut(at));
         self.index.insert(hashed.tag, position_of(at));
-        self.live_bytes += count;
+        self.live_bytes[ring_of(at)] += count;
+        if let Some(trial) = &mut self.trial {
+            trial.store(hashed.tag);
+        }
         true
     }
 
@@ -230,170 +301,22 @@ impl Shard {
     /// Removes everything.
     pub(super) fn clear(&mut self) {
         self.index.clear();
-        self.log.clear();
-        self.live_bytes = 0;
+        self.logs.iter_mut().for_each(Log::clear);
+        self.live_bytes = [0; 2];
+        self.is_full = false;
     }
 
     fn remove_at(&mut self, slot: usize, at: usize, head: &Head) {
         self.index.remove(slot);
-        item::set_bits(self.log.at_mut(at), DEAD);
-        self.live_bytes -= head.stored_bytes();
+        item::set_bits(self.bytes_mut(at), DEAD);
+        self.live_bytes[ring_of(at)] -= head.stored_bytes();
     }
+}
 
-    /// The index is about to grow by a quarter: the log has to give as much.
-    fn make_index_room(&mut self) {
-        let grown = self.index.bytes() + self.index.bytes() / 4 + GRANULE_BYTES;
-        let capacity = self.budget_bytes.saturating_sub(grown);
-        // An index that would take more than half is never needed: the smallest item takes twice
-        // the bytes of its entry.
-        self.log.set_capacity(capacity.max(self.budget_bytes / 2));
-    }
-
-    /// Makes room for `count` bytes at the log's head.
-    fn make_room(&mut self, now_s: u32, count: usize) -> Option<usize> {
-        let is_crowded = (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST;
-        let mut moves_left = MOST_MOVES;
-        if is_crowded && !self.rules.evict {
-            // What has expired may still make room, as far as one store may look for it.
-            self.drop_expired(now_s);
-            if (self.live_bytes + count) * 1024 > self.log.capacity() * FULLEST {
-                return None;
-            }
-        }
-        let is_crowded = is_crowded && self.rules.evict;
-        if !is_crowded {
-            self.reclaim(now_s, count, &mut moves_left);
-        }
-        loop {
-            if let Some(at) = self.log.append(count) {
-                return Some(at);
-            }
-            self.pass_oldest(now_s, is_crowded, &mut moves_left)?;
-        }
-    }
-
-    /// Keeps the reserve free by passing what is oldest: the dead are dropped, the living moved.
-    fn reclaim(&mut self, now_s: u32, count: usize, moves_left: &mut usize) {
-        let capacity = self.log.capacity();
-        let mut bytes_left = count * PASS_FACTOR;
-        while self.log.span() + capacity / RESERVE > capacity && bytes_left > 0 && *moves_left > 0 {
-            match self.pass_oldest(now_s, false, moves_left) {
-                Some(passed) => bytes_left = bytes_left.saturating_sub(passed),
-                None => return,
-            }
-        }
-    }
-
-    /// Frees or moves the oldest item, and says how long it is; `None` when there is none.
-    fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<usize> {
-        let at = self.log.oldest()?;
-        let log = self.log.at(at);
-        let head = Head::read(log);
-        let count = head.stored_bytes();
-        if head.bits & DEAD != 0 {
-            self.log.drop_oldest(count);
-            return Some(count);
-        }
-        let is_expired = head.is_expired(log, now_s);
-        let stays = !is_expired && (head.bits & REFERENCED != 0 || !evict);
-        let tag = Hashed::of(&self.hasher, head.key(log)).tag;
-        let position = position_of(at);
-        let slot = self.index.find(tag, |found| found == position)?;
-        if stays && *moves_left > 0 {
-            *moves_left -= 1;
-            if let Some(to) = self.log.move_oldest(count) {
-                item::clear_bits(self.log.at_mut(to), REFERENCED);
-                self.index.set_position(slot, position_of(to));
-                return Some(count);
-            }
-        }
-        if !is_expired && !self.rules.evict {
-            return None;
-        }
-        self.count_loss(now_s, at, &head, is_expired);
-        self.index.remove(slot);
-        self.live_bytes -= count;
-        self.log.drop_oldest(count);
-        Some(count)
-    }
-
-    /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.
-    #[cold]
-    fn drop_expired(&mut self, now_s: u32) {
-        let mut moves_left = MOST_MOVES;
-        while moves_left > 0 && self.pass_oldest(now_s, false, &mut moves_left).is_some() {}
-    }
-
-    /// Changes the budget, letting go of the oldest items that are too much; whether that could
-    /// be done.
-    pub(super) fn set_budget(&mut self, budget_bytes: usize) -> bool {
-        let capacity = budget_bytes.saturating_sub(self.index.bytes());
-        if capacity >= self.log.capacity() {
-            if self.log.reserve(capacity).is_err() {
-                return false;
-            }
-            self.log.set_capacity(capacity);
-        } else if !self.shrink(capacity) {
-            return false;
-        }
-        self.budget_bytes = budget_bytes;
-        true
-    }
-
-    /// Moves what fits into a smaller log, the newest first to stay. It takes as long as there are
-    /// items, which is why memory is rarely changed.
-    fn shrink(&mut self, capacity: usize) -> bool {
-        let is_crowded = |shard: &Self| shard.live_bytes * 1024 > capacity * FULLEST;
-        if is_crowded(self) && !self.rules.evict {
-            return false;
-        }
-        let Ok(mut smaller) = Log::new(capacity) else { return false };
-        while is_crowded(self) && self.pass_oldest(0, true, &mut 0).is_some() {}
-        while let Some(at) = self.log.oldest() {
-            let log = self.log.at(at);
-            let head = Head::read(log);
-            let count = head.stored_bytes();
-            let tag = Hashed::of(&self.hasher, head.key(log)).tag;
-            // Of two items with one tag, the places may be swapped here: each is still found.
-            if head.bits & DEAD == 0
-                && let Some(slot) = self.index.find(tag, |found| found == position_of(at))
-                && let Some(to) = smaller.append(count)
-            {
-                smaller.at_mut(to)[..count].copy_from_slice(&self.log.at(at)[..count]);
-                self.index.set_position(slot, position_of(to));
-            }
-            self.log.drop_oldest(count);
-        }
-        self.log = smaller;
-        true
-    }
-
-    fn count_loss(&mut self, now_s: u32, at: usize, head: &Head, is_expired: bool) {
-        let unfetched = u64::from(head.bits & FETCHED == 0);
-        if is_expired {
-            self.counts.reclaimed += 1;
-            self.counts.expired_unfetched += unfetched;
-            return;
-        }
-        let active = head.bits & REFERENCED != 0;
-        self.counts.evictions += 1;
-        self.counts.evicted_unfetched += unfetched;
-        self.counts.evicted_active += u64::from(active);
-        let item = head.item(self.log.at(at));
-        let loss = Loss {
-            key: item.key,
-            bytes: head.stored_bytes(),
-            value_bytes: item.value.len(),
-            idle_s: now_s.saturating_sub(item.accessed_s),
-            left_s: (item.expires_s != 0).then(|| item.expires_s.saturating_sub(now_s)),
-            fetched: item.fetched,
-            active,
-        };
-        self.losses.add(&loss);
-        if let Some(witness) = &self.witness {
-            witness.tell(&loss);
-        }
-    }
+/// Which ring the place `at` is in.
+#[inline]
+fn ring_of(at: usize) -> usize {
+    usize::from(at & SMALL_BIT != 0)
 }
 
 #[inline]

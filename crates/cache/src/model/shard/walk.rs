@@ -20,7 +20,7 @@ impl Shard {
                 return Some(tag);
             }
             last = Some(tag);
-            let log = self.log.at(byte_of(position));
+            let log = self.bytes(byte_of(position));
             let head = Head::read(log);
             if !head.is_expired(log, now_s) {
                 show(&head.item(log));

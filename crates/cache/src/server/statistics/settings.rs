@@ -70,6 +70,8 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("verbosity", &0);
     put("oldest", &0);
     put("evictions", &on(options.evict));
+    put("eviction_policy", &options.policy.name());
+    put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
     put("num_threads_per_udp", &options.threads);

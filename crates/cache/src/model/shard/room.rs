@@ -1,0 +1,244 @@
+//! Room for new items: what goes, what is moved, and what the rings may take.
+
+use super::super::evict::AGES;
+use super::super::item::{self, DEAD, FETCHED, GRANULE_BYTES, Head, REFERENCED};
+use super::super::log::Log;
+use super::super::loss::Loss;
+use super::super::trial::Trial;
+use super::super::Hashed;
+use super::{MAIN, Shard, position_of};
+
+/// At most this many items are moved during one store: a bound on how long it can take.
+const MOST_MOVES: usize = 2048;
+
+/// While there is memory to reclaim, the log keeps this part of itself free for new items, ...
+const RESERVE: usize = 16;
+
+/// ... by passing at most this many times the bytes of each store. Together that is enough to
+/// pass every live item before the reserve is used up, however they lie.
+const PASS_FACTOR: usize = 16;
+
+/// Live bytes are at most this part of the log before anything is evicted, in 1/1024; the rest is
+/// reclaimed by moving. A larger part holds more, a smaller one moves less.
+const FULLEST: usize = 896;
+
+impl Shard {
+    /// The index is about to grow by a quarter: the main ring has to give as much.
+    pub(super) fn make_index_room(&mut self) {
+        self.fit_main(self.index.bytes() + self.index.bytes() / 4 + GRANULE_BYTES);
+    }
+
+    /// Lets the main ring have what the budget leaves beside an index of `index_bytes` and all
+    /// else that is kept.
+    pub(super) fn fit_main(&mut self, index_bytes: usize) {
+        let beside = index_bytes + self.small_bytes + self.trial_bytes;
+        // An index that would take more than half is never needed: the smallest item takes twice
+        // the bytes of its entry.
+        let capacity = self.budget_bytes.saturating_sub(beside).max(self.budget_bytes / 2);
+        // Where memory had been given back, it is reserved again before it may be used.
+        if capacity <= self.logs[MAIN].capacity() || self.logs[MAIN].reserve(capacity).is_ok() {
+            self.logs[MAIN].set_capacity(capacity);
+        }
+    }
+
+    /// Makes room for a new item of `count` bytes, and says where.
+    pub(super) fn make_room(&mut self, now_s: u32, tag: u32, count: usize) -> Option<usize> {
+        if self.small_bytes > 0 || self.in_force.get().filters() {
+            return self.make_filtered_room(now_s, tag, count);
+        }
+        self.make_main_room(now_s, count)
+    }
+
+    /// Makes room for `count` bytes at the main ring's head.
+    pub(super) fn make_main_room(&mut self, now_s: u32, count: usize) -> Option<usize> {
+        let is_crowded = |shard: &Self| {
+            (shard.live_bytes[MAIN] + count) * 1024 > shard.logs[MAIN].capacity() * FULLEST
+        };
+        let mut moves_left = MOST_MOVES;
+        let mut evict = false;
+        if !is_crowded(self) {
+            self.reclaim(now_s, count, &mut moves_left);
+        } else if self.rules.evict {
+            evict = true;
+        } else {
+            // What has expired may still make room, as far as one store may look for it.
+            self.drop_expired(now_s);
+            if is_crowded(self) {
+                return None;
+            }
+        }
+        let mut passed_bytes = 0;
+        // When the ring was made shorter, what is too much goes little by little.
+        while evict
+            && self.logs[MAIN].span() > self.logs[MAIN].capacity()
+            && passed_bytes < 2 * count
+        {
+            passed_bytes += self.pass_oldest(now_s, evict, &mut moves_left)?;
+        }
+        loop {
+            if let Some(at) = self.logs[MAIN].append(count) {
+                self.go_on(count);
+                return Some(at);
+            }
+            if evict && !self.is_full {
+                self.become_full();
+            }
+            self.pass_oldest(now_s, evict, &mut moves_left)?;
+        }
+    }
+
+    /// For the first time something has to go.
+    #[cold]
+    fn become_full(&mut self) {
+        self.is_full = true;
+        if self.trial_bytes > 0 && self.trial.is_none() {
+            self.trial = Trial::new(self.budget_bytes, self.items()).map(Box::new);
+        }
+    }
+
+    /// The main ring's front has gone on by `count` bytes.
+    #[inline]
+    fn go_on(&mut self, count: usize) {
+        self.age_left_bytes = match self.age_left_bytes.checked_sub(count) {
+            Some(left) => left,
+            None => {
+                // An item of several fifteenths of a ring is rare and as good as one.
+                self.age = (self.age + 1) % (AGES + 1);
+                self.logs[MAIN].capacity() / usize::from(AGES)
+            }
+        };
+    }
+
+    /// Keeps the reserve free by passing what is oldest: the dead are dropped, the living moved.
+    fn reclaim(&mut self, now_s: u32, count: usize, moves_left: &mut usize) {
+        let capacity = self.logs[MAIN].capacity();
+        let mut bytes_left = count * PASS_FACTOR;
+        while self.logs[MAIN].span() + capacity / RESERVE > capacity && bytes_left > 0 && *moves_left > 0 {
+            match self.pass_oldest(now_s, false, moves_left) {
+                Some(passed) => bytes_left = bytes_left.saturating_sub(passed),
+                None => return,
+            }
+        }
+    }
+
+    /// Frees or moves the main ring's oldest item, and says how long it is; `None` when there is
+    /// none.
+    fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<usize> {
+        let at = self.logs[MAIN].oldest()?;
+        let log = self.bytes(at);
+        let head = Head::read(log);
+        let count = head.stored_bytes();
+        if head.bits & DEAD != 0 {
+            self.logs[MAIN].drop_oldest(count);
+            return Some(count);
+        }
+        let is_expired = head.is_expired(log, now_s);
+        let stays = !is_expired && (!evict || self.keeps(&head));
+        let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+        let position = position_of(at);
+        let slot = self.index.find(tag, |found| found == position)?;
+        if stays && *moves_left > 0 {
+            *moves_left -= 1;
+            if let Some(to) = self.logs[MAIN].move_oldest(count, self.rules.evict) {
+                item::clear_bits(self.bytes_mut(to), REFERENCED);
+                self.index.set_position(slot, position_of(to));
+                self.go_on(count);
+                return Some(count);
+            }
+        }
+        if !is_expired && !self.rules.evict {
+            return None;
+        }
+        self.count_loss(now_s, at, &head, is_expired);
+        self.index.remove(slot);
+        self.live_bytes[MAIN] -= count;
+        self.logs[MAIN].drop_oldest(count);
+        Some(count)
+    }
+
+    /// Whether the policy gives the main ring's oldest item another lap.
+    fn keeps(&self, head: &Head) -> bool {
+        let age = self.age.wrapping_sub(head.accessed.age) % (AGES + 1);
+        self.in_force.get().keeps((head.bits & REFERENCED != 0).then_some(age))
+    }
+
+    /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.
+    #[cold]
+    fn drop_expired(&mut self, now_s: u32) {
+        let mut moves_left = MOST_MOVES;
+        while moves_left > 0 && self.pass_oldest(now_s, false, &mut moves_left).is_some() {}
+    }
+
+    /// Changes the budget, letting go of the oldest items that are too much; whether that could
+    /// be done.
+    pub(in crate::model) fn set_budget(&mut self, budget_bytes: usize) -> bool {
+        self.close_small_at_once();
+        let beside = self.index.bytes() + self.trial_bytes;
+        let capacity = budget_bytes.saturating_sub(beside);
+        if capacity >= self.logs[MAIN].capacity() {
+            if self.logs[MAIN].reserve(capacity).is_err() {
+                return false;
+            }
+            self.logs[MAIN].set_capacity(capacity);
+        } else if !self.shrink(capacity) {
+            return false;
+        }
+        self.budget_bytes = budget_bytes;
+        true
+    }
+
+    /// Moves what fits into a smaller log, the newest first to stay. It takes as long as there are
+    /// items, which is why memory is rarely changed.
+    fn shrink(&mut self, capacity: usize) -> bool {
+        let is_crowded = |shard: &Self| shard.live_bytes[MAIN] * 1024 > capacity * FULLEST;
+        if is_crowded(self) && !self.rules.evict {
+            return false;
+        }
+        let Ok(mut smaller) = Log::new(capacity) else { return false };
+        while is_crowded(self) && self.pass_oldest(0, true, &mut 0).is_some() {}
+        while let Some(at) = self.logs[MAIN].oldest() {
+            let log = self.bytes(at);
+            let head = Head::read(log);
+            let count = head.stored_bytes();
+            let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+            // Of two items with one tag, the places may be swapped here: each is still found.
+            if head.bits & DEAD == 0
+                && let Some(slot) = self.index.find(tag, |found| found == position_of(at))
+                && let Some(to) = smaller.append(count)
+            {
+                smaller.at_mut(to)[..count].copy_from_slice(&self.bytes(at)[..count]);
+                self.index.set_position(slot, position_of(to));
+            }
+            self.logs[MAIN].drop_oldest(count);
+        }
+        self.logs[MAIN] = smaller;
+        true
+    }
+
+    pub(super) fn count_loss(&mut self, now_s: u32, at: usize, head: &Head, is_expired: bool) {
+        let unfetched = u64::from(head.bits & FETCHED == 0);
+        if is_expired {
+            self.counts.reclaimed += 1;
+            self.counts.expired_unfetched += unfetched;
+            return;
+        }
+        let active = head.bits & REFERENCED != 0;
+        self.counts.evictions += 1;
+        self.counts.evicted_unfetched += unfetched;
+        self.counts.evicted_active += u64::from(active);
+        let item = head.item(self.bytes(at));
+        let loss = Loss {
+            key: item.key,
+            bytes: head.stored_bytes(),
+            value_bytes: item.value.len(),
+            idle_s: now_s.saturating_sub(item.accessed_s),
+            left_s: (item.expires_s != 0).then(|| item.expires_s.saturating_sub(now_s)),
+            fetched: item.fetched,
+            active,
+        };
+        self.losses.add(&loss);
+        if let Some(witness) = &self.witness {
+            witness.tell(&loss);
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The small ring, in which new items prove themselves while the policy has them do so.
+//!
+//! Its memory comes from the main ring and goes back to it: the main ring is made shorter, and
+//! once its front has turned back and its end has come by, what lay beyond is the small ring's.
+
+use super::super::LEAST_LARGE_ITEMS;
+use super::super::ghost::Ghosts;
+use super::super::item::{self, DEAD, Head, REFERENCED};
+use super::super::log::Log;
+use super::super::trial::SMALL_PART;
+use super::super::Hashed;
+use super::{MAIN, SMALL, SMALL_BIT, Shard, position_of};
+
+/// While it is being given up, so many of its items are moved on with each store.
+const MOVES_WHEN_CLOSING: usize = 4;
+
+/// What of a budget is the small ring's and its ghosts'.
+pub(super) fn part_of(budget_bytes: usize) -> usize {
+    budget_bytes / SMALL_PART
+}
+
+impl Shard {
+    /// Makes room where the policy filters, or has until now.
+    pub(super) fn make_filtered_room(
+        &mut self,
+        now_s: u32,
+        tag: u32,
+        count: usize,
+    ) -> Option<usize> {
+        if !self.in_force.get().filters() {
+            self.close_small(now_s);
+            return self.make_main_room(now_s, count);
+        }
+        self.open_small();
+        let is_large = count > self.logs[SMALL].capacity() / LEAST_LARGE_ITEMS;
+        // While there is memory for all, nothing has to prove itself.
+        if is_large || self.ghosts.take(tag) {
+            return self.make_main_room(now_s, count);
+        }
+        loop {
+            if let Some(at) = self.logs[SMALL].append(count) {
+                return Some(at | SMALL_BIT);
+            }
+            self.pass_small(now_s, true)?;
+        }
+    }
+
+    /// Gives the small ring its memory, as soon as the main ring has given it.
+    fn open_small(&mut self) {
+        if self.small_bytes == 0 {
+            self.small_bytes = part_of(self.budget_bytes);
+            self.fit_main(self.index.bytes());
+        }
+        let main = &self.logs[MAIN];
+        let waits = !self.is_full || main.touched_bytes() > main.capacity();
+        if self.logs[SMALL].capacity() > 0 || waits {
+            return;
+        }
+        let most_places = self.small_bytes / 2 / Ghosts::PLACE_BYTES;
+        let places = self.items().min(most_places);
+        if let Ok(log) = Log::new(self.small_bytes - places * Ghosts::PLACE_BYTES) {
+            self.ghosts.reset(places);
+            self.logs[SMALL] = log;
+        }
+    }
+
+    /// Moves some of the small ring's items on, and gives up its memory after the last.
+    fn close_small(&mut self, now_s: u32) {
+        for _ in 0..MOVES_WHEN_CLOSING {
+            if self.pass_small(now_s, false).is_none() {
+                return self.end_small();
+            }
+        }
+    }
+
+    /// The same at once, for when all the memory is needed.
+    pub(super) fn close_small_at_once(&mut self) {
+        while self.pass_small(0, false).is_some() {}
+        self.end_small();
+    }
+
+    fn end_small(&mut self) {
+        self.logs[SMALL] = Log::default();
+        self.ghosts.reset(0);
+        self.small_bytes = 0;
+        self.fit_main(self.index.bytes());
+    }
+
+    /// Lets the small ring's oldest item go, or moves it on to the main ring when it was read
+    /// there, or in any case when nothing is filtered. Says how long it is.
+    fn pass_small(&mut self, now_s: u32, filter: bool) -> Option<usize> {
+        let from = self.logs[SMALL].oldest()?;
+        let at = from | SMALL_BIT;
+        let log = self.bytes(at);
+        let head = Head::read(log);
+        let count = head.stored_bytes();
+        if head.bits & DEAD == 0 {
+            let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+            let is_expired = head.is_expired(log, now_s);
+            let stays = !is_expired && (!filter || head.bits & REFERENCED != 0);
+            let to = if stays { self.make_main_room(now_s, count) } else { None };
+            // Only now: what went to make room has left the index.
+            let position = position_of(at);
+            let slot = self.index.find(tag, |found| found == position)?;
+            match to {
+                Some(to) => {
+                    let [main, small] = &mut self.logs;
+                    let bytes = main.at_mut(to);
+                    bytes[..count].copy_from_slice(&small.at(from)[..count]);
+                    item::clear_bits(bytes, REFERENCED);
+                    self.index.set_position(slot, position_of(to));
+                    self.live_bytes[MAIN] += count;
+                }
+                None => {
+                    self.count_loss(now_s, at, &head, is_expired);
+                    self.index.remove(slot);
+                    if !is_expired {
+                        self.ghosts.insert(tag);
+                    }
+                }
+            }
+            self.live_bytes[SMALL] -= count;
+        }
+        self.logs[SMALL].drop_oldest(count);
+        Some(count)
+    }
+}
