@@ -4,7 +4,7 @@ mod common;
 
 use std::sync::Arc;
 
-use cache::load::{DELETE, GET, MG, MGET, ROOM, SET};
+use cache::load::{ASIDE, DELETE, GET, MG, MGET, ROOM, SET};
 use cache::server::Options;
 use common::Session;
 use proptest::prelude::*;
@@ -337,4 +337,20 @@ fn what_is_expected_is_shown_in_the_form_of_what_is_received() {
     assert_eq!(shown(MG, b"EN\r\n"), [b"VA 30\r\n", &value(&truth, 5)[..], b"\r\n"].concat());
     assert_eq!(shown(DELETE, b"NOT_FOUND\r\n"), b"DELETED\r\n");
     assert_eq!(shown(SET, b"ERROR\r\n"), b"STORED\r\n");
+}
+
+#[test]
+fn what_is_not_there_is_stored_aside_and_is_there_the_next_time() {
+    let truth = truth(true, 16);
+    let mut client = Client::new(&truth);
+    let mut server = Session::new();
+    let asked = client.ask(1, ASIDE, &[3]);
+    client.hear(server.say(&asked).as_bytes()).expect("no fault");
+    let stores = client.requests.take();
+    assert!(stores.starts_with(b"set "), "{:?}", stores.escape_ascii().to_string());
+    assert_eq!(server.say(&stores), "");
+    let asked = client.ask(2, ASIDE, &[3]);
+    client.hear(server.say(&asked).as_bytes()).expect("no fault");
+    assert_eq!(client.requests.take(), b"", "it is there now");
+    assert_eq!(client.events.done, [done(1, 1, 1, 0), done(2, 1, 0, 0)]);
 }

@@ -45,7 +45,8 @@ fn each_policy_does_what_its_name_says() {
     // Two thousand keys are read in turn, each between four that come once: all of that fits, so
     // only who doesn't look at reads loses any of the keys.
     let once = |number: u64| 1 << 40 | number;
-    let busy = |number: u64| if number % 3 == 0 { number / 3 % 2_000 } else { once(number) };
+    let busy =
+        |number: u64| if number.is_multiple_of(3) { number / 3 % 2_000 } else { once(number) };
     let requests: Vec<u64> = (0..90_000).map(busy).collect();
     for (policy, least, most) in [
         (Policy::Fifo, 10_000.0, 20_000.0),

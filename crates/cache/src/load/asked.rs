@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use workload::{Done, Events, Finding, Floor, Tag, Truth, Write};
 
-use super::{DELETE, MG, ROOM, SET};
+use super::{ASIDE, DELETE, MG, ROOM, SET};
 
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +16,8 @@ pub(super) enum Form {
     Values,
     /// With the value of its key, to a meta get.
     Meta,
+    /// The same; what isn't there is stored.
+    Aside,
     /// With whether it is stored.
     Store,
     /// With whether it was there.
@@ -104,6 +106,7 @@ impl Asked {
             SET => Form::Store,
             DELETE => Form::Delete,
             MG => Form::Meta,
+            ASIDE => Form::Aside,
             _ => Form::Values,
         };
         let (operation, keys_left) = (operation as u8, keys as u32);

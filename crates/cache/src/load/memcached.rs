@@ -8,10 +8,13 @@ use wire::{Fault, Input, Ns, Output};
 use workload::{Dialect, Events, Op, Tag, Truth};
 
 use super::asked::{Asked, Form};
-use super::{DELETE, MG, MGET, SET};
+use super::{ASIDE, DELETE, MG, MGET, SET};
 use crate::protocol::MOST_LINE_BYTES;
 use crate::protocol::text::answer::{DELETED, END, LINE_END, NOT_FOUND, STORED, put_number};
 use crate::protocol::text::{Answer, read_answer};
+
+/// The end of a command line that is not answered.
+const QUIET_END: &[u8] = b" noreply\r\n";
 
 /// The answer to a meta get of what isn't there.
 const META_MISS: &[u8] = b"EN\r\n";
@@ -40,6 +43,8 @@ pub struct Memcached {
     /// How the heads of values of the last length end, and begin where no key stands in them.
     tail: Line,
     meta_head: Line,
+    /// Keys that were not there and are to be stored.
+    missed: Vec<u64>,
 }
 
 /// A piece of a line that says how long a value is. Most values are as long as the last one was.
@@ -94,7 +99,9 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
             truth.keys.put(key, &mut answer);
             answer.extend_from_slice(Line::new(FLAGS).of(truth.values.len(key)));
         }
-        Form::Meta => answer.extend_from_slice(Line::new(META_HEAD).of(truth.values.len(key))),
+        Form::Meta | Form::Aside => {
+            answer.extend_from_slice(Line::new(META_HEAD).of(truth.values.len(key)))
+        }
     }
     answer.extend(truth.example(key));
     answer.extend_from_slice(LINE_END);
@@ -105,13 +112,14 @@ impl Memcached {
     /// A connection whose answers are held against `truth`.
     pub fn new(truth: &Arc<Truth>) -> Self {
         let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
-        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head }
+        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head, missed: Vec::new() }
     }
 
     /// Forgets what was asked, so that this can be used for something else.
     pub(super) fn clear(&mut self) {
         self.asked.clear();
         self.skip = 0;
+        self.missed.clear();
     }
 
     /// Whether somebody still waits for an answer.
@@ -134,12 +142,12 @@ impl Memcached {
     }
 
     #[inline]
-    fn put_set(&self, key: u64, version: u32, into: &mut Vec<u8>) {
+    fn put_set(&self, key: u64, version: u32, end: &[u8], into: &mut Vec<u8>) {
         into.extend_from_slice(b"set ");
         self.asked.truth.keys.put(key, into);
         into.extend_from_slice(b" 0 0 ");
         put_number(self.asked.truth.values.len(key) as u64, into);
-        into.extend_from_slice(LINE_END);
+        into.extend_from_slice(end);
         self.asked.truth.values.put(key, version, into);
         into.extend_from_slice(LINE_END);
     }
@@ -149,7 +157,7 @@ impl Memcached {
     fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
         match form {
             Form::Values => self.step_values(bytes, events),
-            Form::Meta => self.step_meta(bytes, events),
+            Form::Meta | Form::Aside => self.step_meta(form, bytes, events),
             Form::Store if bytes.starts_with(STORED) => {
                 self.asked.written();
                 Step::Done(STORED.len())
@@ -232,7 +240,7 @@ impl Memcached {
     }
 
     #[inline]
-    fn step_meta(&mut self, bytes: &[u8], events: &mut Events) -> Step {
+    fn step_meta(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
         let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
         let value_bytes = self.asked.truth.values.len(key);
         let head = self.meta_head.of(value_bytes);
@@ -250,9 +258,12 @@ impl Memcached {
         }
         if bytes.starts_with(META_MISS) {
             self.asked.miss(META_MISS, events);
+            if form == Form::Aside {
+                self.missed.push(key);
+            }
             return Step::Done(META_MISS.len());
         }
-        self.step_refusal(Form::Meta, bytes, events)
+        self.step_refusal(form, bytes, events)
     }
 
     /// A line that answers the request, but not as it should.
@@ -265,7 +276,7 @@ impl Memcached {
             || line.starts_with(b"SERVER_ERROR ");
         let is_answer =
             form == Form::Store && matches!(line, b"NOT_STORED" | b"EXISTS" | b"NOT_FOUND");
-        if form == Form::Meta
+        if matches!(form, Form::Meta | Form::Aside)
             && let Some(value_bytes) = meta_value_bytes(line)
         {
             self.asked.wrong(&bytes[..used], "another length or flags than expected", events);
@@ -318,7 +329,7 @@ impl Dialect for Memcached {
             SET => {
                 let version = asked.write(key);
                 asked.send(tag, SET, 1);
-                return self.put_set(key, version, into);
+                return self.put_set(key, version, LINE_END, into);
             }
             DELETE => {
                 asked.write(key);
@@ -327,12 +338,12 @@ impl Dialect for Memcached {
                 into.extend_from_slice(LINE_END);
                 return asked.send(tag, DELETE, 1);
             }
-            MG => {
+            MG | ASIDE => {
                 into.extend_from_slice(b"mg ");
                 asked.truth.keys.put(key, into);
                 into.extend_from_slice(b" v\r\n");
                 asked.read(key);
-                return asked.send(tag, MG, 1);
+                return asked.send(tag, op.operation, 1);
             }
             _ => {}
         }
@@ -349,7 +360,7 @@ impl Dialect for Memcached {
 
     fn prepare(&mut self, _now: Ns, tag: Tag, key: u64, out: &mut Output) {
         let version = self.asked.prepare(key);
-        self.put_set(key, version, out.tail());
+        self.put_set(key, version, LINE_END, out.tail());
         self.asked.send(tag, SET, 1);
     }
 
@@ -358,7 +369,7 @@ impl Dialect for Memcached {
         _now: Ns,
         input: &mut Input,
         events: &mut Events,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<(), Fault> {
         let bytes = input.bytes();
         let mut used = 0;
@@ -389,6 +400,10 @@ impl Dialect for Memcached {
             }
         };
         input.consume(used);
+        // Nobody waits for these stores: whether they were right, later reads tell.
+        for key in std::mem::take(&mut self.missed) {
+            self.put_set(key, self.asked.truth.prepared_version(), QUIET_END, out.tail());
+        }
         outcome
     }
 

@@ -22,6 +22,8 @@ pub const MG: usize = 2;
 pub const SET: usize = 3;
 /// The operation `delete`.
 pub const DELETE: usize = 4;
+/// The operation `aside`.
+pub const ASIDE: usize = 5;
 
 /// The room.
 pub static ROOM: Room = Room {
@@ -33,6 +35,11 @@ pub static ROOM: Room = Room {
         Operation { name: "mg", kind: Kind::Read, doc: "Reads one key with a meta get." },
         Operation { name: "set", kind: Kind::Write, doc: "Stores one key." },
         Operation { name: "delete", kind: Kind::Remove, doc: "Removes one key." },
+        Operation {
+            name: "aside",
+            kind: Kind::Read,
+            doc: "Reads one key, and stores it when it isn't there; in datagrams it only reads.",
+        },
     ],
     dialects: &[
         DialectRow {

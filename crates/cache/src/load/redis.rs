@@ -22,7 +22,12 @@ pub struct Redis {
     in_array: bool,
     /// Bytes of a wrong string that are still to come.
     skip: usize,
+    /// Keys that were not there and are to be stored.
+    missed: Vec<u64>,
 }
+
+/// Has the next command go without a reply: `CLIENT REPLY SKIP`.
+const SKIP_REPLY: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n";
 
 /// What reading an answer has come to.
 enum Step {
@@ -41,7 +46,7 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
     match form {
         Form::Store => b"+OK\r\n".to_vec(),
         Form::Delete => b":1\r\n".to_vec(),
-        Form::Values | Form::Meta => {
+        Form::Values | Form::Meta | Form::Aside => {
             let mut answer = b"$".to_vec();
             put_number(truth.values.len(key) as u64, &mut answer);
             answer.extend_from_slice(LINE_END);
@@ -55,7 +60,7 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
 impl Redis {
     /// A connection whose answers are held against `truth`.
     pub fn new(truth: &Arc<Truth>) -> Self {
-        Self { asked: Asked::new(truth, example), in_array: false, skip: 0 }
+        Self { asked: Asked::new(truth, example), in_array: false, skip: 0, missed: Vec::new() }
     }
 
     #[inline]
@@ -82,10 +87,13 @@ impl Redis {
         };
         let line = &bytes[..used];
         match (form, reply) {
-            (Form::Values | Form::Meta, Reply::Bulk(count)) => {
+            (Form::Values | Form::Meta | Form::Aside, Reply::Bulk(count)) => {
                 return self.step_value(count, used, bytes, events);
             }
-            (Form::Values | Form::Meta, Reply::Nothing) => {
+            (Form::Values | Form::Meta | Form::Aside, Reply::Nothing) => {
+                if form == Form::Aside {
+                    self.missed.extend(self.asked.expected_key());
+                }
                 self.asked.miss(line, events);
                 return self.after_one(used);
             }
@@ -190,7 +198,7 @@ impl Dialect for Redis {
         _now: Ns,
         input: &mut Input,
         events: &mut Events,
-        _out: &mut Output,
+        out: &mut Output,
     ) -> Result<(), Fault> {
         let bytes = input.bytes();
         let mut used = 0;
@@ -222,6 +230,11 @@ impl Dialect for Redis {
             }
         };
         input.consume(used);
+        // Nobody waits for these stores: whether they were right, later reads tell.
+        for key in std::mem::take(&mut self.missed) {
+            out.put(SKIP_REPLY);
+            self.put_set(key, self.asked.truth.prepared_version(), out.tail());
+        }
         outcome
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use wire::{Fault, Input, Ns, Output};
 use workload::{Dialect, Events, Op, Tag, Truth};
 
-use super::Memcached;
+use super::{ASIDE, MG, Memcached};
 use crate::protocol::datagram::Frame;
 
 /// At most so many requests are remembered whose answers nobody waits for any more.
@@ -86,8 +86,10 @@ impl MemcachedUdp {
 
 impl Dialect for MemcachedUdp {
     fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
+        // A store that nobody asked the engine for would need a datagram of its own.
+        let operation = if op.operation == ASIDE { MG } else { op.operation };
         if let Some(reader) = self.begin(out) {
-            reader.request(now, tag, op, out);
+            reader.request(now, tag, &Op { operation, ..*op }, out);
         }
     }
 

@@ -5,9 +5,9 @@
 //! key_len  bits  cas_high   cas_low   value_bytes  accessed_s  [flags] [expires_s]  key  value
 //! ```
 //!
-//! Numbers are little-endian. The upper four bits of `value_bytes` say when the item was last read,
-//! in fifteenths of its ring's laps. Flags and expiry take four bytes each and only when they aren't
-//! zero, which they nearly always are: the head of most items is 16 bytes.
+//! Numbers are little-endian. The upper four bits of `value_bytes` say when the item was last
+//! read, in fifteenths of its ring's laps. Flags and expiry take four bytes each and only when they
+//! aren't zero, which they nearly always are: the head of most items is 16 bytes.
 
 /// Everything in a log starts at a multiple of this, so that a 32-bit index reaches 16 GiB.
 pub(super) const GRANULE_BYTES: usize = 4;
@@ -145,10 +145,7 @@ impl Head {
             bits: head[1],
             cas: u64::from(high) << 32 | u64::from(low),
             value_bytes: (length_and_age & ((1 << LENGTH_BITS) - 1)) as usize,
-            accessed: Moment {
-                second: word(head, 12),
-                age: (length_and_age >> LENGTH_BITS) as u8,
-            },
+            accessed: Moment { second: word(head, 12), age: (length_and_age >> LENGTH_BITS) as u8 },
         }
     }
 

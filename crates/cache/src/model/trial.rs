@@ -57,7 +57,7 @@ impl Trial {
         if most < LEAST_ITEMS || items < LEAST_ITEMS {
             return None;
         }
-        let runs = [Policy::Lru, Policy::S3Fifo].map(|policy| Miniature::new(policy));
+        let runs = [Policy::Lru, Policy::S3Fifo].map(Miniature::new);
         let mut new =
             Self { most, sampled_bits: 0, reads: 0, period_left: PERIOD, runs, chosen: 0 };
         new.start(items);

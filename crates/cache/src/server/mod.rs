@@ -129,12 +129,8 @@ impl Default for Options {
 impl Options {
     fn limits(&self) -> Limits {
         let Self { memory_bytes, item_bytes, threads, .. } = *self;
-        let rules = Rules {
-            evict: self.evict,
-            cas: self.cas,
-            policy: self.policy,
-            ..Rules::default()
-        };
+        let rules =
+            Rules { evict: self.evict, cas: self.cas, policy: self.policy, ..Rules::default() };
         Limits { memory_bytes, item_bytes, threads, rules }
     }
 }

@@ -98,7 +98,12 @@ pub(crate) struct Made {
 }
 
 /// Reads each key, and stores it when it isn't there.
-pub(crate) fn drive(requests: &[u64], memory_bytes: usize, value_bytes: usize, policy: Policy) -> Made {
+pub(crate) fn drive(
+    requests: &[u64],
+    memory_bytes: usize,
+    value_bytes: usize,
+    policy: Policy,
+) -> Made {
     let rules = Rules { policy, seed: Some(1), ..Rules::default() };
     let item_bytes = (1 << 20).min(memory_bytes / 8);
     let store = Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules }).expect("store");

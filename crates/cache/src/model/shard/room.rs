@@ -1,12 +1,12 @@
 //! Room for new items: what goes, what is moved, and what the rings may take.
 
+use super::super::Hashed;
 use super::super::evict::AGES;
 use super::super::item::{self, DEAD, FETCHED, GRANULE_BYTES, Head, REFERENCED};
 use super::super::log::Log;
 use super::super::loss::Loss;
 use super::super::trial::Trial;
-use super::super::Hashed;
-use super::{MAIN, Shard, position_of};
+use super::{MAIN, SMALL_BIT, Shard, position_of, ring_of};
 
 /// At most this many items are moved during one store: a bound on how long it can take.
 const MOST_MOVES: usize = 2048;
@@ -113,7 +113,10 @@ impl Shard {
     fn reclaim(&mut self, now_s: u32, count: usize, moves_left: &mut usize) {
         let capacity = self.logs[MAIN].capacity();
         let mut bytes_left = count * PASS_FACTOR;
-        while self.logs[MAIN].span() + capacity / RESERVE > capacity && bytes_left > 0 && *moves_left > 0 {
+        while self.logs[MAIN].span() + capacity / RESERVE > capacity
+            && bytes_left > 0
+            && *moves_left > 0
+        {
             match self.pass_oldest(now_s, false, moves_left) {
                 Some(passed) => bytes_left = bytes_left.saturating_sub(passed),
                 None => return,
@@ -226,7 +229,7 @@ impl Shard {
         self.counts.evictions += 1;
         self.counts.evicted_unfetched += unfetched;
         self.counts.evicted_active += u64::from(active);
-        let item = head.item(self.bytes(at));
+        let item = head.item(self.logs[ring_of(at)].at(at & !SMALL_BIT));
         let loss = Loss {
             key: item.key,
             bytes: head.stored_bytes(),

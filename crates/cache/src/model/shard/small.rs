@@ -3,12 +3,12 @@
 //! Its memory comes from the main ring and goes back to it: the main ring is made shorter, and
 //! once its front has turned back and its end has come by, what lay beyond is the small ring's.
 
+use super::super::Hashed;
 use super::super::LEAST_LARGE_ITEMS;
 use super::super::ghost::Ghosts;
 use super::super::item::{self, DEAD, Head, REFERENCED};
 use super::super::log::Log;
 use super::super::trial::SMALL_PART;
-use super::super::Hashed;
 use super::{MAIN, SMALL, SMALL_BIT, Shard, position_of};
 
 /// While it is being given up, so many of its items are moved on with each store.
