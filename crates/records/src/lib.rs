@@ -1,7 +1,14 @@
 //! The `records` room: live records of typed values and big arrays, over EPICS pvAccess.
 //!
-//! [`protocol`] is bytes to types and back. README.md says what is spoken and its limits.
+//! [`protocol`] is bytes to types and back, [`model`] the records; neither does I/O.
+//! [`server`] puts them behind the loop of `wire`. README.md says what is spoken and its limits.
 
 #![forbid(unsafe_code)]
 
+pub mod environment;
+pub mod model;
 pub mod protocol;
+pub mod server;
+
+/// The version that the service says it has.
+pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

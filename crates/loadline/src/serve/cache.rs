@@ -391,7 +391,7 @@ fn print_ready(server: &CacheServer, metrics: Option<&Page>) -> anyhow::Result<(
     Ok(())
 }
 
-fn start_log(level: tracing::Level, json: bool) {
+pub(crate) fn start_log(level: tracing::Level, json: bool) {
     let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
     let log = log.with_ansi(std::io::stderr().is_terminal());
     // A log that has been started already stays as it is.

@@ -2,6 +2,7 @@
 
 pub(crate) mod cache;
 pub(crate) mod null;
+pub(crate) mod records;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,8 @@ pub(crate) struct ServeArgs {
 enum Room {
     /// A key-value cache that speaks memcached's protocol
     Cache(Box<cache::CacheArgs>),
+    /// Live records of typed values and big arrays, over EPICS pvAccess
+    Records(Box<records::RecordsArgs>),
     /// Eight bytes there and back after a known service time, to measure the lab itself
     #[command(hide = true)]
     Null(null::NullArgs),
@@ -26,6 +29,7 @@ enum Room {
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
     match args.room {
         Room::Cache(args) => Ok(cache::run(*args)?),
+        Room::Records(args) => Ok(records::run(&args)?),
         Room::Null(args) => Ok(null::run(&args)?),
     }
 }

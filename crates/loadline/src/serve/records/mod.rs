@@ -1,0 +1,236 @@
+//! `loadline serve records`. It minds the environment that EPICS servers mind.
+
+use std::io::Write as _;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::time::Duration;
+
+use ::records::environment::{ServerEnvironment, place};
+use ::records::model::{Record, declare};
+use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
+use anyhow::{Context as _, bail};
+use serde_json::json;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use workload::units::ByteCount;
+
+use super::cache::start_log;
+
+/// How long connections may finish what is in flight after the first signal.
+const DRAIN: Duration = Duration::from_secs(5);
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline serve records --config records.toml           on 127.0.0.1:5075
+  loadline serve records --config records.toml --listen 0.0.0.0
+  loadline serve records --config records.toml --listen 127.0.0.1:0   any free port
+
+records.toml has a table for each record:
+  [[record]]
+  name = \"temperature\"
+  type = \"double\"          # boolean byte short int long ubyte ushort uint ulong float double
+  value = 20.5             # string, one of these with [], enum, table, name_value, ndarray, uri
+  units = \"C\"
+  control = { low = 0, high = 80 }                        puts outside are refused
+  alarm = { high_warning = 60, high = 75 }
+
+EPICS_PVAS_INTF_ADDR_LIST, _SERVER_PORT, _BROADCAST_PORT, _BEACON_ADDR_LIST,
+_AUTO_BEACON_ADDR_LIST, _IGNORE_ADDR_LIST and EPICS_PVA_CONN_TMO are minded where no option says
+otherwise.";
+
+/// Arguments of `loadline serve records`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecordsArgs {
+    /// The file that declares records
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+
+    /// Where to listen: ADDRESS or ADDRESS:PORT; may be given several times [default: 127.0.0.1]
+    #[arg(long, short = 'l', value_name = "ADDRESS", value_delimiter = ',')]
+    listen: Vec<String>,
+
+    /// The port where --listen names none [default: 5075]
+    #[arg(long, short)]
+    port: Option<u16>,
+
+    /// The port where searches are received [default: 5076; any, where --listen has port 0]
+    #[arg(long, value_name = "PORT")]
+    search_port: Option<u16>,
+
+    /// Receive no searches over datagrams: clients need EPICS_PVA_NAME_SERVERS
+    #[arg(long)]
+    no_search: bool,
+
+    /// Threads that serve
+    #[arg(
+        long,
+        short,
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u16).range(1..=1024)
+    )]
+    threads: u16,
+
+    /// The largest message: what clients may put, and what fits into one update
+    #[arg(long, value_name = "BYTES", default_value = "1GiB")]
+    max_message: ByteCount,
+
+    /// Connections open at once; one more waits
+    #[arg(
+        long,
+        short = 'c',
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(u32).range(1..)
+    )]
+    max_connections: u32,
+
+    /// What to log: error, warn, info, debug or trace
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: tracing::Level,
+
+    /// Log one JSON object a line
+    #[arg(long)]
+    log_json: bool,
+}
+
+/// Serves until a signal ends it.
+pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
+    start_log(args.log, args.log_json);
+    // Before anything is ready, so that no signal is missed.
+    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    let service = service(args)?;
+    let count = service.names().len();
+    let server = RecordsServer::start(service, options(args)?).map_err(explained)?;
+    print_ready(&server)?;
+    tracing::info!(addresses = ?texts(&server), records = count, "ready");
+    if let Some(signal) = signals.forever().next() {
+        tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
+    }
+    // A second signal quits: whatever is still in flight is lost.
+    std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+        }
+    });
+    let counters = server.stop(DRAIN);
+    tracing::info!(
+        connections = counters.total_connections,
+        bytes_read = counters.bytes_read,
+        bytes_written = counters.bytes_written,
+        "stopped"
+    );
+    Ok(ExitCode::SUCCESS)
+}
+
+/// The records that are to be served.
+fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
+    let message_bytes = usize::try_from(args.max_message.bytes).unwrap_or(usize::MAX);
+    if !(1024..=u32::MAX as usize).contains(&message_bytes) {
+        bail!(
+            "--max-message has to be between 1 KiB and 4 GiB - 1, which is what a message can say"
+        );
+    }
+    let service = Service::new(Limits { message_bytes, ..Limits::default() });
+    if let Some(path) = &args.config {
+        for declared in read_config(path)? {
+            let writable = declared.is_writable;
+            let (name, item, now) = (&declared.name, declared.item, Service::now());
+            service.add(Record::new(name, item, writable, message_bytes, now))?;
+        }
+    }
+    if service.names().is_empty() {
+        tracing::warn!("there are no records: declare some with --config, or make them by a call");
+    }
+    Ok(service)
+}
+
+fn read_config(path: &Path) -> anyhow::Result<Vec<::records::model::Declared>> {
+    let shown = path.display();
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
+    declare(&text).with_context(|| format!("{shown} declares no records"))
+}
+
+/// What was typed, and what the environment says where nothing was.
+fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
+    let said = ServerEnvironment::read(&|name| std::env::var(name).ok())?;
+    let port = args.port.unwrap_or(said.port);
+    let mut listen = Vec::new();
+    for written in &args.listen {
+        let address = place(written, port).with_context(|| {
+            format!("--listen {written:?} is no address, such as 127.0.0.1 or 0.0.0.0:5075")
+        })?;
+        listen.push(address);
+    }
+    if listen.is_empty() {
+        listen.extend(said.interfaces.iter().map(|ip| SocketAddr::new(*ip, port)));
+    }
+    if listen.is_empty() {
+        listen.push((Ipv4Addr::LOCALHOST, port).into());
+    }
+    // Who wants any port doesn't want the one for searches that others already have.
+    let any = listen.iter().all(|at| at.port() == 0);
+    let search_port = args.search_port.unwrap_or(if any { 0 } else { said.search_port });
+    let mut searches: Vec<SocketAddr> =
+        listen.iter().map(|at| SocketAddr::new(at.ip(), search_port)).collect();
+    searches.dedup();
+    if args.no_search {
+        searches.clear();
+    }
+    let mut beacons = said.beacons;
+    let is_local = |at: &SocketAddr| at.ip().is_loopback();
+    if said.beacons_to_all && !listen.iter().all(is_local) {
+        beacons.push((Ipv4Addr::BROADCAST, said.search_port).into());
+    }
+    Ok(Options {
+        listen,
+        threads: usize::from(args.threads),
+        most_connections: args.max_connections as usize,
+        idle_timeout: said.idle_timeout,
+        discovery: Discovery { listen: searches, beacons, ignore: said.ignore },
+    })
+}
+
+/// The error with what to do about it.
+fn explained(error: StartError) -> anyhow::Error {
+    let advice = match &error {
+        StartError::Listen(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
+            "another server has it: stop that one, or choose another with --listen (port 0 takes \
+             any that is free)"
+        }
+        StartError::Listen(_) => "choose another address with --listen, or --no-search",
+        StartError::Threads(_) => "use fewer --threads, or raise the limits of this user",
+    };
+    anyhow::anyhow!("{error}; {advice}")
+}
+
+fn texts(server: &RecordsServer) -> Vec<String> {
+    server.addresses().iter().map(ToString::to_string).collect()
+}
+
+/// The one line on standard output that says where the service is.
+fn print_ready(server: &RecordsServer) -> anyhow::Result<()> {
+    let addresses = texts(server);
+    let Some(first) = addresses.first() else { bail!("there is nowhere to listen") };
+    let mut named = serde_json::Map::new();
+    for (number, address) in addresses.iter().enumerate() {
+        let name = if number == 0 { "pva".to_owned() } else { format!("pva{}", number + 1) };
+        named.insert(name, json!(address));
+    }
+    if let Some(search) = server.search_addresses().first() {
+        named.insert("search".to_owned(), json!(search.to_string()));
+    }
+    let ready = json!({
+        "ready": true,
+        "service": "records",
+        "pid": std::process::id(),
+        "address": first,
+        "addresses": named,
+        "data": null,
+    });
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{ready}")?;
+    out.flush()?;
+    Ok(())
+}

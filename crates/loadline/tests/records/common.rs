@@ -1,0 +1,81 @@
+//! A served room, and the programs of others.
+
+use std::io::{BufRead, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+
+/// A service, ended with the test.
+pub(crate) struct Served {
+    child: Child,
+    ready: serde_json::Value,
+    _folder: tempfile::TempDir,
+}
+
+impl Served {
+    pub(crate) fn start(records: &str, arguments: &[&str]) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let config = folder.path().join("records.toml");
+        std::fs::write(&config, records).expect("written");
+        let mut child = Command::new(env!("CARGO_BIN_EXE_loadline"))
+            .args(["serve", "records", "--listen", "127.0.0.1:0", "--config"])
+            .arg(&config)
+            .args(arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .spawn()
+            .expect("loadline starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        let ready = serde_json::from_str(&line).expect("the ready line");
+        Self { child, ready, _folder: folder }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        self.ready["address"].as_str().expect("an address")
+    }
+
+    pub(crate) fn search(&self) -> &str {
+        self.ready["addresses"]["search"].as_str().expect("an address")
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A program that `cargo xtask peers` installs from Python's registry. Where it is missing, the
+/// test is skipped, and says so; in a CI it fails.
+pub(crate) fn peer(program: &str) -> Option<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let path = root.join("target/venv/bin").join(program);
+    let has_p4p = Command::new(root.join("target/venv/bin/python"))
+        .args(["-c", "import p4p"])
+        .stderr(Stdio::null())
+        .status()
+        .is_ok_and(|status| status.success());
+    if path.exists() && has_p4p {
+        return Some(path);
+    }
+    let missing = format!("{program} with p4p is missing: `cargo xtask peers` installs it");
+    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
+    println!("skipped: {missing}");
+    None
+}
+
+/// What a program says on standard output, once it has succeeded.
+pub(crate) fn run(program: &Path, arguments: &[&str]) -> String {
+    let output = Command::new(program)
+        .args(arguments)
+        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+        .output()
+        .expect("the program starts");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let (said, told) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{}: {said}\n{told}", program.display());
+    said
+}

@@ -1,0 +1,32 @@
+//! Records: what they hold, who may change it and how, and who has seen which version of it.
+//!
+//! It does no I/O and knows no clock: a change brings its time along.
+
+mod declare;
+pub mod normative;
+mod record;
+mod rules;
+mod versions;
+
+pub use declare::{DeclareError, Declared, declare};
+pub use record::{Draft, Notify, PutError, Record, Subscription};
+pub use versions::{Cursor, Update};
+
+use crate::protocol::Number;
+
+/// A moment: seconds since 1970, and nanoseconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Time {
+    /// Seconds since the start of 1970, UTC.
+    pub seconds: i64,
+    /// Nanoseconds of that second.
+    pub nanoseconds: i32,
+}
+
+/// A number as people write it.
+pub(crate) fn written(number: Number) -> String {
+    match number {
+        Number::Whole(whole) => whole.to_string(),
+        Number::Real(real) => real.to_string(),
+    }
+}

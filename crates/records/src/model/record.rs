@@ -1,0 +1,308 @@
+//! One record: a value that many read and subscribe to, and some change.
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::Time;
+use super::rules::Rules;
+use super::versions::{Cursor, Update, Versions};
+use crate::protocol::{Bits, Item, Type, Value};
+
+/// Told that a record has changed, or is no more. It is called with the record locked, so it has
+/// to be quick and must not ask the record anything.
+pub trait Notify: Send + Sync {
+    /// There is news.
+    fn notify(&self);
+}
+
+/// A put that is refused.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum PutError {
+    /// The record can't be changed by clients.
+    #[error("{0} can only be read")]
+    ReadOnly(Arc<str>),
+    /// The value is outside of the limits that the record has.
+    #[error("{value} is outside of the limits of {record}, {low} to {high}")]
+    OutOfLimits {
+        /// Which record.
+        record: Arc<str>,
+        /// What was put.
+        value: String,
+        /// The lower limit.
+        low: String,
+        /// The upper limit.
+        high: String,
+    },
+    /// There is no choice with that index.
+    #[error("{record} has no choice {index}: it has {count}")]
+    NoChoice {
+        /// Which record.
+        record: Arc<str>,
+        /// What was put.
+        index: i32,
+        /// How many choices there are.
+        count: usize,
+    },
+    /// An array is too long.
+    #[error("{bytes} bytes are more than the {most} that {record} may hold")]
+    TooLong {
+        /// Which record.
+        record: Arc<str>,
+        /// What was put.
+        bytes: usize,
+        /// What it may hold.
+        most: usize,
+    },
+    /// The record has been destroyed.
+    #[error("{0} is no more")]
+    Gone(Arc<str>),
+}
+
+/// A new version under way.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    nodes: &'a mut [Value],
+    changed: &'a mut Bits,
+}
+
+impl<'a> Draft<'a> {
+    pub(super) fn new(nodes: &'a mut [Value], changed: &'a mut Bits) -> Self {
+        Self { nodes, changed }
+    }
+
+    /// What the fields hold so far.
+    pub fn nodes(&self) -> &[Value] {
+        self.nodes
+    }
+
+    /// Gives the field with this bit a new value, which is of its type.
+    #[inline]
+    pub fn set(&mut self, bit: usize, value: Value) {
+        self.nodes[bit] = value;
+        self.changed.insert(bit);
+    }
+
+    /// Whether the field with this bit has a new value.
+    pub fn has(&self, bit: usize) -> bool {
+        self.changed.contains(bit)
+    }
+}
+
+/// A record.
+pub struct Record {
+    name: Arc<str>,
+    kind: Type,
+    rules: Rules,
+    state: Mutex<State>,
+    is_gone: AtomicBool,
+    puts: AtomicU64,
+}
+
+struct State {
+    versions: Versions,
+    subscribers: Vec<(u64, usize, Arc<dyn Notify>)>,
+    next_subscriber: u64,
+}
+
+/// A subscriber's place; it is given up when this is dropped.
+pub struct Subscription {
+    record: Arc<Record>,
+    number: u64,
+    cursor: Cursor,
+}
+
+impl Record {
+    /// A record that holds `item` from `now` on. Clients may put at most `most_bytes` of arrays
+    /// into it, if they may change it at all.
+    pub fn new(
+        name: &str,
+        item: Item,
+        is_writable: bool,
+        most_bytes: usize,
+        now: Time,
+    ) -> Arc<Self> {
+        let kind = item.kind().clone();
+        let rules = Rules::new(&kind, is_writable, most_bytes);
+        let mut nodes = item.nodes().to_vec();
+        rules.begin(now, &mut nodes);
+        let versions = Versions::new(&kind, nodes);
+        let state = State { versions, subscribers: Vec::new(), next_subscriber: 0 };
+        Arc::new(Self {
+            name: Arc::from(name),
+            kind,
+            rules,
+            state: Mutex::new(state),
+            is_gone: AtomicBool::new(false),
+            puts: AtomicU64::new(0),
+        })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    /// What it holds.
+    pub fn kind(&self) -> &Type {
+        &self.kind
+    }
+
+    /// Whether clients may change it.
+    pub fn is_writable(&self) -> bool {
+        self.rules.is_writable()
+    }
+
+    /// Whether it has been destroyed.
+    #[inline]
+    pub fn is_gone(&self) -> bool {
+        self.is_gone.load(Relaxed)
+    }
+
+    /// How many puts it has taken.
+    pub fn puts(&self) -> u64 {
+        self.puts.load(Relaxed)
+    }
+
+    /// Looks at what it holds now. Nobody can change it meanwhile, so be quick.
+    #[inline]
+    pub fn read<T>(&self, look: impl FnOnce(&[Value]) -> T) -> T {
+        look(self.lock().versions.newest())
+    }
+
+    /// What it holds now.
+    pub fn item(&self) -> Item {
+        let nodes = self.read(<[Value]>::to_vec);
+        Item::of(self.kind.clone(), nodes).expect("a record holds a value of its type")
+    }
+
+    /// Changes it as its owner may: however many fields are set, subscribers see one event. The
+    /// time stamp becomes `now` and the alarm follows the value, unless they are set, too.
+    pub fn update(&self, now: Time, change: impl FnOnce(&mut Draft<'_>)) {
+        self.post(&mut self.lock(), now, change);
+    }
+
+    /// Changes it as a client may: `fields` get the values in `nodes`, a value of the record's type
+    /// of which only those fields matter, and which are taken out of it.
+    ///
+    /// # Errors
+    /// When the record can't be changed, or not so; then it is as before.
+    pub fn put(&self, now: Time, fields: &Bits, nodes: &mut [Value]) -> Result<(), PutError> {
+        if self.is_gone() {
+            return Err(PutError::Gone(Arc::clone(&self.name)));
+        }
+        let mut state = self.lock();
+        self.rules.check(&self.name, fields, nodes, state.versions.newest())?;
+        self.post(&mut state, now, |draft| {
+            let mut bit = fields.next(0);
+            while let Some(at) = bit {
+                let width = self.rules.width(at);
+                for (inner, value) in nodes.iter_mut().enumerate().skip(at).take(width) {
+                    if !matches!(value, Value::Structure) {
+                        draft.set(inner, std::mem::replace(value, Value::Structure));
+                    }
+                }
+                // Bits of fields whose structure's bit is set say nothing more.
+                bit = fields.next(at + width);
+            }
+        });
+        self.puts.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Has it do what it does when asked to: it takes the time.
+    pub fn process(&self, now: Time) {
+        self.update(now, |_| {});
+    }
+
+    fn post(&self, state: &mut State, now: Time, change: impl FnOnce(&mut Draft<'_>)) {
+        let is_changed = state.versions.change(|nodes, changed| {
+            let mut draft = Draft::new(nodes, changed);
+            change(&mut draft);
+            self.rules.settle(now, &mut draft);
+        });
+        if is_changed {
+            state.subscribers.iter().for_each(|(_, _, subscriber)| subscriber.notify());
+        }
+    }
+
+    /// Subscribes: `notify` is called after each change, and when the record is destroyed. The
+    /// newest `queue` versions, at least one, are kept to be seen.
+    pub fn subscribe(self: &Arc<Self>, queue: usize, notify: Arc<dyn Notify>) -> Subscription {
+        let mut state = self.lock();
+        let queue = queue.max(1);
+        let number = state.next_subscriber;
+        state.next_subscriber += 1;
+        state.subscribers.push((number, queue, notify));
+        state.settle_depth();
+        let cursor = state.versions.cursor(queue);
+        Subscription { record: Arc::clone(self), number, cursor }
+    }
+
+    /// How many subscribers it has.
+    pub fn subscribers(&self) -> usize {
+        self.lock().subscribers.len()
+    }
+
+    /// Ends it: puts are refused from now on, and whoever subscribes is notified.
+    pub fn destroy(&self) {
+        self.is_gone.store(true, Relaxed);
+        self.lock().subscribers.iter().for_each(|(_, _, subscriber)| subscriber.notify());
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Versions are whole between any two calls: a panic elsewhere can't break them.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    fn settle_depth(&mut self) {
+        let depth = self.subscribers.iter().map(|(_, queue, _)| *queue).max().unwrap_or(1);
+        self.versions.keep(depth);
+    }
+}
+
+impl Subscription {
+    /// What is next of the fields in `wanted`, if there is anything: `tell` gets the update and
+    /// what the record held then.
+    pub fn next<T>(
+        &mut self,
+        wanted: &Bits,
+        tell: impl FnOnce(&Update, &[Value]) -> T,
+    ) -> Option<T> {
+        let state = self.record.lock();
+        let (update, nodes) = state.versions.next(&mut self.cursor, wanted)?;
+        Some(tell(&update, nodes))
+    }
+
+    /// Whether something may be next.
+    pub fn has_news(&self) -> bool {
+        self.record.lock().versions.has_news(&self.cursor)
+    }
+
+    /// The record.
+    pub fn record(&self) -> &Arc<Record> {
+        &self.record
+    }
+}
+
+impl Drop for Subscription {
+    fn drop(&mut self) {
+        let mut state = self.record.lock();
+        state.subscribers.retain(|(number, _, _)| *number != self.number);
+        state.settle_depth();
+    }
+}
+
+impl fmt::Debug for Record {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Record").field("name", &self.name).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Subscription {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Subscription").field("record", &self.record).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,370 @@
+//! One connection: messages in, messages out. Data plane, but for how channels are made.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use foldhash::fast::RandomState;
+use wire::{Address, Closed, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
+
+use super::calls;
+use super::monitors::{Inbox, Turns};
+use super::operations::{Context, Operations, What, begin, go_on, refuse, say};
+use super::search::{answer_search, found};
+use super::service::Service;
+use crate::model::Record;
+use crate::protocol::messages::{
+    ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
+    Offer, Operation, Search, Text, subcommand,
+};
+use crate::protocol::{
+    Body, Command, Frame, Frames, Header, Order, Reader, Registry, Sender, Severity, Status,
+    control,
+};
+
+/// What a channel leads to.
+#[derive(Clone, Debug)]
+pub(super) enum Target {
+    Record(Arc<Record>),
+    /// The service itself, which can be called.
+    Service,
+}
+
+/// One open channel.
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub(super) server_id: u32,
+    pub(super) client_id: u32,
+    pub(super) target: Target,
+    /// Whether this client may change it.
+    pub(super) may_put: bool,
+}
+
+/// Who a client says it is. Nothing of it is proven.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Who {
+    /// The user's name; `anonymous`, unless another was given.
+    pub user: Arc<str>,
+    /// The host's name, as the client gave it.
+    pub host: Arc<str>,
+}
+
+/// The server side of one connection.
+#[derive(Debug)]
+pub struct RecordsConnection {
+    service: Arc<Service>,
+    frames: Frames,
+    known: Registry,
+    who: Option<Who>,
+    peer: Option<Address>,
+    channels: HashMap<u32, Channel, RandomState>,
+    operations: Operations,
+    next_channel: u32,
+    inbox: Arc<Inbox>,
+    turns: Turns,
+}
+
+impl RecordsConnection {
+    /// A connection to `service`.
+    pub fn new(service: Arc<Service>) -> Self {
+        let most_bytes = service.limits.message_bytes;
+        let inbox = Arc::default();
+        service.connected(&inbox);
+        Self {
+            frames: Frames::new(Sender::Client, most_bytes, service.pool.clone()),
+            service,
+            known: Registry::default(),
+            who: None,
+            peer: None,
+            channels: HashMap::default(),
+            operations: Operations::default(),
+            next_channel: 1,
+            inbox,
+            turns: Turns::default(),
+        }
+    }
+
+    #[inline]
+    fn handle(
+        &mut self,
+        command: Command,
+        order: Order,
+        body: &Body<'_>,
+        out: &mut Output,
+    ) -> Result<(), Fault> {
+        let mut reader = body.reader(order);
+        match command {
+            Command::Get
+            | Command::Put
+            | Command::PutGet
+            | Command::Monitor
+            | Command::Process
+            | Command::Array
+            | Command::Rpc => return self.operate(command, &mut reader, out),
+            Command::Validation => self.validate(&mut reader, out)?,
+            Command::Echo => say(out, Command::Echo, |writer| writer.raw(reader.rest())),
+            Command::Search => {
+                let search = Search::read(&mut reader);
+                reader.end()?;
+                let hits = found(&self.service, &search);
+                answer_search(&self.service, &search, &hits, None, out);
+            }
+            Command::CreateChannel => self.create(&mut reader, out)?,
+            Command::DestroyChannel => {
+                let named = DestroyChannel::read(&mut reader);
+                reader.end()?;
+                if self.close_channel(named.server_id) {
+                    say(out, Command::DestroyChannel, |writer| named.write(writer));
+                }
+            }
+            Command::DestroyRequest | Command::CancelRequest => {
+                let named = Named::read(&mut reader);
+                reader.end()?;
+                self.end_operation(command, named);
+            }
+            Command::GetField => self.get_field(&mut reader, out)?,
+            // A text for a human, which nobody watches; and what nobody uses or knows, as peers do.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn validate(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+        let said = Introduction::read(reader, &mut self.known);
+        reader.end()?;
+        let text = |name: &str| said.item.as_ref().and_then(|item| item.text(name)).map(Arc::from);
+        let status = match &*said.method {
+            "ca" | "anonymous" | "" => {
+                let is_named = &*said.method == "ca";
+                let user = text("user").filter(|_| is_named);
+                let user = user.unwrap_or_else(|| Arc::from("anonymous"));
+                let host = text("host").unwrap_or_else(|| Arc::from(""));
+                self.who = Some(Who { user, host });
+                Status::ok()
+            }
+            method => Status::error(format!("{method:?} is no way to introduce oneself here")),
+        };
+        say(out, Command::Validated, |writer| status.write(writer));
+        Ok(())
+    }
+
+    fn create(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+        let asked = CreateChannels::read(reader);
+        reader.end()?;
+        if self.who.is_none() {
+            return Err(Fault::new("a channel is asked for before the introduction"));
+        }
+        for (client_id, name) in asked.0 {
+            let (server_id, status) = match self.open_channel(client_id, &name) {
+                Ok(server_id) => (server_id, Status::ok()),
+                Err(why) => (u32::MAX, Status::error(why)),
+            };
+            let made = ChannelCreated { client_id, server_id, status };
+            say(out, Command::CreateChannel, |writer| made.write(writer));
+        }
+        Ok(())
+    }
+
+    fn open_channel(&mut self, client_id: u32, name: &str) -> Result<u32, String> {
+        let most = self.service.limits.channels;
+        if self.channels.len() >= most {
+            return Err(format!("a connection has at most {most} channels"));
+        }
+        let target = match name {
+            calls::NAME => Target::Service,
+            _ => self
+                .service
+                .find(name)
+                .map(Target::Record)
+                .ok_or_else(|| format!("there is no record {name:?}"))?,
+        };
+        while self.channels.contains_key(&self.next_channel) || self.next_channel == u32::MAX {
+            self.next_channel = self.next_channel.wrapping_add(1);
+        }
+        let server_id = self.next_channel;
+        self.next_channel = server_id.wrapping_add(1);
+        let channel = Channel { server_id, client_id, target, may_put: true };
+        self.channels.insert(server_id, channel);
+        Ok(server_id)
+    }
+
+    /// Closes a channel with all its operations; says whether it was open.
+    fn close_channel(&mut self, server_id: u32) -> bool {
+        let was_open = self.channels.remove(&server_id).is_some();
+        if was_open {
+            self.operations.retain(|_, operation| operation.channel != server_id);
+        }
+        was_open
+    }
+
+    #[inline]
+    fn operate(
+        &mut self,
+        command: Command,
+        reader: &mut Reader<'_>,
+        out: &mut Output,
+    ) -> Result<(), Fault> {
+        let head = Operation::read(reader);
+        reader.end()?;
+        let Self { service, known, inbox, channels, operations, .. } = self;
+        let channel = channels.get(&head.channel);
+        let Some(channel) = channel else {
+            // The channel may have been closed while this was on its way.
+            if head.has(subcommand::INIT) {
+                refuse(out, command, head, "there is no such channel");
+            }
+            return Ok(());
+        };
+        let mut context = Context { service, known, inbox, out };
+        if head.has(subcommand::INIT) {
+            if operations.contains_key(&head.request) {
+                return Err(Fault::new("the number of an operation is used for another"));
+            }
+            if operations.len() >= service.limits.operations {
+                refuse(out, command, head, "too many operations on one connection");
+                return Ok(());
+            }
+            if let Some(running) = begin(&mut context, command, head, channel, reader)? {
+                operations.insert(head.request, running);
+            }
+            return Ok(());
+        }
+        // One that has ended may be asked for things that were on their way.
+        let Some(running) = operations.get_mut(&head.request) else { return Ok(()) };
+        if running.channel != head.channel {
+            return Err(Fault::new("an operation is asked for through another channel"));
+        }
+        go_on(&mut context, command, head, channel, &mut running.what, reader)?;
+        if head.has(subcommand::DESTROY) {
+            operations.remove(&head.request);
+        }
+        Ok(())
+    }
+
+    fn end_operation(&mut self, command: Command, named: Named) {
+        let Some(running) = self.operations.get_mut(&named.request) else { return };
+        if running.channel != named.channel {
+            return;
+        }
+        match &mut running.what {
+            What::Monitor(monitor) if command == Command::CancelRequest => {
+                monitor.is_running = false;
+            }
+            _ if command == Command::CancelRequest => {}
+            _ => {
+                self.operations.remove(&named.request);
+            }
+        }
+    }
+
+    fn get_field(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+        let asked = GetField::read(reader);
+        reader.end()?;
+        let channel = self.channels.get(&asked.channel);
+        let kind = match channel.map(|channel| &channel.target) {
+            Some(Target::Record(record)) => match record.kind().field(&asked.path) {
+                Some((_, kind)) => Ok(kind.clone()),
+                None => Err(format!("{} has no field {:?}", record.name(), asked.path)),
+            },
+            Some(Target::Service) => Err("this channel can only be called".to_owned()),
+            None => Err("there is no such channel".to_owned()),
+        };
+        let (status, kind) = match kind {
+            Ok(kind) => (Status::ok(), Some(kind)),
+            Err(why) => (Status::error(why), None),
+        };
+        let answer = FieldType { request: asked.request, status, kind };
+        say(out, Command::GetField, |writer| answer.write(writer));
+        Ok(())
+    }
+
+    /// Closes the channels of records that have gone, and says so.
+    fn close_gone(&mut self, out: &mut Output) {
+        let is_gone = |channel: &&Channel| match &channel.target {
+            Target::Record(record) => record.is_gone(),
+            Target::Service => false,
+        };
+        let gone: Vec<_> = self.channels.values().filter(is_gone).cloned().collect();
+        for Channel { server_id, client_id, .. } in gone {
+            self.close_channel(server_id);
+            let named = DestroyChannel { server_id, client_id };
+            say(out, Command::DestroyChannel, |writer| named.write(writer));
+        }
+    }
+
+    fn push(&mut self, out: &mut Output) {
+        if self.inbox.has_gone() {
+            self.close_gone(out);
+        }
+        self.turns.serve(&self.inbox, &mut self.operations, &self.service, out);
+    }
+}
+
+impl Connection for RecordsConnection {
+    fn opened(&mut self, _now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+        self.inbox.open(peer.waker.clone());
+        self.peer = Some(peer.address.clone());
+        let order = Header::control(Sender::Server, Order::Little, control::SET_ORDER, 0);
+        out.put(&order.bytes());
+        let methods = ["anonymous", "ca"].map(Arc::from).to_vec();
+        let offer = Offer { buffer_bytes: 0x10000, registry_size: 0x7FFF, methods };
+        say(out, Command::Validation, |writer| offer.write(writer));
+        Ok(Flow::Continue)
+    }
+
+    fn receive(&mut self, _now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+        let mut used = 0;
+        let result = loop {
+            if out.is_full() {
+                break Ok(Flow::Continue);
+            }
+            let (taken, frame) = match self.frames.next(&input.bytes()[used..]) {
+                Ok(found) => found,
+                Err(fault) => break Err(fault),
+            };
+            used += taken;
+            match frame {
+                Some(Frame::Message { command, order, body, .. }) => {
+                    if let Err(fault) = self.handle(command, order, &body, out) {
+                        break Err(fault);
+                    }
+                }
+                Some(Frame::Control(header)) if header.code == control::ECHO_REQUEST => {
+                    let code = control::ECHO_RESPONSE;
+                    let echo = Header::control(Sender::Server, Order::Little, code, header.size);
+                    out.put(&echo.bytes());
+                }
+                Some(Frame::Control(_)) => {}
+                None if taken > 0 => {}
+                None => break Ok(Flow::Continue),
+            }
+        };
+        input.consume(used);
+        if let Err(fault) = &result {
+            let text = format!("closing: {fault}").into();
+            let told = Text { request: 0, severity: Severity::Fatal, text };
+            say(out, Command::Message, |writer| told.write(writer));
+        } else {
+            self.push(out);
+        }
+        result
+    }
+
+    fn resume(&mut self, _now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        self.push(out);
+        Ok(Flow::Continue)
+    }
+
+    fn place(&mut self) -> Option<&mut [u8]> {
+        self.frames.place()
+    }
+
+    fn placed(&mut self, count: usize) {
+        self.frames.placed(count);
+    }
+
+    fn closed(&mut self, _why: Closed) {
+        // Subscriptions end with them.
+        self.operations.clear();
+        self.channels.clear();
+    }
+}

@@ -1,0 +1,163 @@
+//! The server: records behind the loop's connections, and the thread by which they are found.
+
+mod calls;
+mod connection;
+mod monitors;
+mod operations;
+mod search;
+mod service;
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use wire::{Address, Config, ListenOptions, Listener, WhenFull};
+
+pub use connection::{RecordsConnection, Who};
+pub use search::Discovery;
+pub use service::{AddError, Limits, Service};
+
+use search::Finder;
+
+/// How a server is set.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where it listens.
+    pub listen: Vec<SocketAddr>,
+    /// Threads, each with a loop of its own.
+    pub threads: usize,
+    /// Connections open at once; one more waits until another is closed.
+    pub most_connections: usize,
+    /// A connection over which nothing has come or gone for so long is closed.
+    pub idle_timeout: Duration,
+    /// Where it is found.
+    pub discovery: Discovery,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            listen: Vec::new(),
+            threads: 1,
+            most_connections: 1024,
+            // EPICS_PVA_CONN_TMO is 30 s, of which peers make 4/3.
+            idle_timeout: Duration::from_secs(40),
+            discovery: Discovery::default(),
+        }
+    }
+}
+
+/// A connection with so many unsent bytes is not read from, and gets no updates, until they are
+/// sent. One array more than that may wait: so a slow subscriber holds one array, not a queue.
+const OUTPUT_LIMIT_BYTES: usize = 256 << 10;
+
+/// Small messages wait in the input for their end; large ones get a place of their own.
+const INPUT_LIMIT_BYTES: usize = 256 << 10;
+
+/// A server that can't be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// An address can't be listened on; the error names it.
+    #[error(transparent)]
+    Listen(std::io::Error),
+    /// The system has no threads or descriptors for it.
+    #[error("cannot start the server's threads: {0}")]
+    Threads(std::io::Error),
+}
+
+/// A running server. Dropping it stops it without waiting for what is in flight.
+#[derive(Debug)]
+pub struct RecordsServer {
+    server: wire::Server,
+    finder: Finder,
+    service: Arc<Service>,
+}
+
+impl RecordsServer {
+    /// Binds and serves.
+    ///
+    /// # Errors
+    /// When an address can't be had, or the system lacks something.
+    pub fn start(service: Arc<Service>, options: Options) -> Result<Self, StartError> {
+        let listeners = options
+            .listen
+            .iter()
+            .map(|at| Listener::bind(&Address::Internet(*at), &ListenOptions::default()))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(StartError::Listen)?;
+        let config = Config {
+            threads: options.threads.max(1),
+            most_connections: options.most_connections,
+            when_full: WhenFull::Wait,
+            input_limit_bytes: INPUT_LIMIT_BYTES,
+            output_limit_bytes: OUTPUT_LIMIT_BYTES,
+            idle_timeout: Some(options.idle_timeout),
+            thread_name: "records",
+            ..Config::default()
+        };
+        let addresses = listeners.iter().filter_map(|listener| match listener.address() {
+            Address::Internet(address) => Some(*address),
+            Address::Unix(_) => None,
+        });
+        service.listens(addresses.collect());
+        let shared = Arc::clone(&service);
+        let make = move |_| RecordsConnection::new(Arc::clone(&shared));
+        let server = wire::Server::start(config, listeners, make).map_err(StartError::Threads)?;
+        let finder = Finder::start(Arc::clone(&service), options.discovery);
+        let finder = finder.map_err(StartError::Listen)?;
+        Ok(Self { server, finder, service })
+    }
+
+    /// Where it listens, with the ports that it was given.
+    pub fn addresses(&self) -> &[Address] {
+        self.server.addresses()
+    }
+
+    /// Where it receives searches.
+    pub fn search_addresses(&self) -> &[SocketAddr] {
+        self.finder.addresses()
+    }
+
+    /// Its records.
+    pub fn service(&self) -> &Arc<Service> {
+        &self.service
+    }
+
+    /// What the loop has counted.
+    pub fn counters(&self) -> wire::Counters {
+        self.server.counters()
+    }
+
+    /// Stops accepting, lets connections finish what is in flight until `drain` has passed, and
+    /// returns once all threads have ended.
+    pub fn stop(self, drain: Duration) -> wire::Counters {
+        self.server.stop(drain)
+    }
+}
+
+impl Service {
+    /// Where it listens from now on.
+    fn listens(&self, addresses: Vec<SocketAddr>) {
+        // Set once, by the one server that is started with it.
+        let _ = self.listening.set(addresses);
+    }
+
+    /// The port where it listens first.
+    fn port(&self) -> u16 {
+        let addresses = self.listening.get().map_or(&[][..], Vec::as_slice);
+        addresses.first().map_or(0, SocketAddr::port)
+    }
+
+    /// Where a client reaches it who was heard on `near`: an unspecified address says that it is
+    /// wherever the answer comes from.
+    fn server_near(&self, near: Option<IpAddr>) -> SocketAddr {
+        let addresses = self.listening.get().map_or(&[][..], Vec::as_slice);
+        let anywhere = |at: &&SocketAddr| at.ip().is_unspecified();
+        let found = addresses
+            .iter()
+            .find(|at| Some(at.ip()) == near)
+            .or_else(|| addresses.iter().find(anywhere))
+            .or(addresses.first());
+        found.copied().unwrap_or_else(|| (Ipv4Addr::UNSPECIFIED, 0).into())
+    }
+}

@@ -1,0 +1,160 @@
+//! Pushing: how the news of records reach a connection, and from there the wire. Data plane.
+//!
+//! A connection has an inbox with the numbers of the monitors that have news, each at most once.
+//! It serves them in turn for as long as its output takes more, so that none starves.
+
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use wire::{Output, Waker};
+
+use super::operations::{Operations, What};
+use super::service::{Service, count};
+use crate::model::{Notify, Subscription};
+use crate::protocol::messages::Answer;
+use crate::protocol::{Bits, Command, Order, Sender, message};
+
+/// What other threads tell a connection.
+#[derive(Debug, Default)]
+pub(super) struct Inbox {
+    state: Mutex<State>,
+    /// Whether a record has gone.
+    gone: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The monitors that have news.
+    news: Vec<u32>,
+    /// Nothing before the connection is open.
+    waker: Option<Waker>,
+}
+
+impl Inbox {
+    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+        // A list is whole between any two calls: a panic elsewhere can't break it.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn open(&self, waker: Waker) {
+        self.lock().waker = Some(waker);
+    }
+
+    fn push(&self, request: u32) {
+        let mut state = self.lock();
+        state.news.push(request);
+        if state.news.len() == 1
+            && let Some(waker) = &state.waker
+        {
+            waker.wake();
+        }
+    }
+
+    /// A record has gone: the connection looks whether it was one of its own.
+    pub(super) fn look_for_gone(&self) {
+        self.gone.store(true, SeqCst);
+        if let Some(waker) = &self.lock().waker {
+            waker.wake();
+        }
+    }
+
+    /// Whether a record has gone since the last time.
+    pub(super) fn has_gone(&self) -> bool {
+        self.gone.load(SeqCst) && self.gone.swap(false, SeqCst)
+    }
+
+    fn take(&self, into: &mut VecDeque<u32>) {
+        into.extend(self.lock().news.drain(..));
+    }
+}
+
+/// How one monitor hears of its record.
+#[derive(Debug)]
+pub(super) struct News {
+    inbox: Arc<Inbox>,
+    request: u32,
+    /// Whether it is in the inbox, or in the connection's own list.
+    is_listed: AtomicBool,
+}
+
+impl News {
+    pub(super) fn new(inbox: &Arc<Inbox>, request: u32) -> Arc<Self> {
+        Arc::new(Self { inbox: Arc::clone(inbox), request, is_listed: AtomicBool::new(false) })
+    }
+}
+
+impl Notify for News {
+    #[inline]
+    fn notify(&self) {
+        if !self.is_listed.swap(true, SeqCst) {
+            self.inbox.push(self.request);
+        }
+    }
+}
+
+/// One subscription of a client.
+#[derive(Debug)]
+pub(super) struct Monitor {
+    pub(super) subscription: Subscription,
+    pub(super) news: Arc<News>,
+    pub(super) wanted: Bits,
+    pub(super) is_running: bool,
+    /// How many more updates the client has room for, if it says so.
+    pub(super) window: Option<u64>,
+}
+
+impl Monitor {
+    /// Says the next update, if there is one and it may be said.
+    fn say_next(&mut self, request: u32, service: &Service, out: &mut Output) -> bool {
+        if !self.is_running || self.window == Some(0) {
+            return false;
+        }
+        let record = Arc::clone(self.subscription.record());
+        let told = self.subscription.next(&self.wanted, |update, nodes| {
+            message(out, Sender::Server, Order::Little, Command::Monitor, |writer| {
+                Answer { request, subcommand: 0 }.write(writer);
+                writer.changed(record.kind(), &update.changed, nodes);
+                update.overrun.write(writer);
+            });
+            update.lost
+        });
+        let Some(lost) = told else { return false };
+        count(&service.counts.updates, 1);
+        if lost > 0 {
+            count(&service.counts.lost, lost);
+        }
+        if let Some(window) = &mut self.window {
+            *window -= 1;
+        }
+        true
+    }
+}
+
+/// The monitors of a connection that have something to say.
+#[derive(Debug, Default)]
+pub(super) struct Turns(VecDeque<u32>);
+
+impl Turns {
+    /// Says updates, one of each monitor in turn, for as long as the output takes them.
+    pub(super) fn serve(
+        &mut self,
+        inbox: &Inbox,
+        operations: &mut Operations,
+        service: &Service,
+        out: &mut Output,
+    ) {
+        inbox.take(&mut self.0);
+        while !out.is_full() {
+            let Some(request) = self.0.pop_front() else { return };
+            let Some(operation) = operations.get_mut(&request) else { continue };
+            let What::Monitor(monitor) = &mut operation.what else { continue };
+            // Before it looks, so that what comes while it does isn't lost.
+            monitor.news.is_listed.store(false, SeqCst);
+            if monitor.say_next(request, service, out) && !monitor.news.is_listed.swap(true, SeqCst)
+            {
+                self.0.push_back(request);
+            }
+        }
+    }
+}

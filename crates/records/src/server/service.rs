@@ -1,0 +1,193 @@
+//! What all connections of one server share: the records, and who is connected.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use super::monitors::Inbox;
+use crate::model::{Record, Time};
+use crate::protocol::messages::Guid;
+use crate::protocol::{MOST_MESSAGE_BYTES, Pool};
+
+/// What a service allows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// The most bytes of one message, put together from segments too.
+    pub message_bytes: usize,
+    /// Records, in all.
+    pub records: usize,
+    /// Channels of one connection.
+    pub channels: usize,
+    /// Operations of one connection.
+    pub operations: usize,
+    /// Versions that one subscriber may have waiting.
+    pub queue: usize,
+    /// Bytes of versions that wait for one subscriber: a long queue of a large record is cut to
+    /// as many versions, but to no fewer than two.
+    pub queue_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            message_bytes: MOST_MESSAGE_BYTES,
+            records: 1_000_000,
+            channels: 100_000,
+            operations: 200_000,
+            queue: 10_000,
+            queue_bytes: MOST_MESSAGE_BYTES,
+        }
+    }
+}
+
+/// There is a record with this name already, or there are too many.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddError {
+    /// The name is taken.
+    #[error("there is a record {0:?} already")]
+    Taken(String),
+    /// No more are allowed.
+    #[error("there are {0} records, and no more are allowed")]
+    Full(usize),
+}
+
+/// The records and what belongs to them.
+#[derive(Debug)]
+pub struct Service {
+    pub(super) limits: Limits,
+    pub(super) guid: Guid,
+    /// Memory of large messages, warm.
+    pub(super) pool: Pool,
+    records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
+    /// Counts the times that records came or went.
+    changes: AtomicU16,
+    connections: Mutex<Vec<Weak<Inbox>>>,
+    pub(super) counts: Counts,
+    /// Where it listens, once it does.
+    pub(super) listening: OnceLock<Vec<SocketAddr>>,
+}
+
+/// What is counted. Each is touched once for a message or less.
+#[derive(Debug, Default)]
+pub(super) struct Counts {
+    pub(super) gets: AtomicU64,
+    pub(super) puts: AtomicU64,
+    pub(super) calls: AtomicU64,
+    pub(super) updates: AtomicU64,
+    pub(super) lost: AtomicU64,
+    pub(super) searches: AtomicU64,
+}
+
+/// How many large buffers a service keeps warm.
+const WARM_BUFFERS: usize = 4;
+
+impl Service {
+    /// A service without records.
+    pub fn new(limits: Limits) -> Arc<Self> {
+        Arc::new(Self {
+            limits,
+            guid: rand::random(),
+            pool: Pool::new(WARM_BUFFERS),
+            records: RwLock::default(),
+            changes: AtomicU16::new(0),
+            connections: Mutex::default(),
+            counts: Counts::default(),
+            listening: OnceLock::new(),
+        })
+    }
+
+    /// Adds a record.
+    ///
+    /// # Errors
+    /// When its name is taken, or there are too many.
+    pub fn add(&self, record: Arc<Record>) -> Result<(), AddError> {
+        let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+        if records.contains_key(record.name()) {
+            return Err(AddError::Taken(record.name().to_string()));
+        }
+        if records.len() >= self.limits.records {
+            return Err(AddError::Full(records.len()));
+        }
+        records.insert(Arc::clone(record.name()), record);
+        self.changes.fetch_add(1, Relaxed);
+        Ok(())
+    }
+
+    /// Ends a record: its channels are closed and their clients told so. Says whether there was
+    /// one.
+    pub fn destroy(&self, name: &str) -> bool {
+        let removed = {
+            let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
+            records.remove(name)
+        };
+        let Some(record) = removed else { return false };
+        self.changes.fetch_add(1, Relaxed);
+        record.destroy();
+        let connections = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        connections.iter().filter_map(Weak::upgrade).for_each(|inbox| inbox.look_for_gone());
+        true
+    }
+
+    /// The record with this name.
+    pub fn find(&self, name: &str) -> Option<Arc<Record>> {
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        records.get(name).cloned()
+    }
+
+    /// All names, in order.
+    pub fn names(&self) -> Vec<Arc<str>> {
+        let records = self.records.read().unwrap_or_else(PoisonError::into_inner);
+        records.keys().cloned().collect()
+    }
+
+    /// How many connections there are.
+    pub fn connections(&self) -> usize {
+        let mut all = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        all.retain(|one| one.strong_count() > 0);
+        all.len()
+    }
+
+    /// What has been counted since the start, by name.
+    pub fn counters(&self) -> Vec<(&'static str, u64)> {
+        let Counts { gets, puts, calls, updates, lost, searches } = &self.counts;
+        let all = [
+            ("gets", gets),
+            ("puts", puts),
+            ("calls", calls),
+            ("updates", updates),
+            ("updates_lost", lost),
+            ("searches", searches),
+        ];
+        all.into_iter().map(|(name, count)| (name, count.load(Relaxed))).collect()
+    }
+
+    pub(super) fn changes(&self) -> u16 {
+        self.changes.load(Relaxed)
+    }
+
+    pub(super) fn connected(&self, inbox: &Arc<Inbox>) {
+        let mut all = self.connections.lock().unwrap_or_else(PoisonError::into_inner);
+        // Those that have gone are dropped once they are as many as those that are there.
+        if all.len() == all.capacity() {
+            all.retain(|one| one.strong_count() > 0);
+        }
+        all.push(Arc::downgrade(inbox));
+    }
+
+    /// This moment, as records take it.
+    pub fn now() -> Time {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time {
+            seconds: i64::try_from(since.as_secs()).unwrap_or(i64::MAX),
+            nanoseconds: since.subsec_nanos() as i32,
+        }
+    }
+}
+
+/// Counts one up, or several.
+#[inline]
+pub(super) fn count(counter: &AtomicU64, by: u64) {
+    counter.fetch_add(by, Relaxed);
+}
