@@ -20,10 +20,13 @@
 //! | `random` | random numbers that are the same everywhere |
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
+//! | `slope` | how fast a series grows, with its interval |
+//! | `limits/` | what gave way first: figures, thresholds, one row per limit |
 
 mod bootstrap;
 mod holm;
 mod interval;
+pub mod limits;
 mod looks;
 mod metric;
 mod modes;
@@ -31,6 +34,7 @@ mod normal;
 mod quantile;
 mod random;
 mod ranks;
+mod slope;
 mod student;
 mod unpaired;
 mod verdict;
@@ -47,6 +51,7 @@ pub use random::Random;
 pub use ranks::{
     mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
 };
+pub use slope::{Slope, slope};
 pub use student::{t_critical, t_two_sided_tail};
 pub use unpaired::{step_of, unpaired_ratio};
 pub use verdict::{Comparison, Doubt, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds};

@@ -123,6 +123,23 @@ pub static EXPORTS: &[Export] = &[
         packed: false,
     },
     Export {
+        name: "limits",
+        doc: "a limit that a trial reached, or that it reached none",
+        sql: "SELECT * FROM limits WHERE run_id = ?1 ORDER BY trial_id, rank",
+        packed: false,
+    },
+    Export {
+        name: "usage",
+        doc: "a figure of what was used in a trial",
+        sql: "SELECT target.name AS target, round.ordinal AS round, usage.*
+            FROM usage
+            JOIN trial ON trial.id = usage.trial_id
+            JOIN target ON target.id = trial.target_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 ORDER BY trial_id, name",
+        packed: false,
+    },
+    Export {
         name: "findings",
         doc: "a wrong answer, its bytes in hex",
         sql: "SELECT target.name AS target, round.ordinal AS round, finding.*

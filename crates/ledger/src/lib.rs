@@ -51,8 +51,9 @@ pub use process::ProcessMark;
 pub use read::{RunLine, RunView, TrialValues};
 pub use rows::{
     CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
-    RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow, SliceRow,
-    SlowRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED, ValueRow,
+    ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow,
+    SliceRow, SlowRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED,
+    UsageRow, ValueRow,
 };
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;

@@ -9,9 +9,9 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    CounterRow, FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow, ValueRow,
+    CounterRow, FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, ReachedRow,
+    RequirementRow, RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
 };
 use crate::streams::{STREAMS, StreamRow, stream_row};
 use crate::words::RunState;
@@ -78,6 +78,10 @@ pub struct RunView {
     pub counters: Vec<CounterRow>,
     /// What streams have brought, by trial and clients.
     pub streams: Vec<StreamRow>,
+    /// What was used in its trials, by trial and name.
+    pub usage: Vec<UsageRow>,
+    /// The limits that its trials reached, by trial and rank.
+    pub reached: Vec<ReachedRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
     /// What it asked, if it is a comparison.
@@ -177,6 +181,8 @@ impl Ledger {
             values: trial_values(self.rows(VALUES, [id], value_row)?),
             counters: self.rows(COUNTERS, [id], counter_row)?,
             streams: self.rows(STREAMS, [id], stream_row)?,
+            usage: self.rows(USAGE, [id], usage_row)?,
+            reached: self.rows(REACHED, [id], reached_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,
@@ -255,6 +261,14 @@ const COUNTERS: &str = "SELECT counter.* FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 ORDER BY trial_id, counter.name";
+const USAGE: &str = "SELECT usage.* FROM usage
+    JOIN trial ON trial.id = usage.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 ORDER BY trial_id, name";
+const REACHED: &str = "SELECT reached.* FROM reached
+    JOIN trial ON trial.id = reached.trial_id
+    JOIN round ON round.id = trial.round_id
+    WHERE round.run_id = ?1 ORDER BY trial_id, rank";
 const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
     JOIN point ON point.id = requirement.point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
@@ -374,8 +388,17 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
         received_bytes: row.get("received_bytes")?,
         sent_bytes: row.get("sent_bytes")?,
         fairness: row.get("fairness")?,
+        shared: row.get("shared")?,
     };
     Ok((row.get("id")?, trial))
+}
+
+fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
+    Ok(UsageRow {
+        trial_id: row.get("trial_id")?,
+        name: row.get("name")?,
+        value: row.get("value")?,
+    })
 }
 
 fn look_row(row: &Row<'_>) -> rusqlite::Result<LookRow> {
@@ -391,6 +414,16 @@ fn fact_row(row: &Row<'_>) -> rusqlite::Result<FactRow> {
         target_id: row.get("target_id")?,
         name: row.get("name")?,
         value: row.get("value")?,
+    })
+}
+
+fn reached_row(row: &Row<'_>) -> rusqlite::Result<ReachedRow> {
+    Ok(ReachedRow {
+        trial_id: row.get("trial_id")?,
+        rank: row.get("rank")?,
+        code: row.get("code")?,
+        strength: row.get("strength")?,
+        evidence: row.get("evidence")?,
     })
 }
 

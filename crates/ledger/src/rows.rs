@@ -258,6 +258,8 @@ pub struct TrialRow {
     pub sent_bytes: Option<u64>,
     /// How evenly updates are spread over all streams, 0 to 1; `None` without streams.
     pub fairness: Option<f64>,
+    /// What target and load share, in words; `None` when it wasn't measured.
+    pub shared: Option<String>,
 }
 
 impl TrialRow {
@@ -303,6 +305,7 @@ impl TrialRow {
             received_bytes: None,
             sent_bytes: None,
             fairness: None,
+            shared: None,
         }
     }
 }
@@ -426,6 +429,32 @@ pub struct CounterRow {
     /// Its growth over the trial's counted slices when it grows, else where it stood after the
     /// last of them.
     pub value: f64,
+}
+
+/// One figure of what both sides and the host did in a trial's measured slices.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UsageRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Its name, which ends in its unit where it has one.
+    pub name: String,
+    /// Its value.
+    pub value: f64,
+}
+
+/// One limit that a trial reached.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ReachedRow {
+    /// The trial.
+    pub trial_id: TrialId,
+    /// Its place, from 1: what gives way first.
+    pub rank: u32,
+    /// The limit, in one word.
+    pub code: String,
+    /// How much of the time, the cores or the answers it accounts for.
+    pub strength: f64,
+    /// The figures that show it, in words.
+    pub evidence: String,
 }
 
 /// What became of one requirement at one point.

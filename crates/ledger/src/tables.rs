@@ -45,6 +45,8 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "slow", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "value", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "counter", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
+    Table { name: "usage", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
+    Table { name: "reached", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table {
         name: "requirement",
         has_id: false,

@@ -8,8 +8,8 @@ use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
     CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
-    RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow, SuiteId,
-    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, ValueRow,
+    ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow,
+    SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
 };
 use crate::words::RunState;
 
@@ -193,7 +193,8 @@ impl Ledger {
                  generator_user_ns = ?18, generator_system_ns = ?19, generator_rss_bytes = ?20,
                  prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
                  backlog_most = ?25, failed_at = ?26, unchecked = ?27, elements = ?28,
-                 payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32
+                 payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32,
+                 shared = ?33
              WHERE id = ?1",
             params![
                 trial,
@@ -228,6 +229,7 @@ impl Ledger {
                 row.received_bytes,
                 row.sent_bytes,
                 row.fairness,
+                row.shared,
             ],
         )?;
         Ok(())
@@ -337,6 +339,25 @@ impl Ledger {
             let sql = "INSERT INTO counter (trial_id, name, grows, value) VALUES (?1, ?2, ?3, ?4)";
             self.execute(sql, params![row.trial_id, row.name, row.grows, row.value])?;
         }
+        Ok(())
+    }
+
+    /// Writes a figure of what was used in a trial; what isn't a finite number is left out.
+    pub fn add_usage(&mut self, row: &UsageRow) -> Result<(), LedgerError> {
+        if row.value.is_finite() {
+            let sql = "INSERT INTO usage (trial_id, name, value) VALUES (?1, ?2, ?3)";
+            self.execute(sql, params![row.trial_id, row.name, row.value])?;
+        }
+        Ok(())
+    }
+
+    /// Writes a limit that a trial reached.
+    pub fn add_reached(&mut self, row: &ReachedRow) -> Result<(), LedgerError> {
+        self.execute(
+            "INSERT INTO reached (trial_id, rank, code, strength, evidence)
+             VALUES (?1, ?2, ?3, ?4, ?5)",
+            params![row.trial_id, row.rank, row.code, row.strength, row.evidence],
+        )?;
         Ok(())
     }
 

@@ -86,7 +86,7 @@ fn examine() -> anyhow::Result<Checkup> {
         others: Disturbance::measure(&before, &after, &own, &[]),
         watching,
         round_trip: measure::round_trip(&cpus).context("no round trip over loopback")?,
-        copied_bytes_per_s: measure::copied_bytes_per_s(),
+        copied_bytes_per_s: lab::observe::copied_bytes_per_s(),
         ceilings: ceiling::ceilings(&cpus)?,
         engine: ceiling::engine(&cpus)?,
         seen: lab::observe::look(&cpus),

@@ -11,6 +11,7 @@
 //! | `slices` | slices measured again, and drift from the first to the last |
 //! | `counters` | what services counted themselves |
 //! | `values` | figures that calls measured themselves |
+//! | `limits` | what limited a target at a point, over its rounds |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
 //! | `modes` | targets with two speeds |
@@ -31,6 +32,7 @@ mod export;
 mod figures;
 mod groups;
 mod json;
+mod limits;
 mod modes;
 mod number;
 mod outcome;
@@ -48,6 +50,7 @@ pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use json::{SCHEMA, json};
+pub use limits::{LimitSummary, LimitsSummary};
 pub use modes::ModesSummary;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,

@@ -2,19 +2,21 @@
 //!
 //! Indices (`point`, `target`, `trial`) point into the vectors of [`Summary`].
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
     CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
-    LedgerError, LookRow, PointId, PointRow, RequirementRow, RunId, RunRow, RunView, SliceRow,
-    SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues, Validity,
+    LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow, RunId, RunRow, RunView,
+    SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues,
+    UsageRow, Validity,
 };
 
 use crate::compare::{Compared, Contest, compare};
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::groups::{GroupFigures, lags};
+use crate::limits::LimitsSummary;
 use crate::modes::{ModesSummary, modes};
 use crate::slices::{Drift, counted, drifts, thirds};
 use crate::streams::StreamFigures;
@@ -109,6 +111,8 @@ pub struct TargetSummary {
     /// How its rate changed from the first to the last slices; `None` when it wasn't sliced finely
     /// enough.
     pub drift: Option<Drift>,
+    /// What limited it.
+    pub limits: LimitsSummary,
     /// Operations of all its trials: a wrong answer counts even in a trial that isn't valid.
     pub operations_of_all: u64,
     /// Wrong answers of all its trials.
@@ -257,6 +261,8 @@ struct Parts<'view> {
     values: HashMap<TrialId, Vec<&'view TrialValues>>,
     counters: HashMap<TrialId, Vec<&'view CounterRow>>,
     streams: HashMap<TrialId, Vec<&'view StreamRow>>,
+    reached: BTreeMap<TrialId, Vec<&'view ReachedRow>>,
+    usage: BTreeMap<TrialId, Vec<&'view UsageRow>>,
 }
 
 impl<'view> Parts<'view> {
@@ -267,6 +273,8 @@ impl<'view> Parts<'view> {
             values: by_trial(&view.values, |row| row.trial_id),
             counters: by_trial(&view.counters, |row| row.trial_id),
             streams: by_trial(&view.streams, |row| row.trial_id),
+            reached: by_trial(&view.reached, |row| row.trial_id).into_iter().collect(),
+            usage: by_trial(&view.usage, |row| row.trial_id).into_iter().collect(),
         }
     }
 
@@ -437,6 +445,7 @@ fn target_summary(
         values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),
         counters: CounterFigures::merged(&counters),
         drift: None,
+        limits: LimitsSummary::of(&all, &parts.reached, &parts.usage),
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         missing_of_all: sum(|trial| trial.missing),

@@ -1,6 +1,7 @@
 //! The terminal: a run as text, point by point, with a conclusion at its end.
 
 mod bytes;
+mod limits;
 mod more;
 mod paint;
 mod point;

@@ -22,6 +22,7 @@ fn full_run() -> Value {
     bench.streams(trial, "watchers", &[40, 60], 8);
     bench.value(trial, 0, "wall_s", 1.5);
     bench.counter(trial, "cmd_get", true, 500_000.0);
+    bench.reached(trial, 1, "server_thread", "it runs 99 % of the time");
     bench.slices(trial, &[(100_000, true); 3]);
     bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
     bench.contest(24, &[5]);

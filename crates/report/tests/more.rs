@@ -192,3 +192,51 @@ fn streams_tell_how_old_updates_were_and_what_did_not_come() {
     assert!(text.contains("98 missed (49 said), fair 50 %"), "over all streams: {text}");
     assert!(text.contains("/slow  2.00/s updates  90 missed, least 10 of 1 streams"), "{text}");
 }
+
+#[test]
+fn what_gave_way_first_in_most_rounds_is_said_with_its_evidence() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    for round in 0..5 {
+        bench.round();
+        let shared = |row: &mut ledger::TrialRow| row.shared = Some("no core; caches".into());
+        let trial = bench.trial(0, 100_000, 33_000, shared);
+        bench.usage(trial, "server_cpu_ns", 4e9);
+        bench.usage(trial, "measured_ns", 5e9);
+        if round < 4 {
+            bench.reached(trial, 1, "server_thread", "it runs 99 % of the time");
+        }
+        bench.reached(trial, 2, "growth", "memory 2 MB/s");
+        let trial = bench.trial(1, 100_000, 33_000, shared);
+        bench.usage(trial, "server_cpu_ns", 1e9);
+        bench.usage(trial, "measured_ns", 5e9);
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has(
+        "  limit: loadline: one server thread: it runs 99 % of the time (first in 4 of 5 rounds); \
+         also memory or descriptors that grow in 5 of 5\n    try: spread the work over",
+    );
+    has("  limit: memcached: none reached (server 0.2000 cores, generator 50 % busy)\n");
+    has("  shared by both sides: no core; caches\n");
+    let json = report::json(&summary).unwrap();
+    let targets = &json["points"][0]["targets"];
+    assert_eq!(targets[0]["limit"], "server_thread");
+    assert_eq!(targets[0]["limits"][1]["code"], "growth");
+    assert_eq!(
+        (&targets[1]["limit"], &targets[1]["shared"]),
+        (&"none".into(), &"no core; caches".into())
+    );
+}
+
+#[test]
+fn of_a_run_that_was_not_judged_nothing_is_said_about_limits() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 100_000, 33_000, |_| ());
+    let summary = bench.finish();
+    assert!(!report::text(&summary, false).contains("limit"));
+    assert!(report::json(&summary).unwrap()["points"][0]["targets"][0]["limit"].is_null());
+}

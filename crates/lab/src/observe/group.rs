@@ -6,7 +6,7 @@
 
 use rustix::process::Pid;
 
-use super::members::{Members, Stat};
+use super::members::{Members, Stat, parse_switches};
 use super::source::{Scratch, Source, nth_number};
 
 /// CPU time in nanoseconds.
@@ -20,13 +20,21 @@ pub struct Cpu {
     pub system_ticks: u64,
     /// How long threads were ready to run and had no core; no part of the total.
     pub waited_ns: u64,
+    /// How often a thread went to sleep, and how often one had to make room for another.
+    pub switches: [u64; 2],
 }
 
 impl Cpu {
     /// A time whose parts are known exactly: they take the place of the ticks.
     pub fn exact(user_ns: u64, system_ns: u64) -> Self {
         let total_ns = user_ns + system_ns;
-        Self { total_ns, user_ticks: user_ns, system_ticks: system_ns, waited_ns: 0 }
+        Self {
+            total_ns,
+            user_ticks: user_ns,
+            system_ticks: system_ns,
+            waited_ns: 0,
+            switches: [0; 2],
+        }
     }
 
     /// What was used since `earlier`.
@@ -36,6 +44,9 @@ impl Cpu {
             user_ticks: self.user_ticks.saturating_sub(earlier.user_ticks),
             system_ticks: self.system_ticks.saturating_sub(earlier.system_ticks),
             waited_ns: self.waited_ns.saturating_sub(earlier.waited_ns),
+            switches: std::array::from_fn(|kind| {
+                self.switches[kind].saturating_sub(earlier.switches[kind])
+            }),
         }
     }
 
@@ -46,6 +57,7 @@ impl Cpu {
             user_ticks: self.user_ticks + other.user_ticks,
             system_ticks: self.system_ticks + other.system_ticks,
             waited_ns: self.waited_ns + other.waited_ns,
+            switches: std::array::from_fn(|kind| self.switches[kind] + other.switches[kind]),
         }
     }
 
@@ -68,13 +80,14 @@ pub struct GroupMeter {
     scratch: Scratch,
     read_at: wire::Ns,
     runnable: usize,
+    busiest_ns: u64,
 }
 
 impl GroupMeter {
     /// A meter of the processes in `group`.
     pub fn new(group: Pid) -> Self {
         let (members, scratch) = (Members::of(group), Scratch::for_lines());
-        Self { members, scratch, read_at: 0, runnable: 0 }
+        Self { members, scratch, read_at: 0, runnable: 0, busiest_ns: 0 }
     }
 
     /// CPU time that the group has used so far, and its resident bytes; `None` when no member can
@@ -84,14 +97,31 @@ impl GroupMeter {
         let usage = self.members.read(&mut self.scratch)?;
         let now = wire::clock::now();
         let elapsed_ns = now - std::mem::replace(&mut self.read_at, now);
-        self.runnable = self.members.busy_threads((elapsed_ns as f64 * RUNNABLE_SHARE) as u64);
+        let least_ns = (elapsed_ns as f64 * RUNNABLE_SHARE) as u64;
+        (self.runnable, self.busiest_ns) = self.members.busy_threads(least_ns);
         let cpu = Cpu {
             total_ns: usage.cpu_ns,
             user_ticks: usage.user_ticks,
             system_ticks: usage.system_ticks,
             waited_ns: usage.waited_ns,
+            switches: self.members.switches(&mut self.scratch).unwrap_or_default(),
         };
         Some((cpu, usage.resident_bytes))
+    }
+
+    /// How long the thread that ran most did, between the last two readings.
+    pub fn busiest_thread_ns(&self) -> u64 {
+        self.busiest_ns
+    }
+
+    /// How many files and sockets the group has open; `None` is unseen.
+    pub fn descriptors(&mut self) -> Option<u64> {
+        self.members.descriptors()
+    }
+
+    /// What the group's living members have had written to disks so far; `None` is unseen.
+    pub fn written_bytes(&mut self) -> Option<u64> {
+        self.members.written_bytes(&mut self.scratch)
     }
 
     /// How many of the group's threads wanted to run, between the last two readings, for more than
@@ -122,11 +152,14 @@ pub fn thread_cpu() -> Cpu {
     let stat = stat.read_line(&mut scratch).and_then(Stat::parse);
     let schedstat = Source::open("/proc/thread-self/schedstat");
     let waited_ns = schedstat.read_line(&mut scratch).and_then(|line| nth_number(line, 1));
+    let status = Source::open("/proc/thread-self/status");
+    let switches = status.read(&mut scratch).and_then(parse_switches);
     Cpu {
         total_ns: clock.tv_sec as u64 * 1_000_000_000 + clock.tv_nsec as u64,
         user_ticks: stat.as_ref().map_or(0, |stat| stat.user_ticks),
         system_ticks: stat.as_ref().map_or(0, |stat| stat.system_ticks),
         waited_ns: waited_ns.unwrap_or(0),
+        switches: switches.unwrap_or_default(),
     }
 }
 
@@ -136,7 +169,8 @@ mod tests {
 
     #[test]
     fn the_total_is_divided_in_the_ticks_proportion() {
-        let cpu = Cpu { total_ns: 1000, user_ticks: 1, system_ticks: 3, waited_ns: 7 };
+        let cpu =
+            Cpu { total_ns: 1000, user_ticks: 1, system_ticks: 3, waited_ns: 7, ..Cpu::default() };
         assert_eq!(cpu.split_ns(), Some((250, 750)));
         assert_eq!(Cpu::default().split_ns(), None);
     }

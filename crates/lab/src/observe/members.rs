@@ -192,14 +192,26 @@ impl Members {
         sum.filter(|_| !self.processes.is_empty())
     }
 
-    /// How many threads ran or waited for at least `least_ns` since this was last asked.
-    pub(super) fn busy_threads(&mut self, least_ns: u64) -> usize {
-        let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
-        let busy = tasks.map(|task| {
-            let now_ns = task.cpu_ns + task.waited_ns;
-            now_ns - std::mem::replace(&mut task.asked_ns, now_ns)
+    /// What living members have had written to disks; `None` where no one's is told.
+    pub(super) fn written_bytes(&self, scratch: &mut Scratch) -> Option<u64> {
+        let written = self.processes.iter().filter_map(|process| {
+            process.io.read_line(scratch).and_then(|text| value_of(text, b"write_bytes:"))
         });
-        busy.filter(|busy_ns| *busy_ns >= least_ns).count()
+        written.fold(None, |sum, bytes| Some(sum.unwrap_or(0) + bytes))
+    }
+
+    /// How many threads ran or waited for at least `least_ns` since this was last asked, and how
+    /// long the one that ran most did.
+    pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64) {
+        let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
+        let (mut busy, mut most_ns) = (0, 0);
+        for task in tasks {
+            let ran_ns = task.cpu_ns - std::mem::replace(&mut task.asked[0], task.cpu_ns);
+            let waited_ns = task.waited_ns - std::mem::replace(&mut task.asked[1], task.waited_ns);
+            busy += usize::from(ran_ns + waited_ns >= least_ns);
+            most_ns = most_ns.max(ran_ns);
+        }
+        (busy, most_ns)
     }
 }
 
@@ -208,6 +220,7 @@ struct Process {
     pid: u32,
     stat: Source,
     open_files: Option<File>,
+    io: Source,
     tasks: Vec<Task>,
     /// CPU time and wait of threads that have ended.
     ended: (u64, u64),
@@ -225,7 +238,8 @@ struct Task {
     cpu_ns: u64,
     waited_ns: u64,
     switches: [u64; 2],
-    asked_ns: u64,
+    /// CPU time and wait when it was last asked how busy it is.
+    asked: [u64; 2],
     lives: bool,
 }
 
@@ -236,6 +250,7 @@ impl Process {
             pid,
             stat: Source::open(&format!("/proc/{pid}/stat")),
             open_files: None,
+            io: Source::open(&format!("/proc/{pid}/io")),
             tasks: Vec::new(),
             ended: (0, 0),
             usage: Usage::default(),
@@ -314,9 +329,9 @@ impl Process {
             };
             let process = self.pid;
             let (schedstat, switches, lives) = (None, [0; 2], true);
-            let (cpu_ns, waited_ns, asked_ns) = (0, 0, 0);
+            let (cpu_ns, waited_ns, asked) = (0, 0, [0; 2]);
             let mut task =
-                Task { process, id, schedstat, cpu_ns, waited_ns, switches, asked_ns, lives };
+                Task { process, id, schedstat, cpu_ns, waited_ns, switches, asked, lives };
             if self.tasks.len() < OPEN_LIMIT {
                 task.schedstat = Some(task.open("schedstat"));
             }
@@ -387,7 +402,7 @@ impl Stat {
     }
 }
 
-fn parse_switches(text: &[u8]) -> Option<[u64; 2]> {
+pub(super) fn parse_switches(text: &[u8]) -> Option<[u64; 2]> {
     let voluntary = value_of(text, b"voluntary_ctxt_switches:")?;
     Some([voluntary, value_of(text, b"nonvoluntary_ctxt_switches:")?])
 }

@@ -7,6 +7,8 @@
 //! | `watch` | the thread that reads them ten times a second |
 //! | `hiccup` | the thread that notes pauses of the host |
 //! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
+//! | `totals` | what the host counted in a slice, for the rules on limits |
+//! | `memory` | how fast this host copies |
 //! | `group`, `members` | CPU time and memory of a process group |
 //! | `service` | the threads that read what services count themselves |
 //! | `record` | the way of samples into the ledger |
@@ -22,12 +24,14 @@ mod hiccup;
 mod look;
 mod mark;
 mod members;
+mod memory;
 mod program;
 mod record;
 mod sensor;
 mod sensors;
 mod service;
 mod source;
+mod totals;
 mod watch;
 
 pub use disturbance::{Disturbance, OwnCpu, RULES, Rule, Wait};
@@ -37,10 +41,12 @@ pub use group::{Cpu, GroupMeter, own_resident_bytes, process_cpu_ns, thread_cpu}
 pub use hiccup::Pauses;
 pub use look::{Seen, look};
 pub use mark::{CoreMark, Mark};
+pub use memory::{COPY_BYTES, copied_bytes_per_s};
 pub use program::compilers_of;
 pub(crate) use program::program_facts;
 pub use record::Recorder;
 pub use sensor::{Line, SENSORS, Sensor};
 pub use service::{Reading, ServiceMeter};
 pub(crate) use service::{between, plus};
+pub use totals::Totals;
 pub use watch::{Sample, Series, Sink, Watch};

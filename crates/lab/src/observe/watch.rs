@@ -21,6 +21,7 @@ use super::mark::{Mark, Marker};
 use super::members::Members;
 use super::sensor::{Kind, Of, Probe, SENSORS, Scope, Sensor};
 use super::source::Scratch;
+use super::totals::{Totals, TotalsReader};
 
 /// From one reading to the next.
 const PERIOD_NS: u64 = 100 * MILLISECOND_NS;
@@ -66,6 +67,7 @@ pub struct Watch {
     orders: Sender<Order>,
     shared: Arc<Shared>,
     marker: Marker,
+    totals: TotalsReader,
     handle: Option<JoinHandle<()>>,
     _hiccups: Arc<Hiccups>,
 }
@@ -176,6 +178,7 @@ impl Watch {
         let (orders, received) = channel();
         let aside: Vec<usize> = here.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
         let scope = Scope { cpus, hiccups: hiccups.clone() };
+        let totals = TotalsReader::open(&scope);
         let its = shared.clone();
         let handle = std::thread::Builder::new().name("watch".into()).spawn(move || {
             let _ = crate::deploy::pin_this_thread(&aside);
@@ -183,7 +186,7 @@ impl Watch {
             watcher.watch(&received);
         })?;
         let handle = Some(handle);
-        Ok(Self { clock_zero, orders, shared, marker, handle, _hiccups: hiccups })
+        Ok(Self { clock_zero, orders, shared, marker, totals, handle, _hiccups: hiccups })
     }
 
     /// Follows a process group from now on, under this name; one of the same name is left.
@@ -226,6 +229,11 @@ impl Watch {
     /// and right after it.
     pub fn mark(&mut self) -> Mark {
         self.marker.read()
+    }
+
+    /// What the host has counted so far, read at once by the calling thread.
+    pub fn totals(&mut self) -> Totals {
+        self.totals.read()
     }
 }
 

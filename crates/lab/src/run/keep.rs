@@ -7,9 +7,9 @@ use std::path::Path;
 use hdrhistogram::Histogram;
 use ledger::{
     ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind,
-    HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, RequirementRow, RoundId,
-    RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow,
-    TrialId, TrialRow, Validity, ValueRow,
+    HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow,
+    RoundId, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
 };
 
 use super::trial::Trial;
@@ -24,6 +24,8 @@ pub(super) struct Keeper<'a> {
     targets: Vec<TargetId>,
     points: Vec<PointId>,
     recorder: Recorder,
+    /// How fast this host copies memory, measured once a run.
+    pub(super) copy_bytes_per_s: f64,
 }
 
 impl<'a> Keeper<'a> {
@@ -95,7 +97,7 @@ impl<'a> Keeper<'a> {
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
         let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
-        Ok(Self { ledger, run, targets, points, recorder })
+        Ok(Self { ledger, run, targets, points, recorder, copy_bytes_per_s: 0.0 })
     }
 
     pub(super) fn run(&self) -> RunId {
@@ -191,6 +193,7 @@ impl<'a> Keeper<'a> {
         }
         self.histograms(id, point, trial)?;
         self.streams(id, point, trial)?;
+        self.limits(id, point, trial)?;
         for slow in trial.slowest.in_order() {
             self.ledger.add_slow(&SlowRow {
                 trial_id: id,
@@ -217,6 +220,30 @@ impl<'a> Keeper<'a> {
                 expected: found.finding.expected.clone(),
                 received: found.finding.received.clone(),
                 note: found.finding.note.clone(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What was used, and what gave way first.
+    fn limits(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+        if trial.measured_ns == 0 {
+            return Ok(());
+        }
+        let figures = trial.usage.figures(trial, point, self.copy_bytes_per_s);
+        for (name, ..) in judge::limits::FIGURES {
+            if let Some(value) = figures.get(name) {
+                let name = (*name).to_owned();
+                self.ledger.add_usage(&UsageRow { trial_id: id, name, value })?;
+            }
+        }
+        for (rank, one) in (1..).zip(judge::limits::limits_reached(&figures)) {
+            self.ledger.add_reached(&ReachedRow {
+                trial_id: id,
+                rank,
+                code: one.limit.code.to_owned(),
+                strength: one.strength,
+                evidence: one.evidence,
             })?;
         }
         Ok(())
@@ -311,6 +338,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         fairness: fairness(trial.updates_of_each()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
+        shared: (trial.measured_ns > 0).then(|| super::usage::shared(trial, point)),
         ..TrialRow::unfinished(round, target, state, trial.started)
     }
 }

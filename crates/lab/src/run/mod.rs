@@ -7,6 +7,7 @@ mod require;
 mod round;
 mod stopping;
 mod trial;
+mod usage;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -129,6 +130,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         finished_rounds: 0,
         progress,
     };
+    keeper.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
     let outcome = conductor.all_rounds(&mut keeper);
     conductor.stop_kept();
     match outcome {

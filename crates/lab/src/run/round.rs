@@ -12,10 +12,13 @@ use workload::Counters;
 
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
+use super::usage::{Processes, Window};
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::{DriveError, Load, Piece, Session};
-use crate::observe::{self, Cpu, Disturbance, GroupMeter, Mark, OwnCpu, ServiceMeter, Wait, Watch};
+use crate::observe::{
+    self, Cpu, Disturbance, GroupMeter, OwnCpu, ServiceMeter, Totals, Wait, Watch,
+};
 use crate::plan::{Arrivals, CountersOf, Event, Point, Target};
 
 /// One target through a round. The session comes before the process, so that its connections are
@@ -261,8 +264,7 @@ impl Conductor<'_> {
                 let activity = format!("measuring {name}, slice {number} of {slices}");
                 self.tell(point, ordinal, &activity);
                 let start = self.now();
-                let watch = rounds.repeat_disturbed.then_some(&mut self.watch);
-                bench.slice(start, length_ns, here, watch);
+                bench.slice(start, length_ns, here, &mut self.watch, rounds.repeat_disturbed);
             }
         }
     }
@@ -270,11 +272,20 @@ impl Conductor<'_> {
 
 impl Bench {
     /// Measures one slice, with the target's CPU time read right before and right after.
-    fn slice(&mut self, start: wire::Ns, length_ns: u64, here: &Point, watch: Option<&mut Watch>) {
+    fn slice(
+        &mut self,
+        start: wire::Ns,
+        length_ns: u64,
+        here: &Point,
+        watch: &mut Watch,
+        judged: bool,
+    ) {
         let counted = self.service.as_ref().map(ServiceMeter::read);
         let before = read(&mut self.meter);
-        let (outcome, marks) = self.piece(length_ns, &here.events, watch);
+        let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
+        let (outcome, window) = self.piece(length_ns, &here.events, watch);
         let after = read(&mut self.meter);
+        let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
         let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let piece = match outcome {
@@ -289,6 +300,7 @@ impl Bench {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(ServiceMeter::read));
+        let seen = self.disturbance(&window, server, &piece, here);
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
@@ -296,13 +308,14 @@ impl Bench {
             operations: piece.counts.operations,
             server,
             generator: piece.generator,
-            disturbed: marks.and_then(|marks| self.disturbed(&marks, server, &piece, here)),
+            disturbed: seen.reason().filter(|_| judged),
         };
         if slice.disturbed.is_some() && self.repeats > 0 && !broken {
             self.repeats -= 1;
             self.trial.set_aside(slice, piece);
         } else {
             self.measured += 1;
+            self.trial.usage.add(&window, &seen, &processes);
             self.trial.add(slice, piece);
         }
         if broken {
@@ -310,22 +323,37 @@ impl Bench {
         }
     }
 
-    /// Loads the target for so long while its events happen. Gives the host's marks around it.
+    /// What was seen of the target's processes in a slice that has just ended.
+    fn processes(&mut self, written: Option<u64>, resident_bytes: Option<u64>) -> Processes {
+        let Some(meter) = &mut self.meter else { return Processes::default() };
+        let written_now = meter.written_bytes();
+        Processes {
+            busiest_thread_ns: Some(meter.busiest_thread_ns()),
+            runnable_threads: Some(meter.runnable_threads()),
+            written_bytes: written_now.zip(written).map(|(now, then)| now.saturating_sub(then)),
+            resident_bytes,
+            descriptors: meter.descriptors(),
+        }
+    }
+
+    /// Loads the target for so long while its events happen. Gives what was read around it.
     fn piece(
         &mut self,
         length_ns: u64,
         events: &[Event],
-        mut watch: Option<&mut Watch>,
-    ) -> (Result<Piece, DriveError>, Option<(Mark, Mark)>) {
+        watch: &mut Watch,
+    ) -> (Result<Piece, DriveError>, Window) {
         let subject = self.deployed.as_ref().map(|deployed| Subject {
             name: deployed.name.clone(),
             group: deployed.group(),
             address: deployed.address.to_string(),
         });
+        let (before, totals) = (watch.mark(), watch.totals());
         let Some((session, subject)) = self.session.as_mut().zip(subject) else {
-            return (Err(DriveError::Ended), None);
+            let totals = Totals::default();
+            let window = Window { after: before.clone(), before, totals };
+            return (Err(DriveError::Ended), window);
         };
-        let first = watch.as_mut().map(|watch| watch.mark());
         let (outcome, wrong) = std::thread::scope(|scope| {
             let (end, over) = std::sync::mpsc::channel();
             let events = (!events.is_empty())
@@ -334,21 +362,21 @@ impl Bench {
             drop(end);
             (outcome, events.and_then(|events| events.join().ok().flatten()))
         });
-        let last = watch.as_mut().map(|watch| watch.mark());
+        let (after, totals) = (watch.mark(), watch.totals().since(&totals));
         if let Some(wrong) = wrong {
             self.trial.invalidate(format!("an event failed: {wrong}"));
         }
-        (outcome, first.zip(last))
+        (outcome, Window { before, after, totals })
     }
 
-    /// Who else was at work during a slice, if anybody was.
-    fn disturbed(
+    /// Who else was at work during a slice.
+    fn disturbance(
         &self,
-        (first, last): &(Mark, Mark),
+        window: &Window,
         server: Option<Cpu>,
         piece: &Piece,
         here: &Point,
-    ) -> Option<String> {
+    ) -> Disturbance {
         let target = &here.targets[self.trial.target];
         let here_cpus = crate::deploy::cpus_here().len();
         let cores = |cpus: &[usize]| if cpus.is_empty() { here_cpus } else { cpus.len() };
@@ -376,7 +404,7 @@ impl Bench {
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);
         let own = OwnCpu { server_ns, clients_ns: 0, waits: &waits };
-        Disturbance::between(first, last, &own, &cpus)
+        Disturbance::measure(&window.before, &window.after, &own, &cpus)
     }
 
     fn keep_largest(&mut self, resident_bytes: Option<u64>) {

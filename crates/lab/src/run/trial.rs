@@ -5,6 +5,7 @@ use ledger::{FailedAt, Validity};
 use wire::Ns;
 use workload::{CounterKind, Kind};
 
+use super::usage::Usage;
 use crate::drive::{self, Counts, Figure, Found, Interval, Piece, Pressure, Slowest, StreamSum};
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::Requirement;
@@ -62,6 +63,8 @@ pub struct Trial {
     pub(crate) failed_at: Option<FailedAt>,
     /// Every metric, once the trial is over and its histograms are in the ledger.
     metrics: Vec<(&'static str, f64)>,
+    /// What both sides and the host did in its slices.
+    pub(super) usage: Usage,
 }
 
 /// At most this many wrong answers are kept with their bytes in one trial.
@@ -95,6 +98,7 @@ impl Trial {
             streams: Vec::new(),
             failed_at: None,
             metrics: Vec::new(),
+            usage: Usage::default(),
         }
     }
 
@@ -191,7 +195,7 @@ impl Trial {
     }
 
     /// The distribution of one figure over all operations of one group, or of all.
-    fn figure(&self, wanted: Figure, group: Option<usize>) -> Histogram<u64> {
+    pub(super) fn figure(&self, wanted: Figure, group: Option<usize>) -> Histogram<u64> {
         let mut all = drive::empty_histogram();
         let is_wanted =
             |one: &&Interval| one.figure == wanted && group.is_none_or(|group| one.group == group);
@@ -217,6 +221,7 @@ impl Trial {
         self.figures = Vec::new();
         self.streams = Vec::new();
         self.slices = Vec::new();
+        self.usage = Usage::default();
         self
     }
 

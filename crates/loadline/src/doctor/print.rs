@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use super::Checkup;
 use super::advice::duration;
 use super::ceiling::{Ceiling, Engine};
-use super::measure::{COPY_BYTES, GAP_NS};
+use super::measure::GAP_NS;
+use lab::observe::COPY_BYTES;
 
 pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     let mut out = String::new();

@@ -1,8 +1,12 @@
 //! `loadline serve null`: gives eight bytes back after a service time that is known, so that what
 //! the lab measures can be held against what is true. Data plane.
 
+mod plant;
+
 use std::io::Write as _;
+use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
@@ -24,13 +28,14 @@ use workload::units::Span;
 #[command(after_help = "\
 Examples:
   loadline serve null                                                 as fast as it can
-  loadline serve null --service-time 200us --spread exponential       a queue's textbook server")]
+  loadline serve null --service-time 200us --spread exponential       a queue's textbook server
+  loadline serve null --plant lock --threads 4                        a limit to be found")]
 pub(crate) struct NullArgs {
     /// Where to listen: ADDRESS:PORT or unix:PATH
     #[arg(long, short = 'l', value_name = "ADDRESS", default_value = "127.0.0.1:0")]
     listen: Address,
 
-    /// How long its one thread works for each request; it spins, so it is CPU time too
+    /// How long a thread works for each request; it spins, so it is CPU time too
     #[arg(long, value_name = "TIME", default_value = "0s")]
     service_time: Span,
 
@@ -41,6 +46,18 @@ pub(crate) struct NullArgs {
     /// Where the random numbers start
     #[arg(long, default_value_t = 1)]
     seed: u64,
+
+    /// Threads that serve
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    threads: u8,
+
+    /// A limit that is planted on purpose
+    #[arg(long, value_enum)]
+    plant: Option<plant::Plant>,
+
+    /// Where the plant for the disk writes
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    data: PathBuf,
 }
 
 /// How service times are spread.
@@ -57,6 +74,7 @@ pub(crate) struct NullService {
     mean_ns: f64,
     spread: Spread,
     random: SmallRng,
+    deed: Option<Arc<plant::Deed>>,
 }
 
 impl NullService {
@@ -67,7 +85,7 @@ impl NullService {
 
     fn working(mean: Duration, spread: Spread, seed: u64) -> Self {
         let random = SmallRng::seed_from_u64(seed);
-        Self { mean_ns: mean.as_nanos() as f64, spread, random }
+        Self { mean_ns: mean.as_nanos() as f64, spread, random, deed: None }
     }
 
     fn work(&mut self) {
@@ -88,6 +106,9 @@ impl Connection for NullService {
         if self.mean_ns > 0.0 {
             (0..whole).for_each(|_| self.work());
         }
+        if let Some(deed) = &self.deed {
+            (0..whole).for_each(|_| deed.perform());
+        }
         out.put(&input.bytes()[..whole * MESSAGE_BYTES]);
         input.consume(whole * MESSAGE_BYTES);
         Ok(Flow::Continue)
@@ -96,16 +117,51 @@ impl Connection for NullService {
 
 /// Serves until a signal ends it.
 pub(crate) fn run(args: &NullArgs) -> anyhow::Result<ExitCode> {
+    use plant::Plant;
+    if args.plant == Some(Plant::Burner) {
+        plant::burn();
+        return Ok(ExitCode::SUCCESS);
+    }
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    let neighbour = args.plant == Some(Plant::Neighbour);
+    let _neighbour = neighbour.then(plant::Neighbour::start).transpose()?;
+    if let Some(plant @ (Plant::Nagle | Plant::Backlog)) = args.plant {
+        let Address::Internet(address) = &args.listen else {
+            anyhow::bail!("{plant:?} is in TCP, and {} is not", args.listen);
+        };
+        let listener = std::net::TcpListener::bind(address)?;
+        let address = listener.local_addr()?.to_string();
+        plant::serve_plainly(plant, listener)?;
+        announce(&address)?;
+        signals.forever().next();
+        return Ok(ExitCode::SUCCESS);
+    }
+    let server = start(args)?;
+    announce(&server.addresses()[0].to_string())?;
+    signals.forever().next();
+    server.stop(Duration::ZERO);
+    Ok(ExitCode::SUCCESS)
+}
+
+fn start(args: &NullArgs) -> anyhow::Result<Server> {
     let listener = Listener::bind(&args.listen, &ListenOptions::default())
         .with_context(|| format!("listening at {}", args.listen))?;
     let (mean, spread, seed) = (args.service_time.duration(), args.spread, args.seed);
     // Each connection has numbers of its own, in the order in which they come.
     let next = std::sync::atomic::AtomicU64::new(seed);
     let number = move || next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let make = move |_| NullService::working(mean, spread, number());
-    let server = Server::start(Config::default(), vec![listener], make)?;
-    let address = server.addresses()[0].to_string();
+    let deed = args.plant.map(|plant| plant::Deed::new(plant, &args.data)).transpose()?;
+    let deed = deed.map(Arc::new);
+    let make = move |_| {
+        let service = NullService::working(mean, spread, number());
+        NullService { deed: deed.clone(), ..service }
+    };
+    let config = Config { threads: usize::from(args.threads), ..Config::default() };
+    Ok(Server::start(config, vec![listener], make)?)
+}
+
+/// Says that it is ready, once.
+fn announce(address: &str) -> anyhow::Result<()> {
     let ready = json!({
         "ready": true,
         "service": "null",
@@ -117,8 +173,5 @@ pub(crate) fn run(args: &NullArgs) -> anyhow::Result<ExitCode> {
     let mut out = std::io::stdout().lock();
     writeln!(out, "{ready}")?;
     out.flush()?;
-    drop(out);
-    signals.forever().next();
-    server.stop(Duration::ZERO);
-    Ok(ExitCode::SUCCESS)
+    Ok(())
 }

@@ -4,6 +4,7 @@ use judge::{Metric, Verdict, metric_named};
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
+use super::limits;
 use super::more;
 use super::one_line;
 use super::paint::{Paint, Role};
@@ -34,6 +35,7 @@ pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
         Some(_) => lines.extend(view.contest()),
         None => lines.extend(view.besides()),
     }
+    lines.extend(limits::lines(summary, point, paint));
     lines.extend(view.requirements());
     lines.extend(view.spoiled());
     lines.extend(view.findings());

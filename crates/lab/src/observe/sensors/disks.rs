@@ -8,10 +8,10 @@ use super::super::source::{Scratch, Source, lines, number, words};
 /// The row.
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "disks",
-    doc: "bytes and operations of all real disks together, and in how much of the time they were \
-          busy (several busy disks add up)",
+    doc: "bytes, operations and cache flushes of all real disks together, and in how much of the \
+          time they were busy (several busy disks add up)",
     source: "/proc/diskstats",
-    unseen: "where there is no disk to be seen, as in many containers",
+    unseen: "where there is no disk to be seen, as in many containers; flushes before Linux 5.5",
     every: 5,
     series: &[
         Line { name: "read", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
@@ -19,6 +19,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::rate("reads"),
         Line::rate("writes"),
         Line { name: "busy", unit: "fraction", kind: Kind::Rate(1e-3) },
+        Line::rate("flushes"),
     ],
     of: Of::Host(open),
 };
@@ -60,20 +61,22 @@ fn is_disk(name: &str) -> bool {
     Path::new("/sys/block").join(name).join("device").exists()
 }
 
-fn parse(text: &[u8], disks: &[Vec<u8>]) -> [u64; 5] {
-    let mut sum = [0; 5];
+fn parse(text: &[u8], disks: &[Vec<u8>]) -> [u64; 6] {
+    let mut sum = [0; 6];
     for line in lines(text) {
         let mut words = words(line).skip(2);
         let Some(name) = words.next() else { continue };
         if !disks.iter().any(|disk| disk == name) {
             continue;
         }
-        let mut fields = [0; 10];
+        let mut fields = [0; 16];
         for (field, word) in fields.iter_mut().zip(words) {
             *field = number(word).unwrap_or(0);
         }
-        let [reads, _, sectors_read, _, writes, _, sectors_written, _, _, busy_ms] = fields;
-        let values = [sectors_read, sectors_written, reads, writes, busy_ms];
+        let [reads, _, sectors_read, _, writes, _, sectors_written, _, _, busy_ms, ..] = fields;
+        // After four figures on discards; Documentation/admin-guide/iostats.rst, field 16.
+        let flushes = fields[15];
+        let values = [sectors_read, sectors_written, reads, writes, busy_ms, flushes];
         for (sum, value) in sum.iter_mut().zip(values) {
             *sum += value;
         }
@@ -86,8 +89,8 @@ fn only_real_disks_are_summed() {
     let text = b"   7       0 loop0 9 9 9 9 9 9 9 9 9 9 9\n \
         254       0 vda 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091\n \
         254       1 vda1 365356 19907 17855610 393179 26400 56155 18386496 30841 0 18012 426091\n \
-        254      16 vdb 1 0 2 0 3 0 4 0 0 5 0\n";
+        254      16 vdb 1 0 2 0 3 0 4 0 0 5 0 0 0 0 0 7 8\n";
     let disks = disks(text, |name| matches!(name, "vda" | "vdb"));
-    let expected = [17_855_612, 18_386_500, 365_357, 26_403, 18_017];
+    let expected = [17_855_612, 18_386_500, 365_357, 26_403, 18_017, 7];
     assert_eq!(parse(text, &disks), expected);
 }

@@ -7,8 +7,8 @@ use super::super::source::{Scratch, Source, lines, number, words};
 /// The row.
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "sockets",
-    doc: "TCP segments sent again, connections lost to a full listen queue, time-outs; datagrams \
-          lost to a full receive or send buffer; on the whole host",
+    doc: "TCP segments sent again, connections lost to a full listen queue, time-outs, \
+          acknowledgements held back until their timer ran out; datagrams lost to a full receive or send buffer; on the whole host",
     source: "/proc/net/snmp, /proc/net/netstat",
     unseen: "never, save in a sandbox; another network namespace's sockets always",
     every: 5,
@@ -19,14 +19,19 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::rate("listen_overflows"),
         Line::rate("listen_drops"),
         Line::rate("tcp_timeouts"),
+        Line::rate("tcp_delayed_acks"),
     ],
     of: Of::Host(open),
 };
 
 const SNMP: &[(&str, &str)] =
     &[("Tcp:", "RetransSegs"), ("Udp:", "RcvbufErrors"), ("Udp:", "SndbufErrors")];
-const NETSTAT: &[(&str, &str)] =
-    &[("TcpExt:", "ListenOverflows"), ("TcpExt:", "ListenDrops"), ("TcpExt:", "TCPTimeouts")];
+const NETSTAT: &[(&str, &str)] = &[
+    ("TcpExt:", "ListenOverflows"),
+    ("TcpExt:", "ListenDrops"),
+    ("TcpExt:", "TCPTimeouts"),
+    ("TcpExt:", "DelayedACKs"),
+];
 
 fn open(_: &Scope) -> Box<dyn Probe> {
     let mut scratch = Scratch::new();

@@ -1,0 +1,137 @@
+use super::*;
+
+/// Figures of trials of `suites/credibility/limits.toml`, each with this planted in its target;
+/// the host had other work to do meanwhile, as hosts have.
+const RECORDED: &[(&str, &str)] = &[
+    ("contention", include_str!("recorded/contention.txt")),
+    ("generator", include_str!("recorded/generator.txt")),
+    ("server_thread", include_str!("recorded/server_thread.txt")),
+    ("server_cores", include_str!("recorded/server_cores.txt")),
+    ("wakeups", include_str!("recorded/wakeups.txt")),
+    ("listen", include_str!("recorded/listen.txt")),
+    ("disk", include_str!("recorded/disk.txt")),
+    ("delayed_ack", include_str!("recorded/delayed_ack.txt")),
+    ("growth", include_str!("recorded/growth.txt")),
+    // Not planted: reads of 900 kB over loopback.
+    ("memory_bandwidth", include_str!("recorded/memory_bandwidth.txt")),
+];
+
+fn none() -> Figures {
+    Figures::parse(include_str!("recorded/none.txt"))
+}
+
+fn codes(figures: &Figures) -> Vec<&'static str> {
+    limits_reached(figures).iter().map(|one| one.limit.code).collect()
+}
+
+#[test]
+fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
+    for (planted, text) in RECORDED {
+        let figures = Figures::parse(text);
+        assert!(figures.operations > Some(100.0), "{planted}");
+        assert_eq!(codes(&figures).first(), Some(planted), "{:?}", limits_reached(&figures));
+    }
+}
+
+#[test]
+fn a_light_load_reaches_nothing_and_neither_does_one_that_nobody_saw() {
+    assert_eq!(codes(&none()), Vec::<&str>::new());
+    assert_eq!(codes(&Figures::default()), Vec::<&str>::new());
+}
+
+/// What was not planted live: the light load that was recorded, with what such a limit changes.
+#[test]
+fn limits_that_take_special_hosts_are_the_first_in_the_list() {
+    let softirq = Figures {
+        // A cache on four cores that used two and a half of them, while the kernel's thread for
+        // packets ran for three quarters of the time.
+        softirq_core_most: Some(0.75),
+        server_cores: Some(4.0),
+        server_cpu_ns: Some(2.5 * 3e9),
+        wants_more: Some(1.0),
+        ..none()
+    };
+    assert_eq!(codes(&softirq)[0], "network_receive");
+    let datagrams = Figures { udp_receive_errors: Some(150.0), ..none() };
+    assert_eq!(codes(&datagrams)[0], "network_receive");
+    let copying = Figures {
+        loopback_bytes: Some(3.0 * 6e9),
+        copy_bytes_per_s: Some(9.5e9),
+        server_busiest_thread_ns: Some(2.95e9),
+        ..none()
+    };
+    assert_eq!(codes(&copying), ["memory_bandwidth", "server_thread"]);
+    let swapping = Figures { swapped_bytes: Some(60e6), pressure_memory: Some(0.2), ..none() };
+    assert_eq!(codes(&swapping)[0], "memory");
+    let faulting = Figures { server_major_faults: Some(900.0), ..none() };
+    assert_eq!(codes(&faulting)[0], "memory");
+    let stalled = Figures { paused: Some(0.03), longest_pause_ns: Some(45e6), ..none() };
+    assert_eq!(codes(&stalled)[0], "host_stalls");
+    let stolen = Figures { steal_core_most: Some(0.04), ..none() };
+    assert_eq!(codes(&stolen)[0], "host_stalls");
+}
+
+#[test]
+fn what_comes_from_outside_is_first_and_waiting_only_where_nothing_else_explains_it() {
+    let text = include_str!("recorded/server_thread.txt");
+    let full = Figures { paused: Some(0.03), longest_pause_ns: Some(45e6), ..Figures::parse(text) };
+    assert_eq!(codes(&full)[..2], ["host_stalls", "server_thread"]);
+    // Its threads sleep as often as those behind a lock do; the disk is why.
+    let disk = Figures::parse(include_str!("recorded/disk.txt"));
+    assert_eq!(codes(&disk), ["disk"]);
+    let slept = disk.per_operation(disk.server_voluntary_switches).unwrap();
+    assert!(slept > 0.5, "{slept}");
+}
+
+#[test]
+fn a_schedule_that_is_met_waits_for_nothing() {
+    let lock = Figures::parse(include_str!("recorded/wakeups.txt"));
+    let met = Figures { wants_more: Some(0.0), ..lock };
+    assert_eq!(codes(&met), Vec::<&str>::new());
+}
+
+#[test]
+fn what_fills_up_and_then_stays_is_no_leak() {
+    let leak = Figures::parse(include_str!("recorded/growth.txt"));
+    assert_eq!(codes(&leak), ["growth"]);
+    let settled = Figures {
+        server_resident_slope_late: Some(0.0),
+        server_descriptors_slope_late: Some(0.0),
+        ..leak
+    };
+    assert_eq!(codes(&settled), Vec::<&str>::new());
+}
+
+#[test]
+fn another_programs_writes_are_no_limit_of_this_target() {
+    let disk = Figures::parse(include_str!("recorded/disk.txt"));
+    let foreign = Figures { server_written_bytes: Some(0.0), ..disk };
+    assert!(!codes(&foreign).contains(&"disk"));
+}
+
+#[test]
+fn every_limit_says_what_it_is_and_no_two_have_one_code() {
+    let mut found = std::collections::BTreeSet::new();
+    for limit in LIMITS {
+        assert!(found.insert(limit.code) && limit_coded(limit.code).is_some(), "{}", limit.code);
+        for text in [limit.name, limit.condition, limit.advice] {
+            assert!(text.len() > 7 && !text.ends_with('.'), "{text}");
+        }
+    }
+    assert_eq!(found.len(), 13);
+}
+
+#[test]
+fn the_documentation_names_every_limit_threshold_and_figure() {
+    let docs = include_str!("../../../../docs/limits.md");
+    for limit in LIMITS {
+        let row = format!("| `{}` | {} |", limit.code, limit.name);
+        assert!(docs.contains(&row), "{row}");
+    }
+    for threshold in THRESHOLDS {
+        assert!(docs.contains(threshold.name), "{}", threshold.name);
+    }
+    for (name, unit, _) in FIGURES {
+        assert!(docs.contains(&format!("| `{name}` | {unit} |")), "{name}");
+    }
+}

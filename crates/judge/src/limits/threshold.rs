@@ -1,0 +1,91 @@
+//! The thresholds of every limit in one table, each with the reason why it is what it is.
+
+/// How much is enough to name a limit.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Threshold {
+    /// What it is called.
+    pub name: &'static str,
+    /// The value.
+    pub value: f64,
+    /// Why that one.
+    pub why: &'static str,
+}
+
+/// Defines each threshold as a constant and all of them as a table.
+macro_rules! thresholds {
+    ($($constant:ident = $value:literal, $name:literal, $why:literal;)+) => {
+        $(pub(super) const $constant: f64 = $value;)+
+
+        /// Every threshold.
+        pub static THRESHOLDS: &[Threshold] =
+            &[$(Threshold { name: $name, value: $value, why: $why },)+];
+    };
+}
+
+thresholds! {
+    GENERATOR_BUSY = 0.90, "busy share of the busiest load thread",
+        "the share above which throughput verdicts are refused; a queue at 90 % of its server \
+         already waits nine service times";
+    THREAD_FULL = 0.90, "CPU share of the busiest server thread",
+        "a thread that never sleeps reads 95 to 100 % here: slices begin and end with nothing to do";
+    CORES_FULL = 0.90, "use of the least used of a side's cores",
+        "the same, for cores";
+    SOFTIRQ_FULL = 0.60, "softirq share of one core",
+        "received packets are worked off by one core per queue, in turns with the task that runs \
+         there: two such machines in the field stood still at 75 %";
+    DATAGRAMS_LOST = 0.0001, "datagrams or received packets lost per operation",
+        "one in ten thousand moves p99.99 to the time-out; less is what a busy host loses anyway";
+    FOREIGN = 0.10, "cores' worth of other programs on the run's cores",
+        "a tenth of a core is five times what makes a slice disturbed: it explains figures";
+    WAITED = 0.05, "share of time that a side waited for a core",
+        "measured: quiet runs stay under 2 % and disturbed ones begin at 9 %";
+    SWITCHES = 0.5, "times per operation that a thread went to sleep, both sides",
+        "one operation that waits for another thread costs one or two; batches share them";
+    LISTEN_LOST = 1.0, "connections lost at the listening socket per second",
+        "each costs its client a second (the first SYN's time-out, RFC 6298)";
+    RETRANSMITS = 0.001, "segments sent again per operation",
+        "one in a thousand makes p99.9 the retransmission's 200 ms, on loopback as on a wire";
+    DISK_BUSY = 0.40, "share of time in which a disk was busy",
+        "a thread that waits for each write keeps a fast disk half busy, for it also has to ask";
+    DISK_PER_OPERATION = 0.1, "writes, reads and flushes of disks per operation",
+        "fewer than one in ten operations that touch a disk do not explain a median";
+    PRESSURE_IO = 0.15, "share of time in which some task waited for a disk",
+        "with fewer, most of the time is elsewhere";
+    COPIED = 0.33, "payload bytes per second over what one thread can copy",
+        "each byte is moved three times at least: into the kernel, out of it, and by the program \
+         that makes or reads it";
+    PRESSURE_MEMORY = 0.02, "share of time in which some task waited for memory",
+        "memory that suffices gives 0: two hundredths are reclaim in every slice";
+    SWAPPED = 1e6, "bytes swapped per second",
+        "what the kernel reads ahead for any program that wakes up stays below";
+    FAULTS = 50.0, "pages per second that the target had to read from disk",
+        "each stops a thread for as long as the disk takes";
+    NEAR_40MS = 0.05, "share of answers that took 39 to 48 ms",
+        "Linux holds an acknowledgement back for 40 ms (TCP_DELACK_MIN), and a writer under \
+         Nagle's rule (RFC 896) waits for it; nothing else makes a step there";
+    STEP = 3.0, "answers of 39 to 48 ms over those of 8 to 39 ms",
+        "a step has little below it; a long tail has more the further down";
+    PAUSED = 0.01, "share of time in which the host stood still",
+        "quiet virtual machines lose a thousandth";
+    PAUSE = 10e6, "nanoseconds of the longest pause",
+        "2 % of a slice of half a second";
+    STOLEN = 0.02, "share of a core that the hypervisor kept",
+        "as much as other programs may take of a slice that counts";
+    GROWN = 0.02, "growth over the measured time, of what it began with",
+        "less may be an allocator that settles";
+    GROWN_BYTES = 1e6, "growth of memory over the measured time, in bytes",
+        "allocators ask for memory in pieces up to this size";
+    GROWN_DESCRIPTORS = 5.0, "growth of open files over the measured time",
+        "connections that come and go move it by a few";
+    STEADY = 0.4, "growth in the second half over that of the whole",
+        "what fills up slows down; a leak does not";
+}
+
+#[test]
+fn every_threshold_says_why_and_no_two_are_called_the_same() {
+    let mut names = std::collections::BTreeSet::new();
+    for threshold in THRESHOLDS {
+        assert!(names.insert(threshold.name), "{}", threshold.name);
+        assert!(threshold.why.len() > 10 && threshold.value > 0.0, "{}", threshold.name);
+    }
+}

@@ -1,0 +1,120 @@
+//! What limited a target at a point, over its rounds.
+
+use std::collections::BTreeMap;
+
+use judge::limits::{Limit, limit_coded};
+use ledger::{ReachedRow, TrialId, UsageRow, Validity};
+
+use crate::summary::TrialSummary;
+
+/// What limited one target at one point. Judged are its valid trials; where there is none the
+/// disturbed ones, and where there is none of those the invalid ones: what spoiled them may well be
+/// the answer.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct LimitsSummary {
+    /// How many trials were judged.
+    pub trials: usize,
+    /// In how many of them no limit was reached.
+    pub none_in: usize,
+    /// The limits reached, the one that gives way first in most trials at the head.
+    pub reached: Vec<LimitSummary>,
+    /// What target and load share, in words; `None` when no trial says.
+    pub shared: Option<String>,
+    /// How many cores' worth of CPU time the target took.
+    pub server_cores: Option<f64>,
+}
+
+/// One limit over the trials in which it was judged.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LimitSummary {
+    /// Its code.
+    pub code: String,
+    /// In how many trials it was reached.
+    pub trials: usize,
+    /// In how many of them it was the first to give way.
+    pub first_in: usize,
+    /// Its greatest strength.
+    pub strength: f64,
+    /// The evidence of the trial in which it was strongest.
+    pub evidence: String,
+}
+
+impl LimitSummary {
+    /// Its row in the index; `None` when a newer loadline wrote it.
+    pub fn limit(&self) -> Option<&'static Limit> {
+        limit_coded(&self.code)
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        self.limit().map_or(&self.code, |limit| limit.name)
+    }
+}
+
+impl LimitsSummary {
+    /// Of one target's trials at one point.
+    pub(crate) fn of(
+        trials: &[&TrialSummary],
+        reached: &BTreeMap<TrialId, Vec<&ReachedRow>>,
+        usage: &BTreeMap<TrialId, Vec<&UsageRow>>,
+    ) -> LimitsSummary {
+        let judged = |validity: Validity| -> Vec<&TrialSummary> {
+            let of = |trial: &&&TrialSummary| {
+                trial.row.validity == validity && trial.row.shared.is_some()
+            };
+            trials.iter().filter(of).copied().collect()
+        };
+        let order = [Validity::Valid, Validity::Disturbed, Validity::Invalid];
+        let judged = order.into_iter().map(judged).find(|trials| !trials.is_empty());
+        let judged = judged.unwrap_or_default();
+        let mut limits: Vec<LimitSummary> = Vec::new();
+        let mut none_in = 0;
+        for trial in &judged {
+            let rows = reached.get(&trial.id).map(Vec::as_slice).unwrap_or_default();
+            none_in += usize::from(rows.is_empty());
+            rows.iter().for_each(|row| note(&mut limits, row));
+        }
+        limits.sort_by(|a, b| {
+            (b.first_in, b.trials).cmp(&(a.first_in, a.trials)).then(a.code.cmp(&b.code))
+        });
+        let sum = |name: &str| {
+            let of = |trial: &&TrialSummary| {
+                usage.get(&trial.id)?.iter().find(|row| row.name == name).map(|row| row.value)
+            };
+            judged.iter().map(of).sum::<Option<f64>>()
+        };
+        let server_cores = sum("server_cpu_ns").zip(sum("measured_ns"));
+        LimitsSummary {
+            trials: judged.len(),
+            none_in,
+            reached: limits,
+            shared: judged.iter().find_map(|trial| trial.row.shared.clone()),
+            server_cores: server_cores.filter(|(_, ns)| *ns > 0.0).map(|(cpu, ns)| cpu / ns),
+        }
+    }
+
+    /// What gave way first in most trials; `None` when in most of them nothing did.
+    pub fn first(&self) -> Option<&LimitSummary> {
+        self.reached.first().filter(|first| first.first_in > 0 && first.first_in >= self.none_in)
+    }
+}
+
+fn note(limits: &mut Vec<LimitSummary>, row: &ReachedRow) {
+    let first = usize::from(row.rank == 1);
+    match limits.iter_mut().find(|one| one.code == row.code) {
+        Some(one) => {
+            one.trials += 1;
+            one.first_in += first;
+            if row.strength > one.strength {
+                (one.strength, one.evidence) = (row.strength, row.evidence.clone());
+            }
+        }
+        None => limits.push(LimitSummary {
+            code: row.code.clone(),
+            trials: 1,
+            first_in: first,
+            strength: row.strength,
+            evidence: row.evidence.clone(),
+        }),
+    }
+}

@@ -1,0 +1,73 @@
+//! What gave way first, as text: a line per target, what it shares with the load, and advice.
+
+use super::one_line;
+use super::paint::{Paint, Role};
+use crate::limits::{LimitSummary, LimitsSummary};
+use crate::number::{percent, plain};
+use crate::summary::{PointSummary, Summary, TargetSummary};
+
+/// The lines of one point; none when nothing was judged.
+pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {
+    let judged: Vec<&TargetSummary> =
+        point.targets.iter().filter(|target| target.limits.trials > 0).collect();
+    let mut lines = Vec::new();
+    let mut advised: Vec<&str> = Vec::new();
+    for target in &judged {
+        let whose = match point.targets.len() {
+            1 => String::new(),
+            _ => format!("{}: ", one_line(&summary.targets[target.target].name)),
+        };
+        let words = one_line(&words(target));
+        let role = if target.limits.first().is_some() { Role::Strong } else { Role::Dim };
+        lines.push(format!("  limit: {whose}{}", paint.text(role, &words)));
+        if let Some(limit) = target.limits.first().and_then(LimitSummary::limit)
+            && !advised.contains(&limit.code)
+        {
+            advised.push(limit.code);
+            lines.push(format!("    {}", paint.text(Role::Dim, &format!("try: {}", limit.advice))));
+        }
+    }
+    let mut shared: Vec<&str> = Vec::new();
+    for target in &judged {
+        let words = target.limits.shared.as_deref().unwrap_or_default();
+        if !words.is_empty() && !shared.contains(&words) {
+            shared.push(words);
+        }
+    }
+    lines.extend(shared.into_iter().map(|words| {
+        format!(
+            "  {}",
+            paint.text(Role::Dim, &format!("shared by both sides: {}", one_line(words)))
+        )
+    }));
+    lines
+}
+
+/// `one server thread: it runs 99 % of the time … (5 of 5 rounds); then the disk`.
+fn words(target: &TargetSummary) -> String {
+    let limits: &LimitsSummary = &target.limits;
+    let Some(first) = limits.first() else {
+        let server = limits.server_cores.map(|cores| format!("server {} cores", plain(cores)));
+        let busy = target.figures.generator_busy;
+        let generator = busy.map(|busy| format!("generator {} busy", percent(busy)));
+        let seen: Vec<String> = [server, generator].into_iter().flatten().collect();
+        let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
+        return format!("none reached{seen}{}", besides(limits, None));
+    };
+    let rounds = match (first.first_in, limits.trials) {
+        (_, 1) => String::new(),
+        (found, all) => format!(" (first in {found} of {all} rounds)"),
+    };
+    let besides = besides(limits, Some(first));
+    format!("{}: {}{rounds}{besides}", first.name(), first.evidence)
+}
+
+fn besides(limits: &LimitsSummary, first: Option<&LimitSummary>) -> String {
+    let others: Vec<String> = limits
+        .reached
+        .iter()
+        .filter(|one| Some(*one) != first)
+        .map(|one| format!("{} in {} of {}", one.name(), one.trials, limits.trials))
+        .collect();
+    if others.is_empty() { String::new() } else { format!("; also {}", others.join(", ")) }
+}
