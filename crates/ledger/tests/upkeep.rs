@@ -8,8 +8,9 @@ use fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
     Cell, CounterRow, EXPORTS, Export, FindingRow, HistogramKind, HistogramRow, Ledger,
-    LedgerError, Merged, RequirementOutcome, RequirementRow, RunId, RunState, RunView, SamplePoint,
-    SampleWriter, SeriesRow, SliceRow, SlowRow, StreamRow, TrialRow, Validity, ValueRow,
+    LedgerError, Merged, ReachedRow, RequirementOutcome, RequirementRow, RunId, RunState, RunView,
+    SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, StreamRow, TrialRow, UsageRow,
+    Validity, ValueRow,
 };
 
 const SECOND_NS: u64 = 1_000_000_000;
@@ -26,6 +27,7 @@ fn whole_run(ledger: &mut Ledger) -> Begun {
         operations: 1_900,
         offered: Some(2_000),
         generator_cpu_ns: Some(SECOND_NS),
+        shared: Some("no core".into()),
         ..row
     };
     ledger.set_trial(trial_id, &row).unwrap();
@@ -96,6 +98,11 @@ fn add_evidence(ledger: &mut Ledger, begun: &Begun) {
     let streams = streams.with_staleness(&staleness).unwrap();
     assert_eq!((streams.staleness_p50_ns, streams.staleness().unwrap().len()), (Some(5_003), 10));
     ledger.add_stream(&streams).unwrap();
+    let name = "server_cpu_ns".into();
+    ledger.add_usage(&UsageRow { trial_id, name, value: 5e8 }).unwrap();
+    let (code, evidence) = ("disk".into(), "it is busy".into());
+    let reached = ReachedRow { trial_id, rank: 1, code, strength: 0.5, evidence };
+    ledger.add_reached(&reached).unwrap();
     let requirement = RequirementRow {
         run_id: run,
         point_id: begun.point,

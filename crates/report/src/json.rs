@@ -7,6 +7,8 @@ mod contest;
 
 mod streams;
 
+mod limits;
+
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -17,7 +19,6 @@ use crate::conclusion::conclusion;
 use crate::counters::CounterFigures;
 use crate::figures::{Figures, Latency, Usage};
 use crate::groups::GroupFigures;
-use crate::limits::LimitsSummary;
 use crate::outcome::outcome;
 use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
@@ -129,7 +130,7 @@ struct AtPointJson<'a> {
     drift: Option<DriftJson>,
     stream_groups: Vec<StreamGroupJson<'a>>,
     limit: Option<&'a str>,
-    limits: Vec<LimitJson<'a>>,
+    limits: Vec<limits::LimitJson<'a>>,
     shared: Option<&'a str>,
     values: Vec<ValueJson<'a>>,
     counters: Vec<CounterJson<'a>>,
@@ -185,18 +186,6 @@ struct CounterJson<'a> {
     grows: bool,
     value: f64,
     per_op: Option<f64>,
-}
-
-#[derive(Serialize)]
-struct LimitJson<'a> {
-    code: &'a str,
-    name: &'a str,
-    trials: usize,
-    first_in: usize,
-    judged_trials: usize,
-    strength: f64,
-    evidence: &'a str,
-    advice: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -381,8 +370,8 @@ impl<'a> Names<'a> {
             slices_measured_again: target.slices_measured_again,
             drift: target.drift.as_ref().map(DriftJson::of),
             stream_groups: stream_groups(&target.stream_groups),
-            limit: limit(&target.limits),
-            limits: limits(&target.limits),
+            limit: limits::limit(&target.limits),
+            limits: limits::limits(&target.limits),
             shared: target.limits.shared.as_deref(),
             values: values(&target.values),
             counters: counters(&target.counters),
@@ -564,29 +553,6 @@ impl DriftJson {
             verdict: drift.verdict.code(),
         }
     }
-}
-
-/// What gave way first, in one word; null when nothing was judged.
-fn limit(limits: &LimitsSummary) -> Option<&str> {
-    let first = limits.first().map_or("none", |first| &first.code);
-    (limits.trials > 0).then_some(first)
-}
-
-fn limits(limits: &LimitsSummary) -> Vec<LimitJson<'_>> {
-    let limit = |at: usize| {
-        let one = &limits.reached[at];
-        LimitJson {
-            code: &one.code,
-            name: one.name(),
-            trials: one.trials,
-            first_in: one.first_in,
-            judged_trials: limits.trials,
-            strength: one.strength,
-            evidence: &one.evidence,
-            advice: one.limit().map(|limit| limit.advice),
-        }
-    };
-    (0..limits.reached.len()).map(limit).collect()
 }
 
 fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {

@@ -218,7 +218,7 @@ fn what_gave_way_first_in_most_rounds_is_said_with_its_evidence() {
         "  limit: loadline: one server thread: it runs 99 % of the time (first in 4 of 5 rounds); \
          also memory or descriptors that grow in 5 of 5\n    try: spread the work over",
     );
-    has("  limit: memcached: none reached (server 0.2000 cores, generator 50 % busy)\n");
+    has("  limit: memcached: none reached (server 0.20 cores, generator 50 % busy)\n");
     has("  shared by both sides: no core; caches\n");
     let json = report::json(&summary).unwrap();
     let targets = &json["points"][0]["targets"];

@@ -95,8 +95,8 @@ pub static LIMITS: &[Limit] = &[
     Limit {
         code: "memory_bandwidth",
         name: "memory bandwidth",
-        condition: "payload bytes flow at a third of the rate at which one thread of this host copies \
-            memory",
+        condition: "payload bytes flow at a third of the rate at which one thread of this host \
+            copies memory",
         advice: "copy less: send shared slices, read into place, or measure with smaller values",
         kind: Kind::Full,
         holds: memory_bandwidth,

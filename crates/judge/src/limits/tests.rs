@@ -1,3 +1,5 @@
+//! Limits that were planted and recorded, and what the rules make of them.
+
 use super::*;
 
 /// Figures of trials of `suites/credibility/limits.toml`, each with this planted in its target;

@@ -27,7 +27,7 @@ thresholds! {
         "the share above which throughput verdicts are refused; a queue at 90 % of its server \
          already waits nine service times";
     THREAD_FULL = 0.90, "CPU share of the busiest server thread",
-        "a thread that never sleeps reads 95 to 100 % here: slices begin and end with nothing to do";
+        "a thread that never sleeps reads 95 to 100 %: slices begin and end with nothing to do";
     CORES_FULL = 0.90, "use of the least used of a side's cores",
         "the same, for cores";
     SOFTIRQ_FULL = 0.60, "softirq share of one core",

@@ -67,8 +67,11 @@ impl Totals {
 pub(super) struct TotalsReader {
     cpus: Vec<usize>,
     scratch: Scratch,
-    probes: Vec<(&'static Sensor, Box<dyn Probe>, Vec<Option<u64>>)>,
+    probes: Vec<Opened>,
 }
+
+/// A sensor with its probe and the places of its readings.
+type Opened = (&'static Sensor, Box<dyn Probe>, Vec<Option<u64>>);
 
 impl std::fmt::Debug for TotalsReader {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -48,7 +48,8 @@ pub(crate) struct NullArgs {
     seed: u64,
 
     /// Threads that serve
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u8).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(u8).range(1..=64))]
     threads: u8,
 
     /// A limit that is planted on purpose

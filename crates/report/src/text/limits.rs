@@ -3,7 +3,7 @@
 use super::one_line;
 use super::paint::{Paint, Role};
 use crate::limits::{LimitSummary, LimitsSummary};
-use crate::number::{percent, plain};
+use crate::number::percent;
 use crate::summary::{PointSummary, Summary, TargetSummary};
 
 /// The lines of one point; none when nothing was judged.
@@ -47,7 +47,7 @@ pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Ve
 fn words(target: &TargetSummary) -> String {
     let limits: &LimitsSummary = &target.limits;
     let Some(first) = limits.first() else {
-        let server = limits.server_cores.map(|cores| format!("server {} cores", plain(cores)));
+        let server = limits.server_cores.map(|cores| format!("server {cores:.2} cores"));
         let busy = target.figures.generator_busy;
         let generator = busy.map(|busy| format!("generator {} busy", percent(busy)));
         let seen: Vec<String> = [server, generator].into_iter().flatten().collect();

@@ -53,7 +53,7 @@ impl Runs {
         let seed = seed(kind, number);
         let mut arguments = vec!["run".to_owned(), check.suite.to_owned(), "--wait".to_owned()];
         arguments.extend(["--seed".to_owned(), seed.to_string(), "--json".to_owned()]);
-        let settings = (check.settings)(number);
+        let settings = (check.settings)(kind, number);
         for (key, value) in settings.iter().map(|(key, value)| (key, value)) {
             arguments.extend(["--set".to_owned(), format!("{key}={value}")]);
         }

@@ -8,7 +8,8 @@ use super::super::source::{Scratch, Source, lines, number, words};
 pub(in super::super) static SENSOR: Sensor = Sensor {
     name: "sockets",
     doc: "TCP segments sent again, connections lost to a full listen queue, time-outs, \
-          acknowledgements held back until their timer ran out; datagrams lost to a full receive or send buffer; on the whole host",
+          acknowledgements held back until their timer ran out; datagrams lost to a full receive \
+          or send buffer; on the whole host",
     source: "/proc/net/snmp, /proc/net/netstat",
     unseen: "never, save in a sandbox; another network namespace's sockets always",
     every: 5,
