@@ -225,6 +225,7 @@ fn run_clients(
     let load = Load {
         address: &server.addresses()[0],
         batch: None,
+        program: None,
         dialect,
         workload: &workload(),
         clients: &[clients],
@@ -404,6 +405,7 @@ fn both_engines_do_steps_once_in_order_and_keep_every_time() {
         let load = Load {
             address: &server.addresses()[0],
             batch: None,
+            program: None,
             dialect,
             workload: &steps,
             clients: &[Clients { arrivals: Arrivals::Steps, ..clients(1, LONG) }],

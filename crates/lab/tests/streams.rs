@@ -203,6 +203,7 @@ fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<P
     let load = Load {
         address: &server.addresses()[0],
         batch: None,
+        program: None,
         dialect: &DIALECT,
         workload: &workload(),
         clients: &[clients],

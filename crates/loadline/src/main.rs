@@ -90,7 +90,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
-        Command::Once { arguments } => Ok(lab::drive::batch::once_main(&arguments)),
+        Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };

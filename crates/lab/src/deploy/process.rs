@@ -105,6 +105,17 @@ impl Deployer {
         })
     }
 
+    /// This program.
+    pub fn exe(&self) -> &Path {
+        &self.exe
+    }
+
+    /// A folder of its own for what belongs to `name`.
+    pub fn folder_for(&mut self, name: &str) -> PathBuf {
+        self.started += 1;
+        self.folder.join(format!("{:04}-{name}", self.started))
+    }
+
     /// Runs a target's `build`, once for all its starts.
     ///
     /// # Errors
@@ -129,8 +140,7 @@ impl Deployer {
         if let TargetKind::Address(address) = &target.kind {
             return Ok(Deployed { name, address: address.clone(), batch: None, process: None });
         }
-        self.started += 1;
-        let folder = self.folder.join(format!("{:04}-{name}", self.started));
+        let folder = self.folder_for(&name);
         let (command, announced) = self.command(target);
         let start_error = |source| DeployError::Start {
             name: name.clone(),

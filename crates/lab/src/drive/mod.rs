@@ -5,11 +5,14 @@
 //! lock, and reads the clock once per batch of answers. The dialect is called through a trait
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 //!
+//! `program` has a program of the suite's load the target instead, and reads what it says.
 //! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
 
 pub mod batch;
 mod caller;
+mod once;
 mod overhead;
+pub mod program;
 mod record;
 mod schedule;
 mod session;
@@ -20,6 +23,7 @@ mod timed;
 mod transport;
 mod worker;
 
+pub use once::once_main;
 pub use overhead::overhead;
 pub(crate) use record::empty_histogram;
 pub use record::{Counts, Figure, Found, Interval, Piece, Slow, Slowest};

@@ -44,6 +44,8 @@ pub struct Counts {
     pub received_bytes: u64,
     /// Bytes that the sockets have taken.
     pub sent_bytes: u64,
+    /// Operations whose answers nobody checked.
+    pub unchecked: u64,
 }
 
 impl Counts {
@@ -59,6 +61,7 @@ impl Counts {
         self.payload_bytes += other.payload_bytes;
         self.received_bytes += other.received_bytes;
         self.sent_bytes += other.sent_bytes;
+        self.unchecked += other.unchecked;
     }
 
     fn done(&mut self, done: &Done, reads: bool) {
@@ -179,6 +182,8 @@ pub struct Piece {
     pub counts: Counts,
     /// CPU time of the generator's threads.
     pub generator: Cpu,
+    /// The most memory of a generator that is a program of its own.
+    pub generator_bytes: Option<u64>,
     /// The part of their time that the generator's busiest thread was not waiting.
     pub busy: f64,
     /// Latencies by group, operation and second.
@@ -304,6 +309,16 @@ impl Recorder {
         self.streams.merged += update.merged;
         if let Some(stale_ns) = stale_ns {
             self.record(Figure::Staleness, operation, stale_ns);
+        }
+    }
+
+    /// So many requests that took so long each, counted by another program.
+    pub(super) fn timed(&mut self, operation: usize, latency_ns: u64, times: u64) {
+        let tally = self.current[operation].get_or_insert_with(Tally::new);
+        tally.record_all(latency_ns, times);
+        if times > 0 {
+            let at = self.last_answer.saturating_sub(self.clock_zero);
+            self.slowest.offer(Slow { latency_ns, at, group: self.group, operation });
         }
     }
 

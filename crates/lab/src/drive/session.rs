@@ -6,10 +6,11 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
 use wire::{Address, Fault, Ns};
-use workload::{Caller, Client, DialectRow, Truth, Workload};
+use workload::{Caller, Client, DialectRow, Room, Truth, Workload};
 
 use super::batch::{Batch, BatchCaller};
 use super::caller::CallWorker;
+use super::program::Program;
 use super::record::Piece;
 use super::slot::Origin;
 use super::transport::Sockets;
@@ -25,6 +26,8 @@ pub struct Load<'a> {
     pub dialect: &'static DialectRow,
     /// A command to run over and over instead.
     pub batch: Option<Batch>,
+    /// A program that loads it instead, once it is prepared.
+    pub program: Option<Program>,
     /// The operations.
     pub workload: &'a Workload,
     /// Who sends them.
@@ -59,6 +62,15 @@ pub enum DriveError {
 pub struct Session {
     threads: Vec<Thread>,
     keys: u64,
+    program: Option<Programmed>,
+}
+
+/// What a session needs to know of a program that loads its target.
+struct Programmed {
+    program: Program,
+    room: &'static Room,
+    clock_zero: Ns,
+    stop: Arc<AtomicBool>,
 }
 
 struct Thread {
@@ -75,7 +87,16 @@ impl Session {
     pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
         let truth = load.workload.truth();
         let mut threads = Vec::new();
-        for (group, clients) in load.clients.iter().enumerate() {
+        let keys = load.workload.prepared_keys();
+        let program = load.program.clone().map(|program| Programmed {
+            program,
+            room: load.workload.room,
+            clock_zero: load.clock_zero,
+            stop: load.stop.clone(),
+        });
+        // A program brings its own connections; what is to be prepared is written before.
+        let own = program.is_none() || keys > 0;
+        for (group, clients) in load.clients.iter().enumerate().filter(|_| own) {
             // A caller blocks, so each of its slots is a thread of its own.
             let count = match load.dialect.client {
                 _ if load.batch.is_some() => clients.connections,
@@ -106,7 +127,7 @@ impl Session {
                 threads.push(opened?);
             }
         }
-        Ok(Self { threads, keys: load.workload.prepared_keys() })
+        Ok(Self { threads, keys, program })
     }
 
     /// Writes every key's first version, where the room wants that.
@@ -118,10 +139,14 @@ impl Session {
         if keys == 0 {
             return Ok(Piece::default());
         }
-        self.order(|index| {
+        let written = self.order(|index| {
             let share = |at: u64| keys * at / threads;
             Order::Prepare(share(index)..share(index + 1))
-        })
+        });
+        if self.program.is_some() {
+            self.close();
+        }
+        written
     }
 
     /// Sends operations for `length_ns` nanoseconds, and waits for their answers.
@@ -129,6 +154,9 @@ impl Session {
     /// # Errors
     /// When a thread has ended.
     pub fn run(&mut self, length_ns: u64) -> Result<Piece, DriveError> {
+        if let Some(Programmed { program, room, clock_zero, stop }) = &self.program {
+            return Ok(program.run(room, length_ns, *clock_zero, stop));
+        }
         self.order(|_| Order::Run(length_ns))
     }
 
@@ -225,6 +253,13 @@ impl Thread {
 
 impl Drop for Session {
     fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Session {
+    /// Closes the connections and ends the threads.
+    fn close(&mut self) {
         for mut thread in self.threads.drain(..) {
             drop(thread.orders);
             drop(thread.pieces);

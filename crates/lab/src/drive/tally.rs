@@ -52,6 +52,14 @@ impl Tally {
         self.total += 1;
     }
 
+    /// Counts a value so many times, as far as a bucket can hold them.
+    pub(super) fn record_all(&mut self, ns: u64, times: u64) {
+        let count = &mut self.counts[bucket(ns)];
+        let before = *count;
+        *count = count.saturating_add(u32::try_from(times).unwrap_or(u32::MAX));
+        self.total += u64::from(*count - before);
+    }
+
     /// Hands on what was counted, if anything was, and begins anew.
     pub(super) fn take(&mut self) -> Option<Counted> {
         if self.total == 0 {

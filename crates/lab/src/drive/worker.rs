@@ -196,6 +196,7 @@ impl<T: Transport> Worker<T> {
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
         Piece {
+            generator_bytes: None,
             duration_ns: self.recorder.last_answer.saturating_sub(start),
             counts: self.recorder.counts,
             generator,

@@ -87,6 +87,8 @@ pub struct Target {
     pub medium: Medium,
     /// The CPUs it is pinned to; empty is all.
     pub cpus: Vec<usize>,
+    /// A program that loads it, in place of this program's own clients.
+    pub client: Option<Vec<String>>,
     /// Environment variables beside the lab's own.
     pub env: BTreeMap<String, String>,
     /// What is picked out of a batch's output, by name.

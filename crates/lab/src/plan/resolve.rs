@@ -15,7 +15,7 @@ use super::suite::{
 use super::sweep::{self, Setting};
 use super::{Arrivals, Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
 use crate::deploy;
-use crate::drive::batch;
+use crate::drive::{batch, program};
 
 pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
 
@@ -96,7 +96,7 @@ fn resolve_point(
     setting: Vec<Setting>,
     house: House<'_>,
 ) -> Result<Point> {
-    let rooms = || house.rooms.iter().copied().chain([&batch::ROOM]);
+    let rooms = || house.rooms.iter().copied().chain([&batch::ROOM, &program::ROOM]);
     let room = rooms().find(|room| room.name == spec.workload.room);
     let Some(room) = room else {
         let known: Vec<_> = rooms().map(|room| room.name).collect();
@@ -127,6 +127,7 @@ fn resolve_point(
         let message = "batch targets, and only they, go with workload.room = \"batch\"";
         return Err(source.error_at("workload.room", message, None));
     }
+    check_programs(source, room, &clients, &targets)?;
     if targets.is_empty() {
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
@@ -157,6 +158,39 @@ fn resolve_point(
     keys.insert("workload.operation".into(), workload.operation_label().into());
     let label = label(&workload, &clients, &keys);
     Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
+}
+
+/// A program stands for one group of clients and decides itself when it sends.
+fn check_programs(
+    source: &Source,
+    room: &workload::Room,
+    clients: &[Clients],
+    targets: &[super::Target],
+) -> Result<()> {
+    let Some(target) = targets.iter().find(|target| target.client.is_some()) else {
+        let message = "no target of this room can be loaded without client = [\"program\", …]";
+        return match room.name == program::ROOM.name {
+            true => Err(source.error_at("workload.room", message, None)),
+            false => Ok(()),
+        };
+    };
+    let key = |part: &str| format!("target.{}.{part}", target.name);
+    if clients.len() != 1 || clients[0].arrivals != Arrivals::Closed {
+        let message = "a program stands for one group of clients and decides when it sends: \
+                       leave arrivals and other groups out";
+        return Err(source.error_at(&key("client"), message, None));
+    }
+    if let Some(bare) = targets.iter().find(|target| target.client.is_none())
+        && room.name == program::ROOM.name
+    {
+        let message = format!("{} needs client = [\"program\", …] in this room", bare.name);
+        return Err(source.error_at(&format!("target.{}.name", bare.name), message, None));
+    }
+    if matches!(target.kind, TargetKind::Batch(_)) {
+        let message = "a batch is run to its end and takes no client";
+        return Err(source.error_at(&key("client"), message, None));
+    }
+    Ok(())
 }
 
 /// Steps are taken by clients that say so, one at a time, and in one piece.

@@ -77,6 +77,8 @@ pub(crate) struct TargetSpec {
     pub(crate) command: Option<Vec<String>>,
     /// A program that is run to its end, over and over: each run is one operation.
     pub(crate) batch: Option<Vec<String>>,
+    /// A program that loads it, in place of this program's own clients.
+    pub(crate) client: Option<Vec<String>>,
     /// What is picked out of a batch's output: names with patterns that have one group.
     #[serde(default)]
     pub(crate) figures: BTreeMap<String, String>,

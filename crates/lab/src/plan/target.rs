@@ -11,6 +11,7 @@ use super::resolve::{Result, check_cpus};
 use super::suite::{TargetSpec, TransportSpec};
 use super::{CountersOf, House, Medium, Target, TargetKind};
 use crate::deploy;
+use crate::drive::program;
 
 pub(super) fn resolve(
     source: &Source,
@@ -18,6 +19,7 @@ pub(super) fn resolve(
     room: &'static workload::Room,
     house: House<'_>,
 ) -> Result<Target> {
+    let spec = &beside_suite(source, spec);
     let key = format!("target.{}", spec.name);
     let wrong = |part: &str, message: String, help: Option<String>| {
         source.error_at(&format!("{key}.{part}"), message, help)
@@ -27,6 +29,7 @@ pub(super) fn resolve(
     let own = || room.dialects.first().map(|row| row.name);
     let speaks = spec.speaks.as_deref().or(match kind {
         TargetKind::Room(..) | TargetKind::Batch(_) => own(),
+        _ if room.name == program::ROOM.name => own(),
         TargetKind::Command(_) | TargetKind::Address(_) => None,
     });
     let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
@@ -43,20 +46,10 @@ pub(super) fn resolve(
     let medium = resolve_medium(dialect, spec.transport)
         .map_err(|problem| wrong("transport", problem, None))?;
     let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
-    if [&spec.build, &spec.setup, &spec.wrap].iter().any(empty) {
-        return Err(wrong("name", "build, setup and wrap need a program".into(), None));
+    if [&spec.build, &spec.setup, &spec.wrap, &spec.client].iter().any(empty) {
+        return Err(wrong("name", "build, setup, wrap and client need a program".into(), None));
     }
-    let program = match (&kind, &spec.build) {
-        // What is yet to be built can't be looked for.
-        (TargetKind::Command(command) | TargetKind::Batch(command), None)
-            if !command[0].contains("{worktree}") =>
-        {
-            deploy::missing_program(&command[0])
-        }
-        _ => None,
-    };
-    let wrap = spec.wrap.as_ref().and_then(|wrap| deploy::missing_program(&wrap[0]));
-    let skipped = program.or(wrap);
+    let skipped = missing(spec, &kind);
     if let (Some(reason), false) = (&skipped, spec.optional) {
         let help = "install it, or say `optional = true` to leave it out where it is missing";
         return Err(wrong("command", reason.clone(), Some(help.into())));
@@ -68,6 +61,7 @@ pub(super) fn resolve(
         dialect,
         medium,
         cpus: spec.cpus.clone(),
+        client: spec.client.clone(),
         env: spec.env.clone(),
         figures: resolve_figures(&spec.figures)
             .map_err(|problem| wrong("figures", problem, None))?,
@@ -78,6 +72,37 @@ pub(super) fn resolve(
         skipped,
         facts: Vec::new(),
     })
+}
+
+/// Which of its programs is not installed, if any.
+fn missing(spec: &TargetSpec, kind: &TargetKind) -> Option<String> {
+    let own = match (kind, &spec.build) {
+        // What is yet to be built can't be looked for.
+        (TargetKind::Command(command) | TargetKind::Batch(command), None) => Some(command),
+        _ => None,
+    };
+    let all = [own, spec.wrap.as_ref(), spec.client.as_ref()];
+    all.into_iter().flatten().find_map(|command| deploy::missing_program(&command[0]))
+}
+
+/// The target with `{suite}` filled in, the folder that the suite is in: what stands beside it can
+/// be named from anywhere.
+fn beside_suite(source: &Source, spec: &TargetSpec) -> TargetSpec {
+    let folder = std::path::Path::new(&source.name).parent().map(|path| path.display().to_string());
+    let folder = folder.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
+    let mut spec = spec.clone();
+    let commands = [
+        &mut spec.command,
+        &mut spec.batch,
+        &mut spec.client,
+        &mut spec.build,
+        &mut spec.setup,
+        &mut spec.wrap,
+    ];
+    for argument in commands.into_iter().flatten().flatten() {
+        *argument = argument.replace("{suite}", &folder);
+    }
+    spec
 }
 
 fn resolve_kind(

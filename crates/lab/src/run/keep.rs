@@ -317,6 +317,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         wrong: trial.counts.wrong,
         missing: trial.counts.missing,
         misses: trial.counts.misses,
+        unchecked: trial.counts.unchecked,
         hits: trial.hits(point.workload.room),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
@@ -345,9 +346,13 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
 
 /// What a target is, in one line.
 fn describe(target: &Target) -> String {
-    match &target.kind {
+    let what = match &target.kind {
         TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
         TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
         TargetKind::Address(address) => address.to_string(),
+    };
+    match &target.client {
+        Some(client) => format!("{what}; loaded by {}", client.join(" ")),
+        None => what,
     }
 }

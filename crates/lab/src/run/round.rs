@@ -15,6 +15,7 @@ use super::trial::{Slice, Trial};
 use super::usage::{Processes, Window};
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
+use crate::drive::program::Program;
 use crate::drive::{DriveError, Load, Piece, Session};
 use crate::observe::{
     self, Cpu, Disturbance, GroupMeter, OwnCpu, ServiceMeter, Totals, Wait, Watch,
@@ -186,7 +187,25 @@ impl Conductor<'_> {
     /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
     fn make_ready(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
         let Some(deployed) = &bench.deployed else { return };
+        let program = target.client.as_ref().map(|client| {
+            let (group, deployer) = (&here.clients[0], &mut self.deployer);
+            let fill = |argument: &String| {
+                let argument = deployed.fill(argument);
+                let argument = argument.replace("{connections}", &group.connections.to_string());
+                let argument = argument.replace("{pipeline}", &group.pipeline.to_string());
+                argument.replace("{threads}", &group.threads.to_string())
+            };
+            Program {
+                exe: deployer.exe().to_owned(),
+                command: client.iter().map(fill).collect(),
+                env: target.env.clone(),
+                cpus: group.cpus.clone(),
+                folder: deployer.folder_for(&format!("{}-client", target.name)),
+                is_target: false,
+            }
+        });
         let load = Load {
+            program,
             address: &deployed.address,
             batch: deployed.batch.clone(),
             dialect: target.dialect,
@@ -403,7 +422,9 @@ impl Bench {
             },
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);
-        let own = OwnCpu { server_ns, clients_ns: 0, waits: &waits };
+        // The lab's own threads are in its process; a program is not.
+        let clients_ns = if target.client.is_some() { piece.generator.total_ns } else { 0 };
+        let own = OwnCpu { server_ns, clients_ns, waits: &waits };
         Disturbance::measure(&window.before, &window.after, &own, &cpus)
     }
 

@@ -157,7 +157,8 @@ impl Trial {
         self.measured_ns += piece.duration_ns;
         self.counts.add(piece.counts);
         self.generator = self.generator.plus(piece.generator);
-        self.generator_rss_bytes = self.generator_rss_bytes.max(own_resident_bytes());
+        let resident_bytes = piece.generator_bytes.or_else(own_resident_bytes);
+        self.generator_rss_bytes = self.generator_rss_bytes.max(resident_bytes);
         self.busy_ns += piece.busy * piece.duration_ns as f64;
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));

@@ -85,6 +85,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         address,
         dialect: &null::DIALECT,
         batch: None,
+        program: None,
         workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null::ROOM)?,
         clients: &[clients],
         round: 1,

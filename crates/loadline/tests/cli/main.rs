@@ -6,6 +6,7 @@ mod counters;
 mod http;
 mod ledgers;
 mod load;
+mod programs;
 mod run;
 mod targets;
 

@@ -1,0 +1,166 @@
+//! A whole process, run to its end and measured.
+//!
+//! Each run is watched by a small process of its own (`loadline once`), because the kernel adds up
+//! CPU time and peak memory per parent (getrusage(2), `RUSAGE_CHILDREN`). It also ends the run
+//! when the lab goes away. Control plane.
+
+use std::collections::BTreeMap;
+use std::io::{BufRead, Read};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Signal, getpgrp, kill_process_group};
+use serde::{Deserialize, Serialize};
+use wire::Fault;
+
+/// At most this much of a run's output is read.
+const MOST_OUTPUT_BYTES: u64 = 16 << 20;
+
+/// How often a run that is waited for is looked at. The watcher's clock measures it, not this.
+const LOOK_EVERY: Duration = Duration::from_micros(500);
+
+/// What the watching process says of one run.
+#[derive(Debug, Deserialize, Serialize)]
+pub(super) struct Once {
+    pub(super) wall_ns: u64,
+    pub(super) user_ns: u64,
+    pub(super) system_ns: u64,
+    pub(super) peak_bytes: u64,
+    pub(super) code: Option<i32>,
+    pub(super) signal: Option<i32>,
+}
+
+impl Once {
+    /// How it ended, unless it ended well.
+    pub(super) fn failure(&self) -> Option<String> {
+        match (self.code, self.signal) {
+            (Some(0), _) => None,
+            (Some(code), _) => Some(format!("it exited with status {code}")),
+            (None, signal) => Some(format!("it was ended by signal {}", signal.unwrap_or(0))),
+        }
+    }
+}
+
+/// What is to be run.
+pub(super) struct Run<'a> {
+    /// This program.
+    pub(super) exe: &'a Path,
+    pub(super) command: &'a [String],
+    pub(super) env: &'a BTreeMap<String, String>,
+    /// Where its output goes.
+    pub(super) output: &'a Path,
+}
+
+/// Runs a command to its end. It is ended when the run is stopped, or not over `within` a time.
+pub(super) fn run(
+    run: &Run<'_>,
+    stop: &AtomicBool,
+    within: Option<Duration>,
+) -> Result<Once, Fault> {
+    let program = &run.command[0];
+    let failed = |error: std::io::Error| Fault::new(format!("{program}: {error}"));
+    let started = Instant::now();
+    let mut child = Command::new(run.exe)
+        .arg("once")
+        .arg(run.output)
+        .args(run.command)
+        .envs(run.env)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::inherit())
+        .process_group(0)
+        .spawn()
+        .map_err(failed)?;
+    while child.try_wait().map_err(failed)?.is_none() {
+        let stopped = stop.load(Ordering::Relaxed);
+        if stopped || within.is_some_and(|within| started.elapsed() > within) {
+            // Its watcher ends it when this pipe closes.
+            drop(child.stdin.take());
+            let _ = child.wait();
+            let late = || format!("{program} was not over in time");
+            return Err(if stopped { Fault::new("interrupted") } else { Fault::new(late()) });
+        }
+        std::thread::sleep(LOOK_EVERY);
+    }
+    let mut said = String::new();
+    if let Some(stdout) = &mut child.stdout {
+        stdout.read_to_string(&mut said).map_err(failed)?;
+    }
+    serde_json::from_str(&said).map_err(|_| Fault::new(format!("can't start {program}")))
+}
+
+/// Where a run's errors go, beside its output.
+fn errors_beside(output: &Path) -> PathBuf {
+    let mut name = output.as_os_str().to_owned();
+    name.push("-errors");
+    name.into()
+}
+
+/// What a run printed, as far as it is read.
+pub(super) fn printed(output: &Path) -> String {
+    let mut bytes = Vec::new();
+    if let Ok(file) = std::fs::File::open(output) {
+        let _ = file.take(MOST_OUTPUT_BYTES).read_to_end(&mut bytes);
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// What a run printed, and then what it complained of.
+pub(super) fn output(output: &Path) -> String {
+    printed(output) + &printed(&errors_beside(output))
+}
+
+/// The last lines that a run printed or complained of.
+pub(super) fn last_lines(text: &str) -> String {
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(8)..].join("\n")
+}
+
+/// `loadline once OUTPUT PROGRAM …`: runs the program to its end and says what it cost. Ends it
+/// when standard input closes.
+pub fn once_main(arguments: &[String]) -> ExitCode {
+    let [output, program, rest @ ..] = arguments else { return ExitCode::from(2) };
+    std::thread::spawn(|| {
+        for line in std::io::stdin().lock().lines() {
+            if line.is_err() {
+                break;
+            }
+        }
+        let _ = kill_process_group(getpgrp(), Signal::KILL);
+    });
+    match measure(Path::new(output), program, rest) {
+        Ok(once) => {
+            println!("{}", serde_json::to_string(&once).unwrap_or_default());
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("{program}: {error}");
+            ExitCode::from(1)
+        }
+    }
+}
+
+fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Once> {
+    let file = std::fs::File::create(output)?;
+    let mut command = Command::new(program);
+    let errors = std::fs::File::create(errors_beside(output))?;
+    command.args(rest).stdin(Stdio::null()).stdout(file).stderr(errors);
+    let started = Instant::now();
+    let status = command.status()?;
+    let wall_ns = started.elapsed().as_nanos() as u64;
+    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
+    let ns = |time: nix::sys::time::TimeVal| {
+        (time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000
+    };
+    Ok(Once {
+        wall_ns,
+        user_ns: ns(usage.user_time()),
+        system_ns: ns(usage.system_time()),
+        peak_bytes: usage.max_rss() as u64 * 1024,
+        code: status.code(),
+        signal: status.signal(),
+    })
+}
