@@ -76,7 +76,8 @@ fn what_would_be_missed_is_refused_by_name() {
     for (option, said) in [
         (&["-d"][..], "-d:"),
         (&["-S"], "-S:"),
-        (&["-Z"], "-Z:"),
+        (&["-Z"], "ssl_chain_cert"),
+        (&["-o", "ssl_key=/x"], "without -Z"),
         (&["-e", "/x"], "-e:"),
         (&["-o", "ext_path=/x:1G"], "ext_path"),
     ] {

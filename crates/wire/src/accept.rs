@@ -13,6 +13,7 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::clock::MILLISECOND_NS;
 use crate::counters::add;
+use crate::link::Link;
 use crate::listen::Listener;
 use crate::poll::{Interest, Poller};
 use crate::server::{Shared, WhenFull};
@@ -27,6 +28,14 @@ const MOST_ACCEPTED: usize = 64;
 
 /// How long accepting pauses when the system is out of descriptors or memory.
 const RETRY_NS: Ns = 100 * MILLISECOND_NS;
+
+/// A connection that has been taken in and is on its way to its thread.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) socket: OwnedFd,
+    pub(crate) address: Address,
+    pub(crate) link: Link,
+}
 
 /// The listeners, and whether they are listened to.
 pub(crate) struct Acceptor {
@@ -55,7 +64,7 @@ impl Acceptor {
         poller: &Poller,
         shared: &Shared,
         now_ns: Ns,
-        into: &mut Vec<(OwnedFd, Address)>,
+        into: &mut Vec<Accepted>,
     ) {
         let index = (token - LISTENER_TOKEN) as usize;
         for accepted in 0..MOST_ACCEPTED {
@@ -77,7 +86,11 @@ impl Acceptor {
                         // It fails only on a connection that is dead already.
                         let _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
-                    into.push((socket, address));
+                    match self.listeners[index].link() {
+                        Ok(link) => into.push(Accepted { socket, address, link }),
+                        // There is no memory for it; the socket is closed.
+                        Err(_) => shared.release_one(),
+                    }
                 }
                 Err(Errno::AGAIN) => return,
                 // Said even when nobody waits, and after the first that isn't known.

@@ -10,6 +10,7 @@
 //!
 //! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives it
 //!   without a socket.
+//! - Encryption under a connection, which no protocol knows of: `Tls`, with the feature `tls`.
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
 //! - What a client of web services says and reads: [`http`].
@@ -25,6 +26,7 @@ mod accept;
 mod counters;
 mod datagrams;
 mod input;
+mod link;
 mod listen;
 mod mailbox;
 mod output;
@@ -35,6 +37,8 @@ mod seam;
 mod server;
 mod slots;
 mod timers;
+#[cfg(feature = "tls")]
+mod tls;
 mod worker;
 
 pub use bytes::Bytes;
@@ -49,3 +53,5 @@ pub use seam::{
     Address, Batch, Closed, Connection, Datagrams, Fault, Flow, Ns, Peer, Replies, Wake, Waker,
 };
 pub use server::{Config, Server, ThreadIndex, WhenFull};
+#[cfg(feature = "tls")]
+pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};

@@ -14,6 +14,7 @@ use rustix::net::{
 };
 
 use crate::Address;
+use crate::link::Link;
 use crate::stream::family;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
@@ -40,6 +41,8 @@ pub struct Listener {
     pub(crate) socket: OwnedFd,
     address: Address,
     file: Option<SocketFile>,
+    #[cfg(feature = "tls")]
+    tls: Option<crate::Tls>,
 }
 
 impl Listener {
@@ -63,13 +66,40 @@ impl Listener {
         &self.address
     }
 
+    fn new(socket: OwnedFd, address: Address, file: Option<SocketFile>) -> Self {
+        Self {
+            socket,
+            address,
+            file,
+            #[cfg(feature = "tls")]
+            tls: None,
+        }
+    }
+
+    /// Encrypts the connections that come in here.
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn with_tls(mut self, tls: crate::Tls) -> Self {
+        self.tls = Some(tls);
+        self
+    }
+
+    /// What a new connection's bytes go through.
+    pub(crate) fn link(&self) -> io::Result<Link> {
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            return Ok(Link::Tls(Box::new(tls.session()?)));
+        }
+        Ok(Link::Plain)
+    }
+
     fn bind_internet(address: &SocketAddr, options: &ListenOptions) -> io::Result<Self> {
         let socket = socket_with(family(address), SocketType::STREAM, FLAGS, None)?;
         sockopt::set_socket_reuseaddr(&socket, true)?;
         bind(&socket, address)?;
         listen(&socket, options.backlog)?;
         let address = Address::Internet(getsockname(&socket)?.try_into()?);
-        Ok(Self { socket, address, file: None })
+        Ok(Self::new(socket, address, None))
     }
 
     fn bind_unix(path: &Path, options: &ListenOptions) -> io::Result<Self> {
@@ -83,7 +113,7 @@ impl Listener {
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
         }
         listen(&socket, options.backlog)?;
-        Ok(Self { socket, address: Address::Unix(path.to_owned()), file: Some(file) })
+        Ok(Self::new(socket, Address::Unix(path.to_owned()), Some(file)))
     }
 }
 

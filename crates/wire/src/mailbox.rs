@@ -7,13 +7,14 @@ use std::{io, mem};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::{Address, Ns};
+use crate::Ns;
+use crate::accept::Accepted;
 
 /// What a loop's thread can be told.
 #[derive(Debug)]
 pub(crate) enum Letter {
     /// A connection that is now that thread's.
-    Socket(OwnedFd, Address),
+    Socket(Accepted),
     /// The connection with this token is to be resumed.
     Wake(u64),
     /// There is room for connections again.

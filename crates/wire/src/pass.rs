@@ -4,7 +4,8 @@
 
 use rustix::fd::BorrowedFd;
 
-use crate::stream::{FlushOutcome, flush};
+use crate::link::Link;
+use crate::stream::FlushOutcome;
 use crate::{Closed, Connection, Fault, Flow, Input, Ns, Output, Wake};
 
 /// Hands the input to a protocol as a loop does: what of it belongs into the
@@ -60,6 +61,7 @@ pub(crate) enum After {
 pub(crate) struct Pass<'a, C> {
     pub(crate) connection: &'a mut C,
     pub(crate) socket: BorrowedFd<'a>,
+    pub(crate) link: &'a mut Link,
     pub(crate) input: &'a mut Input,
     pub(crate) output: &'a mut Output,
     pub(crate) closing: &'a mut Option<Closed>,
@@ -129,7 +131,7 @@ impl<C: Connection> Pass<'_, C> {
     #[inline]
     fn flush(&mut self) -> FlushOutcome {
         let before = self.output.len();
-        let outcome = flush(self.socket, self.output, self.budget_bytes);
+        let outcome = self.link.flush(self.socket, self.output, self.budget_bytes);
         self.budget_bytes -= before - self.output.len();
         outcome
     }

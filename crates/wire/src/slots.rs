@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use rustix::fd::OwnedFd;
 
+use crate::link::Link;
 use crate::poll::Interest;
 use crate::timers::NEVER;
 use crate::{Closed, Input, Ns, Output};
@@ -19,6 +20,7 @@ pub(crate) const SPECIAL: u64 = 1 << 63;
 /// read: an idle connection costs its slot and what its protocol holds.
 pub(crate) struct Slot<C> {
     pub(crate) socket: OwnedFd,
+    pub(crate) link: Link,
     /// Gone once the connection has ended and the socket only lingers.
     pub(crate) connection: Option<C>,
     pub(crate) input: Input,
@@ -42,9 +44,10 @@ pub(crate) struct Slot<C> {
 }
 
 impl<C> Slot<C> {
-    pub(crate) fn new(socket: OwnedFd, connection: C, now_ns: Ns) -> Self {
+    pub(crate) fn new(socket: OwnedFd, link: Link, connection: C, now_ns: Ns) -> Self {
         Self {
             socket,
+            link,
             connection: Some(connection),
             input: Input::new(),
             output: None,
@@ -180,11 +183,11 @@ impl Lent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lent, Slot, Slots};
+    use super::{Lent, Link, Slot, Slots};
 
     fn slot(name: &'static str) -> Slot<&'static str> {
         let (socket, _) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        Slot::new(socket.into(), name, 0)
+        Slot::new(socket.into(), Link::Plain, name, 0)
     }
 
     #[test]

@@ -7,21 +7,22 @@ use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, SeqCst};
 
-use rustix::fd::{AsFd, OwnedFd};
+use rustix::fd::AsFd;
 use rustix::net::{Shutdown, shutdown};
 
-use crate::accept::{Acceptor, LISTENER_TOKEN};
+use crate::accept::{Accepted, Acceptor, LISTENER_TOKEN};
 use crate::clock::{self, SECOND_NS};
 use crate::counters::{ThreadCounters, add};
 use crate::datagrams::{DATAGRAM_TOKEN, DatagramSocket};
+use crate::link::Handshake;
 use crate::mailbox::{Letter, Mailbox};
 use crate::pass::{After, Pass};
 use crate::poll::{Event, Interest, Poller};
 use crate::server::{Shared, ThreadIndex};
 use crate::slots::{Lent, SPECIAL, Slot, Slots};
-use crate::stream::{ReadOutcome, read, read_into};
+use crate::stream::{self, ReadOutcome, read};
 use crate::timers::{NEVER, Timers};
-use crate::{Address, Closed, Connection, Datagrams, Flow, Input, Ns, Peer, Wake, Waker};
+use crate::{Closed, Connection, Datagrams, Flow, Input, Ns, Peer, Wake, Waker};
 
 /// The mailbox's token.
 pub(crate) const MAILBOX_TOKEN: u64 = SPECIAL;
@@ -66,7 +67,7 @@ pub(crate) struct Queues {
     again: Vec<u64>,
     again_spare: Vec<u64>,
     letters: Vec<Letter>,
-    accepted: Vec<(OwnedFd, Address)>,
+    accepted: Vec<Accepted>,
 }
 
 impl<C: Connection, D: Datagrams> Worker<C, D> {
@@ -133,7 +134,8 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         match self.slots.get(token) {
             // Its turn comes with the queue.
             Some(slot) if slot.queued => {}
-            Some(slot) if slot.output.is_some() => self.write(token),
+            Some(slot) if slot.link.is_handshaking() => self.shake(token),
+            Some(slot) if slot.output.is_some() || slot.owed => self.write(token),
             Some(_) => self.read(token),
             None => {}
         }
@@ -159,12 +161,12 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     /// Gives the accepted connections to the threads in turn.
     fn hand_over(&mut self) {
         let mut accepted = mem::take(&mut self.queues.accepted);
-        for (socket, address) in accepted.drain(..) {
+        for accepted in accepted.drain(..) {
             let thread = self.next_thread;
             self.next_thread = (thread + 1) % self.shared.mailboxes.len();
             if thread == self.index {
-                self.open(socket, address);
-            } else if self.shared.mailboxes[thread].post(Letter::Socket(socket, address)).is_err() {
+                self.open(accepted);
+            } else if self.shared.mailboxes[thread].post(Letter::Socket(accepted)).is_err() {
                 self.shared.release_one();
             }
         }
@@ -176,7 +178,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         self.mailbox().take(&mut letters);
         for letter in letters.drain(..) {
             match letter {
-                Letter::Socket(socket, address) => self.open(socket, address),
+                Letter::Socket(accepted) => self.open(accepted),
                 Letter::Wake(token) => self.wake(token),
                 Letter::Accept => {
                     if let Some(acceptor) = &mut self.acceptor {
@@ -189,11 +191,12 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         self.queues.letters = letters;
     }
 
-    fn open(&mut self, socket: OwnedFd, address: Address) {
+    fn open(&mut self, accepted: Accepted) {
+        let Accepted { socket, address, link } = accepted;
         if self.stop_at_ns.is_some() {
             return self.shared.release_one();
         }
-        let slot = Slot::new(socket, (self.make)(self.index), self.now_ns);
+        let slot = Slot::new(socket, link, (self.make)(self.index), self.now_ns);
         let (token, slot) = self.slots.insert(slot);
         let posted = Arc::clone(&slot.posted);
         let added = self.poller.add(&slot.socket, token, Interest::Read);
@@ -230,6 +233,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         let mut pass = Pass {
             connection,
             socket: slot.socket.as_fd(),
+            link: &mut slot.link,
             input: &mut slot.input,
             output: &mut lent.output,
             closing: &mut slot.closing,
@@ -270,6 +274,33 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         self.settle(token, after);
     }
 
+    /// Goes on with a handshake, and with the connection once it is over.
+    #[cold]
+    fn shake(&mut self, token: u64) {
+        let slot = self.slot(token);
+        if slot.connection.is_none() {
+            return self.linger(token);
+        }
+        let handshake = slot.link.shake(slot.socket.as_fd());
+        match handshake {
+            Handshake::Failed(kind) => self.close(token, Closed::Socket(kind)),
+            Handshake::Reads => self.expect(token, Interest::Read),
+            Handshake::Writes => {
+                // The last of it may be all that waits: then there is no output to say so.
+                self.slot(token).owed = true;
+                self.expect(token, Interest::Write);
+            }
+            Handshake::Done => {
+                let slot = self.slot(token);
+                if slot.output.is_some() || slot.owed {
+                    self.write(token)
+                } else {
+                    self.read(token)
+                }
+            }
+        }
+    }
+
     /// The socket has something to read.
     fn read(&mut self, token: u64) {
         let Self { slots, lent, shared, index, now_ns, moved_bytes, .. } = self;
@@ -284,7 +315,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         let input = if is_large { &mut slot.input } else { &mut lent.input };
         let socket = slot.socket.as_fd();
         let outcome = match connection.place() {
-            Some(place) if !place.is_empty() && input.is_empty() => {
+            Some(place) if !place.is_empty() && input.is_empty() && slot.link.is_plain() => {
                 let most = place.len().min(config.turn_bytes);
                 let outcome = read(socket, &mut place[..most]);
                 if let ReadOutcome::Bytes(count) = outcome {
@@ -292,11 +323,12 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 }
                 outcome
             }
-            _ => read_into(socket, input, config.input_limit_bytes),
+            _ => slot.link.read_into(socket, input, config.input_limit_bytes),
         };
         let mut pass = Pass {
             connection,
             socket,
+            link: &mut slot.link,
             input,
             output: &mut lent.output,
             closing: &mut slot.closing,
@@ -315,6 +347,8 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 *moved_bytes += count + sent;
                 after
             }
+            // A handshake's answer that the peer does not take is waited for like any other.
+            ReadOutcome::Blocked if pass.link.has_unsent() => pass.run(Ok(Flow::Continue)),
             ReadOutcome::Blocked => After::Quiet,
             ReadOutcome::Closed => After::Gone(Closed::ByPeer),
             ReadOutcome::Failed(kind) => After::Gone(Closed::Socket(kind)),
@@ -346,6 +380,8 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 return self.close(token, Closed::Stopping);
             }
             After::Idle if stopping => self.queue(token),
+            // The socket would not say that there is more: it has been read already.
+            After::Idle | After::Quiet if slot.link.has_plaintext() => self.queue(token),
             After::Idle | After::Quiet => self.expect(token, Interest::Read),
             After::Blocked => self.expect(token, Interest::Write),
             After::Again => {
@@ -470,6 +506,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         slot.input = Input::new();
         slot.linger_left_bytes = LINGER_BYTES;
         slot.active_ns = now_ns;
+        slot.link.end(slot.socket.as_fd());
         if shutdown(&slot.socket, Shutdown::Write).is_err() {
             return self.finish(token);
         }
@@ -481,7 +518,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     fn linger(&mut self, token: u64) {
         let Self { slots, lent, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
-        let outcome = read_into(&slot.socket, &mut lent.input, usize::MAX);
+        let outcome = stream::read_into(&slot.socket, &mut lent.input, usize::MAX);
         lent.input.clear();
         match outcome {
             ReadOutcome::Blocked => {}
@@ -519,7 +556,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             self.close(token, Closed::Stopping);
         }
         for letter in self.mailbox().close() {
-            if matches!(letter, Letter::Socket(..)) {
+            if matches!(letter, Letter::Socket(_)) {
                 self.shared.release_one();
             }
         }

@@ -222,11 +222,6 @@ impl Store {
         self.shards.iter().fold(Counts::default(), |sum, cell| sum.plus(&cell.lock().counts))
     }
 
-    /// How it chooses what to let go.
-    pub fn policy(&self) -> &'static str {
-        if self.limits.rules.evict { "clock" } else { "none" }
-    }
-
     /// What has been let go, counted by what it was.
     pub fn losses(&self) -> Losses {
         self.shards.iter().fold(Losses::default(), |sum, cell| sum.plus(&cell.lock().losses))

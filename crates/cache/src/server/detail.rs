@@ -1,13 +1,11 @@
-//! `stats detail`: what was asked for, by the part of the key before the first `:`. Off unless
+//! `stats detail`: what was asked for, by the part of the key before the first `:` or another
+//! character. Off unless
 //! somebody asks for it; then every command takes one lock.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
-
-/// Ends the prefix of a key.
-const END: u8 = b':';
 
 /// At most so many prefixes are told apart; others are not counted.
 const MOST_PREFIXES: usize = 10_000;
@@ -22,13 +20,20 @@ struct Counts {
 }
 
 /// The counts of all prefixes.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Detail {
+    /// Ends the prefix of a key.
+    end: u8,
     on: AtomicBool,
     counts: Mutex<BTreeMap<Vec<u8>, Counts>>,
 }
 
 impl Detail {
+    /// No counts yet; `end` ends the prefix of a key.
+    pub(super) fn new(end: u8, on: bool) -> Self {
+        Self { end, on: AtomicBool::new(on), counts: Mutex::default() }
+    }
+
     /// Whether it counts.
     #[inline]
     pub(super) fn is_on(&self) -> bool {
@@ -70,7 +75,7 @@ impl Detail {
     #[cold]
     fn count(&self, key: &[u8], change: impl FnOnce(&mut Counts)) {
         // A key without an end of its prefix belongs to none.
-        let Some(end) = key.iter().position(|byte| *byte == END) else { return };
+        let Some(end) = key.iter().position(|byte| *byte == self.end) else { return };
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(counts) = all.get_mut(&key[..end]) {
             return change(counts);

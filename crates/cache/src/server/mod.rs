@@ -48,11 +48,32 @@ impl std::fmt::Debug for Shutdown {
     }
 }
 
+/// What connections are encrypted with, and what `stats settings` says of it.
+#[derive(Clone, Debug)]
+pub struct Encryption {
+    /// The loop's part.
+    pub tls: wire::Tls,
+    /// The file of certificates.
+    pub certificates: String,
+    /// The file of the key, if it is another.
+    pub key: Option<String>,
+    /// The file of those who vouch for clients.
+    pub authorities: Option<String>,
+    /// Whether clients have to say who they are, as memcached writes it: 0 to 3.
+    pub verify_mode: u64,
+    /// The lowest version spoken, as memcached writes it: 2 is 1.2, 3 is 1.3.
+    pub least_version: u64,
+}
+
 /// How a server is set.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where it listens.
     pub listen: Vec<Address>,
+    /// Where it listens for connections that are plain even if others are encrypted.
+    pub listen_plain: Vec<Address>,
+    /// What connections are encrypted with; they are plain when this is `None`.
+    pub encryption: Option<Encryption>,
     /// Threads, each with a loop of its own.
     pub threads: usize,
     /// Memory for items and index together, in bytes.
@@ -89,6 +110,12 @@ pub struct Options {
     pub watch_queue_bytes: usize,
     /// Whether a command may move the service's clock, for tests of what expires.
     pub debug_time: bool,
+    /// What ends the part of a key by which `stats detail` counts.
+    pub prefix_end: u8,
+    /// Whether `stats detail` counts from the start.
+    pub count_prefixes: bool,
+    /// Whether `stats sizes` looks at all items from the start.
+    pub track_sizes: bool,
     /// Who may use it; anybody, when it is `None`.
     pub accounts: Option<Accounts>,
     /// What the command `shutdown` does; it is refused when this is `None`.
@@ -101,6 +128,8 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             listen: Vec::new(),
+            listen_plain: Vec::new(),
+            encryption: None,
             threads: 1,
             memory_bytes: 64 << 20,
             item_bytes: 1 << 20,
@@ -119,6 +148,9 @@ impl Default for Options {
             watch: true,
             watch_queue_bytes: 256 << 10,
             debug_time: false,
+            prefix_end: b':',
+            count_prefixes: false,
+            track_sizes: false,
             accounts: None,
             shutdown: None,
             corrupt_every: None,
@@ -184,12 +216,15 @@ impl CacheServer {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Clock { start_ns: wire::clock::now(), start_unix_s: since_epoch.as_secs() };
         let listen = ListenOptions { backlog: options.backlog, unix_mode: options.unix_mode };
-        let listeners = options
-            .listen
-            .iter()
-            .map(|address| Listener::bind(address, &listen))
-            .collect::<Result<Vec<_>, _>>()
-            .map_err(StartError::Listen)?;
+        let encrypted = |listener: Listener| match &options.encryption {
+            Some(encryption) => listener.with_tls(encryption.tls.clone()),
+            None => listener,
+        };
+        let bind = |address| Listener::bind(address, &listen);
+        let listeners = options.listen.iter().map(|address| bind(address).map(encrypted));
+        let plain = options.listen_plain.iter().map(bind);
+        let listeners =
+            listeners.chain(plain).collect::<Result<Vec<_>, _>>().map_err(StartError::Listen)?;
         let threads = options.threads.max(1);
         let datagrams = options
             .datagrams

@@ -97,11 +97,11 @@ impl Service {
             counters: OnceLock::new(),
             listening: OnceLock::new(),
             peers: Peers::default(),
-            detail: Detail::default(),
+            detail: Detail::new(options.prefix_end, options.count_prefixes),
             accounts: options.accounts.clone(),
             shutdown: options.shutdown.clone(),
             rare: RareCounts::default(),
-            sizes: AtomicBool::new(false),
+            sizes: AtomicBool::new(options.track_sizes),
             spoiler: options.corrupt_every.filter(|every| *every > 0).map(spoil),
             options,
         })

@@ -1,5 +1,6 @@
 //! `loadline serve cache`. It takes memcached's short options, too.
 
+mod encryption;
 mod memcached;
 
 use std::io::{IsTerminal as _, Write as _};
@@ -11,6 +12,7 @@ use std::time::Duration;
 use ::cache::model::Policy;
 use ::cache::server::{Accounts, CacheServer, Options, Shutdown, Speech, StartError};
 use anyhow::{Context as _, bail};
+use encryption::TlsArgs;
 use memcached::MemcachedArgs;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -33,20 +35,26 @@ Examples:
   loadline serve cache --metrics 127.0.0.1:9150          counters for Prometheus
   loadline serve cache -l 127.0.0.1 -p 11212 -U 11212 -m 1024 -t 4    as memcached is started";
 
+/// What `-i` prints.
+const LICENSE: &str = "\
+loadline is under the MIT License or the Apache License, Version 2.0, at your choice: the files
+LICENSE-MIT and LICENSE-APACHE of its source say both in full. It holds no code of memcached.";
+
 /// Arguments of `loadline serve cache`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct CacheArgs {
-    /// Where to listen: ADDRESS, ADDRESS:PORT or unix:PATH; may be given several times
+    /// Where to listen: ADDRESS, ADDRESS:PORT or unix:PATH; may be given several times; `notls:`
+    /// before it leaves that one unencrypted
     #[arg(
         long,
         short = 'l',
         value_name = "ADDRESS",
         default_value = "127.0.0.1",
         value_delimiter = ',',
-        value_parser = place
+        value_parser = listen
     )]
-    pub(crate) listen: Vec<Place>,
+    pub(crate) listen: Vec<Listen>,
 
     /// The TCP port where --listen names none; 0 is no TCP
     #[arg(long, short, default_value_t = DEFAULT_PORT)]
@@ -76,6 +84,7 @@ pub(crate) struct CacheArgs {
     /// Connections open at once; one more is refused
     #[arg(
         long,
+        alias = "conn-limit",
         short = 'c',
         default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..)
@@ -83,7 +92,13 @@ pub(crate) struct CacheArgs {
     pub(crate) max_connections: u32,
 
     /// Connections that may wait to be accepted
-    #[arg(long, short, default_value_t = 1024, value_parser = clap::value_parser!(i32).range(1..))]
+    #[arg(
+        long,
+        alias = "listen-backlog",
+        short,
+        default_value_t = 1024,
+        value_parser = clap::value_parser!(i32).range(1..)
+    )]
     pub(crate) backlog: i32,
 
     /// Which protocol to speak
@@ -96,23 +111,23 @@ pub(crate) struct CacheArgs {
     pub(crate) evict: Policy,
 
     /// Refuse new items when memory is full, instead of letting old ones go
-    #[arg(long, short = 'M')]
+    #[arg(long, alias = "disable-evictions", short = 'M')]
     pub(crate) no_evict: bool,
 
     /// Keep no unique number for each store
-    #[arg(long, short = 'C')]
+    #[arg(long, alias = "disable-cas", short = 'C')]
     pub(crate) no_cas: bool,
 
     /// Refuse flush_all
-    #[arg(long, short = 'F')]
+    #[arg(long, alias = "disable-flush-all", short = 'F')]
     pub(crate) no_flush: bool,
 
     /// Refuse to list keys
-    #[arg(long, short = 'X')]
+    #[arg(long, alias = "disable-dumping", short = 'X')]
     pub(crate) no_list: bool,
 
     /// Let clients end the service with the command `shutdown`
-    #[arg(long, short = 'A')]
+    #[arg(long, alias = "enable-shutdown", short = 'A')]
     pub(crate) allow_shutdown: bool,
 
     /// Have clients say who they are, with a set whose data are NAME PASSWORD; the file has lines
@@ -127,6 +142,9 @@ pub(crate) struct CacheArgs {
     /// Let the command `debugtime` move the service's clock, for tests of what expires
     #[arg(long)]
     pub(crate) debug_time: bool,
+
+    #[command(flatten)]
+    pub(crate) encryption: TlsArgs,
 
     #[command(flatten)]
     pub(crate) memcached: MemcachedArgs,
@@ -145,6 +163,14 @@ pub(crate) struct CacheArgs {
 }
 
 /// Where to listen, as it is written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Listen {
+    place: Place,
+    /// Whether its connections stay plain where others are encrypted.
+    plain: bool,
+}
+
+/// An address, with its port or without.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     /// An address with its port, or a Unix socket.
@@ -178,6 +204,10 @@ pub(crate) enum Protocol {
 
 /// Serves until a signal ends it.
 pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
+    if args.memcached.license {
+        println!("{LICENSE}");
+        return Ok(ExitCode::SUCCESS);
+    }
     let level = match args.memcached.verbose {
         0 => args.log,
         1 => args.log.max(tracing::Level::INFO),
@@ -244,7 +274,12 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         let _ = signal_hook::low_level::raise(SIGTERM);
     };
     Ok(Options {
-        listen: stream_addresses(args),
+        listen: stream_addresses(args, false),
+        listen_plain: stream_addresses(args, true),
+        encryption: encryption::encryption(&args.encryption, &args.memcached)?,
+        prefix_end: args.memcached.delimiter.unwrap_or(b':'),
+        count_prefixes: args.memcached.delimiter.is_some(),
+        track_sizes: args.memcached.names().any(|name| name == "track_sizes"),
         datagrams,
         threads: usize::from(args.threads),
         memory_bytes: bytes(memory)?,
@@ -273,12 +308,14 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
     })
 }
 
-/// Where connections come in: a Unix socket of memcached's option takes the place of TCP.
-fn stream_addresses(args: &CacheArgs) -> Vec<Address> {
+/// Where connections come in, those that stay plain or the others: a Unix socket of memcached's
+/// option takes the place of TCP.
+fn stream_addresses(args: &CacheArgs, plain: bool) -> Vec<Address> {
     if let Some(path) = &args.memcached.socket {
-        return vec![Address::Unix(path.clone())];
+        return if plain { Vec::new() } else { vec![Address::Unix(path.clone())] };
     }
-    let meant = |place: &Place| match place {
+    let meant = |listen: &Listen| match &listen.place {
+        _ if listen.plain != plain => None,
         Place::Whole(address) => Some(address.clone()),
         Place::Host(_) if args.port == 0 => None,
         Place::Host(host) => Some(Address::Internet((*host, args.port).into())),
@@ -288,7 +325,7 @@ fn stream_addresses(args: &CacheArgs) -> Vec<Address> {
 
 /// Where datagrams come in.
 fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
-    let hosts = args.listen.iter().filter_map(|place| match place {
+    let hosts = args.listen.iter().filter_map(|listen| match &listen.place {
         Place::Whole(Address::Internet(address)) => Some((address.ip(), address.port())),
         Place::Whole(Address::Unix(_)) => None,
         Place::Host(host) => Some((*host, args.port)),
@@ -337,7 +374,13 @@ fn udp_port(written: &str) -> Result<UdpPort, String> {
     }
 }
 
-/// Where to listen: an address without a port stays without one.
+/// Where to listen, and whether plainly.
+fn listen(written: &str) -> Result<Listen, String> {
+    let bare = written.strip_prefix("notls:");
+    Ok(Listen { place: place(bare.unwrap_or(written))?, plain: bare.is_some() })
+}
+
+/// An address without a port stays without one.
 fn place(written: &str) -> Result<Place, String> {
     let bare = written.trim_start_matches('[').trim_end_matches(']');
     match (written, bare.parse()) {
@@ -449,6 +492,23 @@ mod tests {
         assert!(!options.evict && !options.cas && !options.flush && !options.list_keys);
         assert!(options.shutdown.is_some() && options.accounts.is_none());
         assert_eq!(options.idle_timeout.map(|idle| idle.as_secs()), Some(7));
+    }
+
+    #[test]
+    fn every_long_name_of_memcached_is_known() {
+        let line = "--port=0 --udp-port=0 --unix-socket=/tmp/a --unix-mask=700 --enable-shutdown \
+                    --listen=127.0.0.1 --enable-coredumps --user=x --memory-limit=64 \
+                    --disable-evictions --conn-limit=9 --lock-memory --verbose --pidfile=/tmp/b \
+                    --slab-growth-factor=1.25 --slab-min-size=48 --enable-largepages --threads=1 \
+                    --max-reqs-per-event=20 --disable-cas --listen-backlog=9 --protocol=ascii \
+                    --max-item-size=1m --disable-flush-all --disable-dumping --disable-watch \
+                    --auth-file=/tmp/c --extended=modern --napi-ids=1 --license -D :";
+        read(line).expect("understood");
+        for refused in ["--daemon", "--enable-sasl", "--memory-file=/x"] {
+            let args = read(refused).expect("understood");
+            assert!(args.memcached.check().is_err(), "{refused}");
+        }
+        assert!(options(&read("--enable-ssl").expect("understood")).is_err());
     }
 
     #[test]

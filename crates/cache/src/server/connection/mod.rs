@@ -75,6 +75,8 @@ enum Step {
     Used(usize),
     /// Needs more bytes first, having understood so many.
     More(usize),
+    /// Understood so many, and moved the clock.
+    Moved(usize),
     /// The client wants no more.
     Quit,
     /// The client can't be understood any more.
@@ -168,7 +170,8 @@ impl CacheConnection {
     #[inline]
     fn work<const SAMPLED: bool>(
         &mut self,
-        now_s: Seconds,
+        now: Ns,
+        mut now_s: Seconds,
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, Fault> {
@@ -202,6 +205,11 @@ impl CacheConnection {
                 Step::More(count) => {
                     used += count;
                     break Ok(Flow::Continue);
+                }
+                Step::Moved(count) => {
+                    used += count;
+                    now_s = self.service.seconds(now);
+                    self.service.store.tick(now_s);
                 }
                 Step::Quit => break Ok(Flow::Close),
                 Step::Broken(fault) => break Err(fault),
@@ -242,8 +250,8 @@ impl Connection for CacheConnection {
             known.note(now_s);
         }
         match self.begin_batch() {
-            false => self.work::<false>(now_s, input, out),
-            true => self.work::<true>(now_s, input, out),
+            false => self.work::<false>(now, now_s, input, out),
+            true => self.work::<true>(now, now_s, input, out),
         }
     }
 

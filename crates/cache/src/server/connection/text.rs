@@ -79,6 +79,11 @@ impl CacheConnection {
                 step
             }
             Ok(Command::Quit) => Step::Quit,
+            Ok(Command::DebugTime(change)) => {
+                let allowed = self.service.set_time(now_s, change);
+                out.put(if allowed { answer::OK } else { Refusal::Unknown.line() });
+                Step::Moved(used)
+            }
             Ok(Command::Watch(streams)) => {
                 self.watch(streams, out);
                 Step::Used(used)
@@ -222,10 +227,6 @@ impl CacheConnection {
                 let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
                 put_unless(noreply, line, out);
             }
-            Command::DebugTime(change) => {
-                let allowed = self.service.set_time(now_s, change);
-                out.put(if allowed { answer::OK } else { Refusal::Unknown.line() });
-            }
             Command::Understood { noreply } => put_unless(noreply, answer::OK, out),
             Command::Version => {
                 out.put(b"VERSION ");
@@ -238,6 +239,7 @@ impl CacheConnection {
             | Command::MetaSet(..)
             | Command::Shutdown { .. }
             | Command::Watch(_)
+            | Command::DebugTime(_)
             | Command::Quit => {}
         }
     }

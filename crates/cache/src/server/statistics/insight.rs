@@ -16,7 +16,8 @@ fn all(service: &Service) -> impl Iterator<Item = &Samples> + Clone {
 /// `stats evictions`: by which policy items went, how old and how large they were.
 pub(super) fn put_evictions(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let (counts, losses) = (service.store.counts(), service.store.losses());
-    put("policy", &service.store.policy());
+    put("policy", &service.options.policy.name());
+    put("policy_in_force", &service.store.policy_in_force().name());
     put("evictions", &counts.evictions);
     put("evicted_bytes", &losses.bytes);
     put("evicted_unfetched", &counts.evicted_unfetched);

@@ -28,17 +28,6 @@ const NOTHING_HERE: &[(&str, &str)] = &[
     ("worker_logbuf_size", "0"),
     ("read_buf_mem_limit", "0"),
     ("inline_ascii_response", "no"),
-    ("ssl_enabled", "no"),
-    ("ssl_chain_cert", "(null)"),
-    ("ssl_key", "(null)"),
-    ("ssl_verify_mode", "0"),
-    ("ssl_keyformat", "1"),
-    ("ssl_ciphers", "NULL"),
-    ("ssl_ca_cert", "NULL"),
-    ("ssl_wbuf_size", "0"),
-    ("ssl_session_cache", "no"),
-    ("ssl_kernel_tls", "no"),
-    ("ssl_min_version", "tlsv1.2"),
     ("num_napi_ids", "(null)"),
     ("memory_file", "(null)"),
 ];
@@ -78,7 +67,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     // There are no classes of sizes: an item takes what it takes.
     put("growth_factor", &"1.00");
     put("chunk_size", &0);
-    put("stat_key_prefix", &":");
+    put("stat_key_prefix", &char::from(options.prefix_end));
     put("detail_enabled", &yes(service.detail.is_on()));
     put("cas_enabled", &yes(options.cas));
     put("tcp_backlog", &options.backlog);
@@ -93,6 +82,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("item_size_max", &options.item_bytes);
     put("maxconns_fast", &"yes");
     put("lru_crawler", &"yes");
+    put_encryption(service, put);
     for (name, value) in NOTHING_HERE {
         put(name, value);
     }
@@ -105,4 +95,23 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("debug_time", &yes(options.debug_time));
     put("track_sizes", &yes(service.tracks_sizes()));
     put("shards", &service.store.shards());
+}
+
+/// What connections are encrypted with. Buffers and sessions are the library's own.
+fn put_encryption(service: &Service, put: &mut Put<'_>) {
+    let used = service.options.encryption.as_ref();
+    let text = |text: Option<&String>, none: &str| text.map_or(none.to_owned(), String::clone);
+    put("ssl_enabled", &if used.is_some() { "yes" } else { "no" });
+    put("ssl_chain_cert", &text(used.map(|used| &used.certificates), "(null)"));
+    put("ssl_key", &text(used.and_then(|used| used.key.as_ref()), "(null)"));
+    put("ssl_verify_mode", &used.map_or(0, |used| used.verify_mode));
+    put("ssl_keyformat", &1);
+    put("ssl_ciphers", &"NULL");
+    put("ssl_ca_cert", &text(used.and_then(|used| used.authorities.as_ref()), "NULL"));
+    put("ssl_wbuf_size", &0);
+    put("ssl_session_cache", &if used.is_some() { "yes" } else { "no" });
+    put("ssl_kernel_tls", &"no");
+    let least =
+        if used.is_some_and(|used| used.least_version == 3) { "tlsv1.3" } else { "tlsv1.2" };
+    put("ssl_min_version", &least);
 }

@@ -10,84 +10,125 @@ use anyhow::bail;
 #[command(next_help_heading = "Options of memcached")]
 pub(crate) struct MemcachedArgs {
     /// Memory in megabytes, like --memory
-    #[arg(short = 'm', value_name = "MEGABYTES", conflicts_with = "memory")]
+    #[arg(short = 'm', long = "memory-limit", value_name = "MEGABYTES", conflicts_with = "memory")]
     pub(super) megabytes: Option<u64>,
 
     /// The largest item, like --max-item: bytes, or with k or m
-    #[arg(short = 'I', value_name = "SIZE", conflicts_with = "max_item", value_parser = item_size)]
+    #[arg(
+        short = 'I',
+        long = "max-item-size",
+        value_name = "SIZE",
+        conflicts_with = "max_item",
+        value_parser = item_size
+    )]
     pub(super) item_bytes: Option<u64>,
 
     /// A Unix socket instead of --listen
-    #[arg(short = 's', value_name = "FILE")]
+    #[arg(short = 's', long = "unix-socket", value_name = "FILE")]
     pub(super) socket: Option<std::path::PathBuf>,
 
     /// The permissions of the Unix socket, in octal
-    #[arg(short = 'a', value_name = "MASK", value_parser = mask)]
+    #[arg(short = 'a', long = "unix-mask", value_name = "MASK", value_parser = mask)]
     pub(super) mask: Option<u32>,
 
     /// Log more; twice and three times still more
-    #[arg(short = 'v', action = clap::ArgAction::Count)]
+    #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
 
     /// Write the process id to this file
-    #[arg(short = 'P', value_name = "FILE")]
+    #[arg(short = 'P', long = "pidfile", value_name = "FILE")]
     pub(super) pid_file: Option<std::path::PathBuf>,
 
     /// Suboptions, separated by commas: idle_timeout, and others that mean nothing here
-    #[arg(short = 'o', value_name = "OPTIONS", value_delimiter = ',')]
+    #[arg(short = 'o', long = "extended", value_name = "OPTIONS", value_delimiter = ',')]
     pub(super) extended: Vec<String>,
 
     /// Means nothing here
-    #[arg(short = 'u', value_name = "USER", hide_short_help = true)]
+    #[arg(short = 'u', long = "user", value_name = "USER", hide_short_help = true)]
     user: Option<String>,
 
     /// Means nothing here
-    #[arg(short = 'R', value_name = "REQUESTS", hide_short_help = true)]
+    #[arg(
+        short = 'R',
+        long = "max-reqs-per-event",
+        value_name = "REQUESTS",
+        hide_short_help = true
+    )]
     requests: Option<u32>,
 
     /// Means nothing here
-    #[arg(short = 'k', hide_short_help = true)]
+    #[arg(short = 'k', long = "lock-memory", hide_short_help = true)]
     lock: bool,
 
     /// Refuse `watch`
-    #[arg(short = 'W')]
+    #[arg(short = 'W', long = "disable-watch")]
     pub(super) no_watch: bool,
 
     /// Means nothing here
-    #[arg(short = 'r', hide_short_help = true)]
+    #[arg(short = 'r', long = "enable-coredumps", hide_short_help = true)]
     core_file: bool,
 
     /// Means nothing here
-    #[arg(short = 'L', hide_short_help = true)]
+    #[arg(short = 'L', long = "enable-largepages", hide_short_help = true)]
     large_pages: bool,
 
     /// Means nothing here
-    #[arg(short = 'f', value_name = "FACTOR", hide_short_help = true)]
+    #[arg(short = 'f', long = "slab-growth-factor", value_name = "FACTOR", hide_short_help = true)]
     factor: Option<f64>,
 
     /// Means nothing here
-    #[arg(short = 'n', value_name = "BYTES", hide_short_help = true)]
+    #[arg(short = 'n', long = "slab-min-size", value_name = "BYTES", hide_short_help = true)]
     least: Option<u64>,
 
     /// Is refused: start it in the background with a service manager or `&`
-    #[arg(short = 'd', hide_short_help = true)]
+    #[arg(short = 'd', long = "daemon", hide_short_help = true)]
     daemon: bool,
 
     /// Is refused
-    #[arg(short = 'e', value_name = "FILE", hide_short_help = true)]
+    #[arg(short = 'e', long = "memory-file", value_name = "FILE", hide_short_help = true)]
     memory_file: Option<String>,
 
-    /// Is refused
-    #[arg(short = 'S', hide_short_help = true)]
-    sasl: bool,
+    /// Print the licence
+    #[arg(short = 'i', long = "license")]
+    pub(super) license: bool,
 
     /// Is refused
-    #[arg(short = 'Z', hide_short_help = true)]
-    tls: bool,
+    #[arg(short = 'S', long = "enable-sasl", hide_short_help = true)]
+    sasl: bool,
+
+    /// Encrypt connections, with -o ssl_chain_cert=FILE,ssl_key=FILE
+    #[arg(short = 'Z', long = "enable-ssl")]
+    pub(super) tls: bool,
+
+    /// What ends a key's prefix for `stats detail`, which is then on
+    #[arg(short = 'D', value_name = "CHARACTER", value_parser = delimiter)]
+    pub(super) delimiter: Option<u8>,
+
+    /// Means nothing here
+    #[arg(short = 'N', long = "napi-ids", value_name = "NUMBER", hide_short_help = true)]
+    napi_ids: Option<u32>,
 }
 
 /// Suboptions of `-o` that mean here what they mean there.
-const MEANT: &[&str] = &["idle_timeout", "watcher_logbuf_size"];
+const MEANT: &[&str] = &[
+    "idle_timeout",
+    "watcher_logbuf_size",
+    "track_sizes",
+    "ssl_chain_cert",
+    "ssl_key",
+    "ssl_keyformat",
+    "ssl_verify_mode",
+    "ssl_ca_cert",
+    "ssl_min_version",
+];
+
+/// Suboptions of `-o` whose loss would hurt, and why they are refused.
+const REFUSED: &[(&str, &str)] = &[
+    ("ext_", "there is no storage outside of memory"),
+    ("ssl_ciphers", "the ciphers can't be chosen; they are those of TLS 1.3 and 1.2 that are safe"),
+    ("sock_cookie_id", "sockets are not marked; a firewall would not know them"),
+    ("proxy_", "there is no proxy"),
+];
 
 /// Suboptions of `-o` that are understood and mean nothing here; each may have `no_` before it.
 const MEANINGLESS: &[&str] = &[
@@ -114,8 +155,10 @@ const MEANINGLESS: &[&str] = &[
     "read_buf_mem_limit",
     "resp_obj_mem_limit",
     "worker_logbuf_size",
-    "track_sizes",
     "inline_ascii_resp",
+    "ssl_wbuf_size",
+    "ssl_session_cache",
+    "ssl_kernel_tls",
     "drop_privileges",
     "modern",
 ];
@@ -131,7 +174,6 @@ impl MemcachedArgs {
             ),
             (self.memory_file.is_some(), "-e: items do not outlive the process"),
             (self.sasl, "-S: there is no SASL; -Y has clients say who they are in text"),
-            (self.tls, "-Z: there is no TLS; put a proxy in front"),
         ] {
             if given {
                 bail!("{what}");
@@ -145,6 +187,7 @@ impl MemcachedArgs {
             (self.large_pages, "-L"),
             (self.factor.is_some(), "-f"),
             (self.least.is_some(), "-n"),
+            (self.napi_ids.is_some(), "-N"),
         ]
         .into_iter()
         .filter(|(given, _)| *given)
@@ -153,6 +196,9 @@ impl MemcachedArgs {
         for option in &self.extended {
             let name = option.split('=').next().unwrap_or_default();
             let bare = name.strip_prefix("no_").unwrap_or(name);
+            if let Some((_, why)) = REFUSED.iter().find(|(start, _)| bare.starts_with(start)) {
+                bail!("-o {name}: {why}");
+            }
             if MEANINGLESS.contains(&bare) {
                 meaningless.push(format!("-o {name}"));
             } else if !MEANT.contains(&name) {
@@ -177,11 +223,24 @@ impl MemcachedArgs {
         Ok(kilobytes as usize * 1024)
     }
 
+    /// The names of all suboptions that are given.
+    pub(super) fn names(&self) -> impl Iterator<Item = &str> {
+        self.extended.iter().map(|one| one.split('=').next().unwrap_or_default())
+    }
+
+    /// What a suboption is given; the last one counts.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        let of = |one: &'_ String| one.strip_prefix(name)?.strip_prefix('=').map(str::len);
+        let last = self.extended.iter().rfind(|one| of(one).is_some())?;
+        last.split_once('=').map(|(_, value)| value)
+    }
+
     /// The number that a suboption is given; the last one counts.
-    fn number(&self, name: &str, unit: &str) -> anyhow::Result<Option<u64>> {
-        let given = |one: &String| one.split('=').next() == Some(name);
-        let Some(last) = self.extended.iter().rfind(|one| given(one)) else { return Ok(None) };
-        match last.split_once('=').map(|(_, value)| value.parse()) {
+    pub(super) fn number(&self, name: &str, unit: &str) -> anyhow::Result<Option<u64>> {
+        if !self.names().any(|given| given == name) {
+            return Ok(None);
+        }
+        match self.value(name).map(str::parse) {
             Some(Ok(number)) => Ok(Some(number)),
             _ => bail!("-o {name} takes a number of {unit}: -o {name}=NUMBER"),
         }
@@ -200,6 +259,14 @@ fn item_size(written: &str) -> Result<u64, String> {
     };
     let number = digits.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     number.filter(|bytes| *bytes > 0).ok_or_else(|| "write 1m, 512k or 1048576".to_owned())
+}
+
+/// One character that ends prefixes.
+fn delimiter(written: &str) -> Result<u8, String> {
+    match written.as_bytes() {
+        [one @ b'!'..=b'~'] => Ok(*one),
+        _ => Err("write one character, such as :".to_owned()),
+    }
 }
 
 fn mask(written: &str) -> Result<u32, String> {

@@ -1,0 +1,311 @@
+//! TLS under a connection (RFC 8446, RFC 5246), by rustls. TLS 1.2 and 1.3; keys and certificates
+//! are PEM files. Making it is control plane, moving bytes is data plane: rustls keeps its own
+//! buffers, so an encrypted connection allocates where a plain one does not.
+
+use std::io::{self, ErrorKind, IoSlice, Read, Write};
+use std::sync::Arc;
+
+use rustix::fd::BorrowedFd;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::server::WebPkiClientVerifier;
+use rustls::{RootCertStore, ServerConfig, ServerConnection};
+
+use crate::link::Handshake;
+use crate::stream::{FlushOutcome, ReadOutcome};
+use crate::{Input, Output};
+
+/// Encrypted at once: one record.
+const RECORD_BYTES: usize = 16 << 10;
+
+/// Room for what one record brings.
+const ROOM_BYTES: usize = RECORD_BYTES;
+
+/// So many pieces of the output go into one record at most.
+const MOST_PIECES: usize = 16;
+
+/// Whether clients have to say who they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ClientCertificates {
+    /// They are not asked.
+    #[default]
+    Ignored,
+    /// They are asked; a certificate that is given has to be good.
+    Asked,
+    /// Without a good certificate they are sent away.
+    Required,
+}
+
+/// What a listener's connections are encrypted with.
+#[derive(Clone, Debug)]
+pub struct Tls(Arc<ServerConfig>);
+
+/// How a listener's connections are to be encrypted.
+#[derive(Clone, Copy, Debug)]
+pub struct TlsSettings<'a> {
+    /// The certificate and those that lead from it to an authority, as PEM.
+    pub certificates: &'a [u8],
+    /// The certificate's private key, as PEM.
+    pub key: &'a [u8],
+    /// Who may vouch for clients, as PEM.
+    pub client_authorities: &'a [u8],
+    /// Whether clients have to say who they are.
+    pub clients: ClientCertificates,
+    /// Whether TLS 1.2 is spoken beside 1.3.
+    pub speaks_1_2: bool,
+}
+
+/// Certificates or a key that are of no use.
+#[derive(Debug, thiserror::Error)]
+pub enum TlsError {
+    /// A file is not PEM, or holds nothing of what is looked for.
+    #[error("no {what} can be read from PEM: {why}")]
+    Pem {
+        /// What was looked for.
+        what: &'static str,
+        /// What is wrong.
+        why: String,
+    },
+    /// Certificate and key are of no use together.
+    #[error("the certificate and its key can't be used: {0}")]
+    Unusable(String),
+}
+
+fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+    let all = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
+    match all {
+        Ok(all) if all.is_empty() => Err(TlsError::Pem { what, why: "there is none".to_owned() }),
+        Ok(all) => Ok(all),
+        Err(error) => Err(TlsError::Pem { what, why: error.to_string() }),
+    }
+}
+
+impl Tls {
+    /// Reads certificates and key.
+    ///
+    /// # Errors
+    /// When they are not PEM, don't belong together, or are of a kind that isn't supported.
+    pub fn new(settings: &TlsSettings<'_>) -> Result<Self, TlsError> {
+        let unusable = |error: &dyn std::fmt::Display| TlsError::Unusable(error.to_string());
+        let chain = certificates("certificate", settings.certificates)?;
+        let key = PrivateKeyDer::from_pem_slice(settings.key)
+            .map_err(|error| TlsError::Pem { what: "private key", why: error.to_string() })?;
+        let provider = Arc::new(rustls::crypto::ring::default_provider());
+        let versions: &[_] = match settings.speaks_1_2 {
+            true => &[&rustls::version::TLS13, &rustls::version::TLS12],
+            false => &[&rustls::version::TLS13],
+        };
+        let builder = ServerConfig::builder_with_provider(Arc::clone(&provider))
+            .with_protocol_versions(versions)
+            .map_err(|error| unusable(&error))?;
+        let builder = match settings.clients {
+            ClientCertificates::Ignored => builder.with_no_client_auth(),
+            demand => {
+                let mut roots = RootCertStore::empty();
+                for authority in certificates("authority", settings.client_authorities)? {
+                    roots.add(authority).map_err(|error| unusable(&error))?;
+                }
+                let verifier =
+                    WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
+                let verifier = match demand {
+                    ClientCertificates::Required => verifier,
+                    _ => verifier.allow_unauthenticated(),
+                };
+                builder.with_client_cert_verifier(verifier.build().map_err(|e| unusable(&e))?)
+            }
+        };
+        let config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+        Ok(Self(Arc::new(config)))
+    }
+
+    /// The server's side of a new connection.
+    pub(crate) fn session(&self) -> io::Result<Session> {
+        let mut connection =
+            ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
+        // It is given one record at a time, and the next only when that is sent.
+        connection.set_buffer_limit(None);
+        Ok(Session { connection, plaintext_bytes: 0 })
+    }
+}
+
+/// The server's side of one encrypted connection.
+#[derive(Debug)]
+pub(crate) struct Session {
+    connection: ServerConnection,
+    /// Decrypted bytes that were not read yet.
+    plaintext_bytes: usize,
+}
+
+/// What one read of the socket has brought.
+enum Received {
+    Something,
+    Nothing,
+    /// The peer will send nothing more.
+    End,
+}
+
+/// A socket as rustls reads and writes it.
+struct Socket<'a>(BorrowedFd<'a>);
+
+impl Read for Socket<'_> {
+    fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
+        Ok(recv(self.0, space, RecvFlags::empty()).map(|(count, _)| count)?)
+    }
+}
+
+impl Write for Socket<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Session {
+    pub(crate) fn has_plaintext(&self) -> bool {
+        self.plaintext_bytes > 0
+    }
+
+    pub(crate) fn has_unsent(&self) -> bool {
+        self.connection.wants_write()
+    }
+
+    pub(crate) fn is_handshaking(&self) -> bool {
+        self.connection.is_handshaking()
+    }
+
+    /// Goes on with the handshake as far as the socket allows.
+    pub(crate) fn shake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
+        loop {
+            match self.send_encrypted(socket) {
+                FlushOutcome::Done => {}
+                FlushOutcome::Failed(kind) => return Handshake::Failed(kind),
+                FlushOutcome::Blocked | FlushOutcome::More => return Handshake::Writes,
+            }
+            if !self.is_handshaking() {
+                return Handshake::Done;
+            }
+            match self.receive(socket) {
+                Ok(Received::Something) => {}
+                Ok(Received::Nothing) => return Handshake::Reads,
+                Ok(Received::End) => return Handshake::Failed(ErrorKind::UnexpectedEof),
+                Err(kind) => return Handshake::Failed(kind),
+            }
+        }
+    }
+
+    /// Receives and decrypts once.
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<Received, ErrorKind> {
+        match self.connection.read_tls(&mut Socket(socket)) {
+            Ok(0) => return Ok(Received::End),
+            Ok(_) => {}
+            Err(error) => {
+                return match error.kind() {
+                    ErrorKind::WouldBlock => Ok(Received::Nothing),
+                    ErrorKind::Interrupted => Ok(Received::Something),
+                    kind => Err(kind),
+                };
+            }
+        }
+        let Ok(state) = self.connection.process_new_packets() else {
+            // The alert that says what is wrong, if the socket takes it.
+            let _ = self.send_encrypted(socket);
+            return Err(ErrorKind::InvalidData);
+        };
+        self.plaintext_bytes = state.plaintext_bytes_to_read();
+        let is_over = state.peer_has_closed() && self.plaintext_bytes == 0;
+        Ok(if is_over { Received::End } else { Received::Something })
+    }
+
+    /// Reads until there are decrypted bytes, or the socket has no more.
+    pub(crate) fn read_into(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        input: &mut Input,
+        limit: usize,
+    ) -> ReadOutcome {
+        let mut total = 0;
+        loop {
+            while self.has_plaintext() {
+                let space = match input.space(ROOM_BYTES, limit) {
+                    Ok(space) => space,
+                    Err(_) if total > 0 => return ReadOutcome::Bytes(total),
+                    Err(fault) => return ReadOutcome::Full(fault),
+                };
+                let Ok(count @ 1..) = self.connection.reader().read(space) else { break };
+                input.filled(count);
+                self.plaintext_bytes -= count.min(self.plaintext_bytes);
+                total += count;
+            }
+            if total > 0 {
+                return ReadOutcome::Bytes(total);
+            }
+            match self.receive(socket) {
+                Ok(Received::Something) => {}
+                Ok(Received::Nothing) => return ReadOutcome::Blocked,
+                Ok(Received::End) => return ReadOutcome::Closed,
+                Err(kind) => return ReadOutcome::Failed(kind),
+            }
+        }
+    }
+
+    /// Encrypts and sends at most `most` bytes of `output`.
+    pub(crate) fn flush(
+        &mut self,
+        socket: BorrowedFd<'_>,
+        output: &mut Output,
+        most: usize,
+    ) -> FlushOutcome {
+        // What it was given now, it would keep: the output holds it as well, and within its limit.
+        if self.is_handshaking() {
+            return FlushOutcome::Blocked;
+        }
+        let mut left = most;
+        loop {
+            match self.send_encrypted(socket) {
+                FlushOutcome::Done => {}
+                other => return other,
+            }
+            if output.is_empty() {
+                return FlushOutcome::Done;
+            }
+            if left == 0 {
+                return FlushOutcome::More;
+            }
+            let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+            let count = output.pieces(left.min(RECORD_BYTES), &mut pieces);
+            match self.connection.writer().write_vectored(&pieces[..count]) {
+                Ok(0) => return FlushOutcome::Failed(ErrorKind::WriteZero),
+                Ok(taken) => {
+                    output.advance(taken);
+                    left -= taken;
+                }
+                Err(error) => return FlushOutcome::Failed(error.kind()),
+            }
+        }
+    }
+
+    /// Sends what is encrypted already.
+    fn send_encrypted(&mut self, socket: BorrowedFd<'_>) -> FlushOutcome {
+        while self.connection.wants_write() {
+            match self.connection.write_tls(&mut Socket(socket)) {
+                Ok(_) => {}
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock => return FlushOutcome::Blocked,
+                    ErrorKind::Interrupted => {}
+                    kind => return FlushOutcome::Failed(kind),
+                },
+            }
+        }
+        FlushOutcome::Done
+    }
+
+    /// Says that nothing more follows, so that the peer can tell the end from a cut.
+    pub(crate) fn end(&mut self, socket: BorrowedFd<'_>) {
+        self.connection.send_close_notify();
+        let _ = self.send_encrypted(socket);
+    }
+}
