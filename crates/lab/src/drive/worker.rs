@@ -25,6 +25,10 @@ const LOOK_EVERY_NS: u64 = 5_000_000;
 /// tens of microseconds on a virtual machine.
 const SPIN_NS: u64 = 60_000;
 
+/// So close to a scheduled request the thread looks at nothing but the clock: what a poll finds
+/// would take longer than that.
+const WATCH_CLOCK_NS: u64 = 1_000;
+
 /// The largest answer that a dialect may leave unconsumed.
 const INPUT_LIMIT: usize = 64 << 20;
 
@@ -250,7 +254,7 @@ impl<T: Transport> Worker<T> {
             self.refill(index, start, work);
         }
         loop {
-            self.send_due(work);
+            spun_ns += self.send_due(work);
             let wait_ns = self.may_wait(work, now, look_at);
             let ready = match self.transport.wait(wait_ns) {
                 Ok(ready) => ready,
@@ -266,6 +270,12 @@ impl<T: Transport> Worker<T> {
             for event in 0..ready {
                 let index = self.transport.ready(event);
                 now = self.turn(index, work);
+                // What became due meanwhile does not wait for the other answers.
+                if let Work::Timed(timed) = work
+                    && timed.is_imminent(now, 0)
+                {
+                    spun_ns += self.send_due(work);
+                }
             }
             if now >= look_at {
                 look_at = now + LOOK_EVERY_NS;
@@ -318,25 +328,33 @@ impl<T: Transport> Worker<T> {
             || self.slots.iter().all(gone)
     }
 
-    /// Sends what a schedule says is due.
+    /// Sends what a schedule says is due, and waits for what is just about to be. Gives the time
+    /// that it waited.
     #[inline]
-    fn send_due(&mut self, work: &mut Work) {
-        let Work::Timed(timed) = work else { return };
+    fn send_due(&mut self, work: &mut Work) -> u64 {
+        let mut spun_ns = 0;
+        let Work::Timed(timed) = work else { return spun_ns };
+        let mut now = clock::now();
         loop {
-            let now = clock::now();
-            let Some(due) = timed.due(now) else { return };
-            let slot = &mut self.slots[due.slot];
-            if !slot.has_room() {
-                // Its connection is being made again: it takes its turn once that is done.
-                let State::Gone = slot.state else {
-                    timed.put_back(due, now);
-                    return;
-                };
+            let Some(due) = timed.due(now) else {
+                if !self.duty.spin || !timed.is_imminent(now, WATCH_CLOCK_NS) {
+                    return spun_ns;
+                }
+                let before = std::mem::replace(&mut now, clock::now());
+                spun_ns += now - before;
                 continue;
+            };
+            let slot = &mut self.slots[due.slot];
+            if slot.has_room() {
+                let operation = slot.send(due.scheduled, now);
+                self.recorder.record(Figure::Lag, operation, now - due.possible);
+                self.flush(due.slot);
+                now = clock::now();
+            } else if slot.state != State::Gone {
+                // Its connection is being made again: it takes its turn once that is done.
+                timed.put_back(due, now);
+                return spun_ns;
             }
-            let operation = slot.send(due.scheduled, now);
-            self.recorder.record(Figure::Lag, operation, now - due.possible);
-            self.flush(due.slot);
         }
     }
 
