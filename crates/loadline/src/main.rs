@@ -9,6 +9,7 @@ mod home;
 mod house;
 mod ledgers;
 mod plan;
+mod records;
 mod report;
 mod rerun;
 mod run;
@@ -35,6 +36,8 @@ Examples:
   loadline report last --json              the last run again, for a program
   loadline serve cache --memory 256MiB     a memcached-compatible cache
   loadline cache get KEY                   ask it
+  loadline serve records --config FILE     live records for EPICS clients
+  loadline records monitor NAME            what a channel of any pvAccess server holds
 
 Exit codes:
   0 held, same or better   1 error   2 usage or suite error   3 a requirement is broken
@@ -60,6 +63,8 @@ enum Command {
     Serve(serve::ServeArgs),
     /// Talk to a cache: get, set, delete, stats
     Cache(cache::CacheArgs),
+    /// Talk to a pvAccess server: get, put, monitor, info, list, call
+    Records(Box<records::RecordsArgs>),
     /// Run a program once and say what it cost (used by `run` itself)
     #[command(hide = true)]
     Once {
@@ -90,6 +95,7 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
+        Command::Records(args) => records::run(*args).map_err(exit::Failure::from),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),

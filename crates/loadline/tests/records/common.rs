@@ -79,3 +79,46 @@ pub(crate) fn run(program: &Path, arguments: &[&str]) -> String {
     assert!(output.status.success(), "{}: {said}\n{told}", program.display());
     said
 }
+
+/// `loadline records` with these arguments: what it says, or what it complains of.
+pub(crate) fn ask(server: &str, arguments: &[&str]) -> Result<String, String> {
+    let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["records", "--timeout", "20", "--server", server])
+        .args(arguments)
+        .output()
+        .expect("loadline runs");
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
+}
+
+/// A server that others wrote: it prints its address, and ends with its input.
+pub(crate) struct Foreign {
+    child: Child,
+    address: String,
+}
+
+impl Foreign {
+    pub(crate) fn start(program: &Path, arguments: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .args(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        Self { child, address: line.trim().to_owned() }
+    }
+
+    pub(crate) fn address(&self) -> &str {
+        &self.address
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Served, peer, run};
+use common::{Foreign, Served, ask, peer, run};
 
 /// What the tests of one server find there.
 const RECORDS: &str = r#"
@@ -66,6 +66,64 @@ fn spvirits_tools_read_write_and_describe() {
     assert!(tool("spput", &["temperature", "33"]).contains("OK"));
     assert!(tool("spget", &["temperature"]).contains("33"));
     assert!(tool("spinfo", &["wave"]).contains("value: long[]"));
+}
+
+/// What our client does with a server, whoever wrote it.
+fn reads_and_writes(server: &str) {
+    let said = |arguments: &[&str]| ask(server, arguments).expect("an answer");
+    assert!(said(&["put", "number", "-2.5"]).contains("-2.5"));
+    assert!(said(&["get", "number"]).contains("-2.5"));
+    assert!(said(&["put", "mode", "on"]).ends_with("on\n"));
+    assert!(ask(server, &["put", "mode", "up"]).unwrap_err().contains("is none of"));
+    let object = said(&["get", "array", "--json", "--request", "field(value)"]);
+    let object: serde_json::Value = serde_json::from_str(&object).expect("JSON");
+    let array = object["value"]["value"].as_array().expect("a list");
+    assert_eq!((array.len(), array[199_999].as_u64()), (200_000, Some(199_999)));
+    let seven = ["put", "array", "--size", "100000", "--count", "7", "--delay", "0", "--json"];
+    let report: serde_json::Value = serde_json::from_str(&said(&seven)).expect("JSON");
+    assert_eq!((&report["puts"], &report["last"]), (&7.into(), &"6".into()));
+    let again = ["get", "array", "--count", "9", "--delay", "0", "--recreate-get-every", "2"];
+    let report = said(&[&again[..], &["--recreate-channel-every", "4", "--json"]].concat());
+    let report: serde_json::Value = serde_json::from_str(&report).expect("JSON");
+    assert_eq!((&report["gets"], &report["elements"]), (&9.into(), &900_000.into()));
+    assert!(said(&["info", "array"]).contains("long[] value"));
+    for way in [&["--pipeline"][..], &[]] {
+        let monitor = ["monitor", "number", "--count", "1"];
+        assert!(said(&[&monitor[..], way].concat()).contains("-2.5"));
+    }
+    let listed = said(&["list"]);
+    assert!(listed.lines().any(|line| line == "array"), "{listed}");
+    assert!(ask(server, &["get", "nothing"]).unwrap_err().contains("nothing"));
+}
+
+#[test]
+fn our_client_reads_and_writes_at_our_server() {
+    let wave: Vec<_> = (0..200_000).map(|at| at.to_string()).collect();
+    let array = format!("name = \"array\"\ntype = \"long[]\"\nvalue = [{}]\n", wave.join(","));
+    let records = RECORDS.replace("temperature", "number");
+    let records = records.replace("low = 0", "low = -80");
+    let served = Served::start(&format!("[[record]]\n{array}{records}"), &[]);
+    reads_and_writes(served.address());
+    let told = ask(served.address(), &["call", "server", "op=info"]).expect("an answer");
+    assert!(told.contains("implLang  rust"), "{told}");
+    // By its name alone: the search is answered where the environment says.
+    let found = std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["records", "get", "label"])
+        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+        .env("EPICS_PVA_ADDR_LIST", served.search())
+        .output()
+        .expect("loadline runs");
+    assert!(String::from_utf8_lossy(&found.stdout).ends_with("words\n"));
+}
+
+#[test]
+fn our_client_reads_and_writes_at_p4ps_server() {
+    let Some(python) = peer("python") else { return };
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/server.py");
+    let foreign = Foreign::start(&python, &[script]);
+    reads_and_writes(foreign.address());
+    let sum = ask(foreign.address(), &["call", "sum", "a=2", "b=3.5"]).expect("an answer");
+    assert_eq!(sum, "value  5.5\n");
 }
 
 #[test]

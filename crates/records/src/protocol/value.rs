@@ -436,6 +436,11 @@ impl Item {
         &self.nodes
     }
 
+    /// Its places, without their type.
+    pub fn into_nodes(self) -> Vec<Value> {
+        self.nodes
+    }
+
     /// The value at `path`, such as `alarm.severity`.
     pub fn get(&self, path: &str) -> Option<&Value> {
         let (bit, _) = self.kind.field(path)?;

@@ -1,0 +1,257 @@
+//! `loadline records`: a client for people and scripts, for any pvAccess server.
+
+mod get;
+mod monitor;
+mod npy;
+mod put;
+mod report;
+mod show;
+mod values;
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::records::client::{Client, Settings, What, find};
+use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
+use ::records::model::normative;
+use ::records::protocol::{Item, Request, RequestError, Value};
+use anyhow::{Context as _, bail};
+use serde_json::json;
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline records get temperature                       the value, its alarm and time
+  loadline records get temperature --request field(value) --json
+  loadline records put temperature 21.5
+  loadline records put wave 1 2 3
+  loadline records put mode value.index=1
+  loadline records monitor temperature                   a line for each change, until Ctrl-C
+  loadline records monitor arrayPerformance --queue-size 2 --wait 0.1    a report a second
+  loadline records info temperature                      its type
+  loadline records list                                  servers; with --server, its channels
+  loadline records call server op=info --server 127.0.0.1:5075
+
+Servers are found as EPICS programs find them: EPICS_PVA_ADDR_LIST, EPICS_PVA_AUTO_ADDR_LIST,
+EPICS_PVA_BROADCAST_PORT, EPICS_PVA_NAME_SERVERS. With --server nobody is searched.";
+
+/// Arguments of `loadline records`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct RecordsArgs {
+    /// The server: ADDRESS or ADDRESS:PORT; it is searched for unless it is given
+    #[arg(long, global = true, value_name = "ADDRESS", value_parser = server_address)]
+    server: Option<SocketAddr>,
+
+    /// How many seconds an answer may take
+    #[arg(
+        long,
+        global = true,
+        value_name = "SECONDS",
+        default_value = "5",
+        value_parser = seconds
+    )]
+    timeout: Duration,
+
+    /// Introduce yourself to servers as nobody
+    #[arg(long, global = true)]
+    anonymous: bool,
+
+    /// Print JSON: an object a line
+    #[arg(long, global = true)]
+    json: bool,
+
+    /// What to do
+    #[command(subcommand)]
+    command: RecordsCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum RecordsCommand {
+    /// Print what channels hold
+    Get(get::GetArgs),
+    /// Change what a channel holds
+    Put(put::PutArgs),
+    /// Print what a channel holds each time that it changes
+    Monitor(monitor::MonitorArgs),
+    /// Print the types of channels
+    Info {
+        /// The channels
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
+    /// Print the servers that answer or, with --server, the channels of one
+    List,
+    /// Call a channel
+    Call {
+        /// The channel
+        name: String,
+        /// What to ask it
+        #[arg(value_name = "NAME=VALUE", value_parser = pair)]
+        query: Vec<(String, String)>,
+    },
+}
+
+/// Options of what is done again and again, as array programs do.
+#[derive(Debug, clap::Args)]
+struct Again {
+    /// Do it again and again, and report once a second
+    #[arg(long)]
+    repeat: bool,
+
+    /// Close and open the channel anew after so many times; 0 is never
+    #[arg(long, value_name = "TIMES", default_value_t = 0)]
+    recreate_channel_every: u64,
+
+    /// Seconds between two times
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    delay: Duration,
+
+    /// End after so many times
+    #[arg(long, value_name = "TIMES")]
+    count: Option<u64>,
+}
+
+/// How a command finds servers and prints.
+struct Setting {
+    server: Option<SocketAddr>,
+    settings: Settings,
+    environment: ClientEnvironment,
+    json: bool,
+}
+
+/// Does what is asked.
+pub(crate) fn run(args: RecordsArgs) -> anyhow::Result<ExitCode> {
+    let environment = ClientEnvironment::read(&|name| std::env::var(name).ok())?;
+    let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
+    let user = said("USER").or_else(|| said("LOGNAME")).unwrap_or_else(|| "nobody".to_owned());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    let who = (!args.anonymous).then(|| (user, host.trim().to_owned()));
+    let settings = Settings { timeout: args.timeout, who, ..Settings::default() };
+    let setting = Setting { server: args.server, settings, environment, json: args.json };
+    match args.command {
+        RecordsCommand::Get(args) => get::run(&setting, &args),
+        RecordsCommand::Put(args) => put::run(&setting, &args),
+        RecordsCommand::Monitor(args) => monitor::run(&setting, &args),
+        RecordsCommand::Info { names } => info(&setting, &names),
+        RecordsCommand::List => list(&setting),
+        RecordsCommand::Call { name, query } => call(&setting, &name, &query),
+    }
+}
+
+impl Setting {
+    /// A connection to the server of a channel.
+    fn connect(&self, name: &str) -> anyhow::Result<Client> {
+        let server = match self.server {
+            Some(server) => server,
+            None => find::find(name, &self.environment, &self.settings).context(
+                "no server answers for it: name one with --server, or say where to search with \
+                 EPICS_PVA_ADDR_LIST",
+            )?,
+        };
+        Client::connect(server, self.settings.clone()).with_context(|| {
+            format!("cannot reach {server}; start a server with `loadline serve records`")
+        })
+    }
+
+    fn print(&self, object: &serde_json::Value, text: &str) -> anyhow::Result<()> {
+        let mut out = std::io::stdout().lock();
+        if self.json {
+            writeln!(out, "{object}")?;
+        } else {
+            writeln!(out, "{text}")?;
+        }
+        Ok(())
+    }
+}
+
+fn info(setting: &Setting, names: &[String]) -> anyhow::Result<ExitCode> {
+    for name in names {
+        let mut client = setting.connect(name)?;
+        let channel = client.channel(name).with_context(|| name.clone())?;
+        let kind = client.describe(&channel, "").with_context(|| name.clone())?;
+        let server = client.address().to_string();
+        let object = json!({
+            "schema": 1, "name": name, "server": server, "type": show::type_json(&kind),
+        });
+        setting.print(&object, &format!("{name}  {server}\n{kind}"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn list(setting: &Setting) -> anyhow::Result<ExitCode> {
+    if setting.server.is_none() {
+        let found = find::servers(&setting.environment, setting.settings.timeout.min(WAIT))?;
+        for one in &found {
+            let guid: String = one.guid.iter().map(|byte| format!("{byte:02x}")).collect();
+            let object = json!({ "schema": 1, "guid": guid, "server": one.server.to_string() });
+            setting.print(&object, &format!("{guid}  {}", one.server))?;
+        }
+        if found.is_empty() {
+            bail!(
+                "no server answers: say where to search with EPICS_PVA_ADDR_LIST, or name one \
+                   with --server"
+            );
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let query = [("op".to_owned(), "channels".to_owned())];
+    let answer = ask(setting, "server", &query)?;
+    let names = match answer.as_ref().and_then(|item| item.get("value")) {
+        Some(Value::Strings(names)) => names.clone(),
+        _ => bail!("the server doesn't list its channels"),
+    };
+    let names: Vec<&str> = names.iter().map(|name| &**name).collect();
+    setting.print(&json!({ "schema": 1, "channels": names }), &names.join("\n"))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// How long servers are waited for that don't have to be there.
+const WAIT: Duration = Duration::from_secs(1);
+
+fn call(setting: &Setting, name: &str, query: &[(String, String)]) -> anyhow::Result<ExitCode> {
+    let answer = ask(setting, name, query)?;
+    let (object, text) = match &answer {
+        Some(item) => (show::item_json(item), show::item_text(item)),
+        None => (serde_json::Value::Null, "nothing".to_owned()),
+    };
+    setting.print(&json!({ "schema": 1, "answer": object }), &text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Calls a channel with an NTURI, which is what EPICS services take.
+fn ask(setting: &Setting, name: &str, query: &[(String, String)]) -> anyhow::Result<Option<Item>> {
+    let kind = normative::uri(query.iter().map(|(name, _)| name.as_str()));
+    let mut argument = Item::new(kind).with("scheme", "pva").with("path", name);
+    for (field, text) in query {
+        argument.set(&format!("query.{field}"), text.as_str());
+    }
+    let mut client = setting.connect(name)?;
+    let channel = client.channel(name).with_context(|| name.to_owned())?;
+    let operation = client.begin(&channel, What::Call, &Request::default())?;
+    client.call(&operation, &argument).with_context(|| name.to_owned())
+}
+
+/// A request as it is written.
+fn request(written: &str) -> Result<Request, RequestError> {
+    Request::parse(written)
+}
+
+/// A server's address as it is written, with the usual port where it names none.
+fn server_address(written: &str) -> Result<SocketAddr, String> {
+    place(written, SERVER_PORT).ok_or_else(|| {
+        "write an address such as 127.0.0.1, 127.0.0.1:5075 or a host's name".to_owned()
+    })
+}
+
+/// A number of seconds, such as `0.1`.
+fn seconds(written: &str) -> Result<Duration, String> {
+    let seconds = written.parse().ok().filter(|seconds: &f64| (0.0..1e6).contains(seconds));
+    seconds.map(Duration::from_secs_f64).ok_or_else(|| "write seconds, such as 0.1".to_owned())
+}
+
+fn pair(written: &str) -> Result<(String, String), String> {
+    let (name, value) = written.split_once('=').ok_or("write NAME=VALUE")?;
+    Ok((name.to_owned(), value.to_owned()))
+}

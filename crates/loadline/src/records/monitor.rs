@@ -1,0 +1,209 @@
+//! `loadline records monitor`: a line for each change or, of arrays, a report a second as
+//! `longArrayMonitorMain` gives.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use ::records::client::{Client, ClientError, Operation, Update, What};
+use ::records::protocol::{Bits, Item, Request};
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::report::Report;
+use super::{Setting, npy, request, seconds, show};
+
+/// Arguments of `loadline records monitor`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct MonitorArgs {
+    /// The channel
+    name: String,
+
+    /// Which fields, such as field(value,alarm.severity)
+    #[arg(long, value_name = "REQUEST", default_value = "field()", value_parser = request)]
+    request: Request,
+
+    /// How many updates may wait, at the server and here; below 2 it is 2
+    #[arg(long, value_name = "UPDATES", default_value_t = 2)]
+    queue_size: u32,
+
+    /// Seconds to wait after each update, which makes this a slow client
+    #[arg(long, value_name = "SECONDS", default_value = "0", value_parser = seconds)]
+    wait: Duration,
+
+    /// Have the server send no more updates than there is room for
+    #[arg(long)]
+    pipeline: bool,
+
+    /// Report once a second instead of each update; arrays are reported so anyhow
+    #[arg(long)]
+    report: bool,
+
+    /// Write the last array to a file that NumPy reads
+    #[arg(long, value_name = "FILE")]
+    npy: Option<PathBuf>,
+
+    /// End after so many updates
+    #[arg(long, value_name = "UPDATES")]
+    count: Option<u64>,
+}
+
+/// The least queue: with one place, an update that comes while another is sent is lost.
+const LEAST_QUEUE: u32 = 2;
+
+/// The client's side of the queue, between the thread that reads and the one that looks.
+#[derive(Debug, Default)]
+struct Queue {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    updates: VecDeque<Update>,
+    lost: u64,
+    end: Option<ClientError>,
+}
+
+pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitCode> {
+    let size = args.queue_size.max(LEAST_QUEUE);
+    let mut request = args.request.clone();
+    request.options.insert("queueSize".to_owned(), size.to_string());
+    if args.pipeline {
+        request.options.insert("pipeline".to_owned(), "true".to_owned());
+    }
+    let mut client = setting.connect(&args.name)?;
+    let channel = client.channel(&args.name).with_context(|| args.name.clone())?;
+    let window = args.pipeline.then_some(size);
+    let what = What::Monitor { window };
+    let monitor = client.begin(&channel, what, &request).with_context(|| args.name.clone())?;
+    client.run(&monitor, true)?;
+    let queue = Arc::new(Queue::default());
+    let filled = Arc::clone(&queue);
+    // It ends with the process: nothing else holds what it reads from.
+    std::thread::spawn(move || fill(client, monitor, &filled, size as usize));
+    look(setting, args, &queue)
+}
+
+/// Reads updates; when the queue is full, its oldest is lost.
+fn fill(mut client: Client, mut monitor: Operation, queue: &Queue, size: usize) {
+    const LOOK_EVERY: Duration = Duration::from_secs(1);
+    loop {
+        let next = client.next(&mut monitor, LOOK_EVERY);
+        let mut state = queue.state.lock().unwrap_or_else(PoisonError::into_inner);
+        match next {
+            Ok(None) => {}
+            Ok(Some(update)) => {
+                if state.updates.len() >= size
+                    && let Some(oldest) = state.updates.pop_front()
+                {
+                    state.lost += 1;
+                    if let Some(next) = state.updates.front_mut() {
+                        merge(&oldest, next);
+                    }
+                }
+                state.updates.push_back(update);
+            }
+            Err(error) => {
+                state.end = Some(error);
+                queue.changed.notify_one();
+                return;
+            }
+        }
+        queue.changed.notify_one();
+    }
+}
+
+/// What an update that is lost had changed has changed for the next one, too.
+fn merge(lost: &Update, next: &mut Update) {
+    next.changed.union(&lost.changed);
+    next.overrun.union(&lost.overrun);
+}
+
+impl Queue {
+    /// The next update and how many were lost here before it; nothing within a second.
+    fn next(&self) -> Result<Option<(Update, u64)>, ClientError> {
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        if state.updates.is_empty() && state.end.is_none() {
+            let second = Duration::from_secs(1);
+            let waited = self.changed.wait_timeout(state, second);
+            state = waited.unwrap_or_else(PoisonError::into_inner).0;
+        }
+        let lost = std::mem::take(&mut state.lost);
+        match state.updates.pop_front() {
+            Some(update) => Ok(Some((update, lost))),
+            None => state.end.take().map_or(Ok(None), Err),
+        }
+    }
+}
+
+fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<ExitCode> {
+    let mut report = Report::new("updates");
+    let mut left = args.count.unwrap_or(u64::MAX);
+    let mut last: Option<Item> = None;
+    let mut end = None;
+    while left > 0 && end.is_none() {
+        match queue.next() {
+            Ok(Some((update, lost))) => {
+                left -= 1;
+                report.lost(lost);
+                if args.report || show::array(&update.item).is_some() {
+                    report.add(show::array(&update.item));
+                    report.told(&update.changed, &update.overrun);
+                    check(args, &update.item);
+                } else {
+                    print(setting, args, &update, lost)?;
+                }
+                last = args.npy.is_some().then_some(update.item);
+                std::thread::sleep(args.wait);
+            }
+            Ok(None) => {}
+            Err(error) => end = Some(error),
+        }
+        if let Some(done) = report.due() {
+            setting.print(&done.json(), &done.text())?;
+        }
+    }
+    if let Some(done) = report.take() {
+        setting.print(&done.json(), &done.text())?;
+    }
+    if let (Some(path), Some(item)) = (&args.npy, &last) {
+        let array = show::array(item).with_context(|| format!("{} holds no array", args.name))?;
+        npy::write(path, array)?;
+    }
+    match end {
+        Some(error) => Err(error).with_context(|| args.name.clone()),
+        None => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// An array that brings nothing is no update of one.
+fn check(args: &MonitorArgs, item: &Item) {
+    let Some(array) = show::array(item) else { return };
+    if array.is_empty() {
+        eprintln!("{}: an update without elements", args.name);
+    }
+}
+
+fn print(setting: &Setting, args: &MonitorArgs, update: &Update, lost: u64) -> anyhow::Result<()> {
+    let bits = |bits: &Bits| {
+        let name = |bit| update.item.kind().path(bit).map(|(path, _)| path);
+        bits.iter().filter_map(name).collect::<Vec<_>>()
+    };
+    let object = json!({
+        "schema": 1,
+        "name": args.name,
+        "changed": bits(&update.changed),
+        "server_overrun": bits(&update.overrun),
+        "client_overrun": lost,
+        "value": show::item_json(&update.item),
+    });
+    let time = show::time(&update.item).map(|time| format!("{time}  ")).unwrap_or_default();
+    let mut text = format!("{}  {time}{}", args.name, show::record_line(&update.item));
+    if !update.overrun.is_empty() {
+        text.push_str(&format!("  (values of {} were lost)", bits(&update.overrun).join(", ")));
+    }
+    setting.print(&object, &text)
+}

@@ -1,0 +1,125 @@
+//! `loadline records put`: once, or again and again as `longArrayPutMain` does.
+
+use std::process::ExitCode;
+
+use ::records::client::{Channel, Client, Operation, What};
+use ::records::protocol::{Bits, Item, Number, Request, Scalar, Type, Value};
+use anyhow::{Context as _, bail};
+use serde_json::json;
+
+use super::report::Report;
+use super::{Again, Setting, request, show, values};
+
+/// Arguments of `loadline records put`.
+#[derive(Debug, clap::Args)]
+pub(crate) struct PutArgs {
+    /// The channel
+    name: String,
+
+    /// A value, the elements of an array, a choice, or FIELD=VALUE for several fields
+    #[arg(value_name = "VALUE", allow_negative_numbers = true)]
+    values: Vec<String>,
+
+    /// Options of the put, such as record[process=true]
+    #[arg(long, value_name = "REQUEST", default_value = "field()", value_parser = request)]
+    request: Request,
+
+    /// Put arrays of so many elements, which count up from one put to the next
+    #[arg(long, value_name = "ELEMENTS", conflicts_with = "values")]
+    size: Option<usize>,
+
+    #[command(flatten)]
+    again: Again,
+
+    /// Begin the put anew after so many times; 0 is never
+    #[arg(long, value_name = "TIMES", default_value_t = 0)]
+    recreate_put_every: u64,
+}
+
+/// How many elements are put where nothing else is said.
+const USUAL_SIZE: usize = 10;
+
+pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
+    let again = &args.again;
+    let is_repeated = again.repeat
+        || args.size.is_some()
+        || again.recreate_channel_every > 0
+        || args.recreate_put_every > 0;
+    if args.values.is_empty() != is_repeated {
+        bail!("write either the value to put, or --size to put arrays again and again");
+    }
+    if is_repeated {
+        return repeat(setting, args);
+    }
+    let name = &args.name;
+    let mut client = setting.connect(name)?;
+    let (_, mut operation) = begin(&mut client, args)?;
+    // What is there is looked at first: an enum's choices aren't part of its type.
+    client.get(&mut operation).with_context(|| name.clone())?;
+    let mut item = operation.item().context("a channel's value")?.clone();
+    let fields = values::fill(&mut item, &args.values)?;
+    client.put(&operation, &fields, &item).with_context(|| name.clone())?;
+    client.get(&mut operation)?;
+    let item = operation.item().context("a channel's value")?;
+    let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });
+    setting.print(&object, &format!("{name}  {}", show::record_line(item)))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn begin(client: &mut Client, args: &PutArgs) -> anyhow::Result<(Channel, Operation)> {
+    let channel = client.channel(&args.name).with_context(|| args.name.clone())?;
+    let operation =
+        client.begin(&channel, What::Put, &args.request).with_context(|| args.name.clone())?;
+    Ok((channel, operation))
+}
+
+fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
+    let mut client = setting.connect(&args.name)?;
+    let (mut channel, mut operation) = begin(&mut client, args)?;
+    let size = args.size.unwrap_or(USUAL_SIZE).max(1);
+    let mut report = Report::new("puts");
+    let every = |count: u64, times: u64| times > 0 && count > 0 && count.is_multiple_of(times);
+    for count in 0..args.again.count.unwrap_or(u64::MAX) {
+        if every(count, args.again.recreate_channel_every) {
+            client.close(&channel)?;
+            (channel, operation) = begin(&mut client, args)?;
+        } else if every(count, args.recreate_put_every) {
+            client.end(&operation)?;
+            operation = client.begin(&channel, What::Put, &args.request)?;
+        }
+        let (fields, item) = array(&operation, size, count)?;
+        client.put(&operation, &fields, &item)?;
+        report.add(show::array(&item));
+        if let Some(done) = report.due() {
+            setting.print(&done.json(), &done.text())?;
+        }
+        std::thread::sleep(args.again.delay);
+    }
+    if let Some(done) = report.take() {
+        setting.print(&done.json(), &done.text())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A value whose array has `size` elements, all of them `number`.
+fn array(operation: &Operation, size: usize, number: u64) -> anyhow::Result<(Bits, Item)> {
+    let kind = operation.kind().context("the channel has no type")?;
+    let (bit, scalar) = match kind.field("value") {
+        Some((bit, Type::Array(scalar, _))) if *scalar != Scalar::String => (bit, *scalar),
+        _ => bail!("the channel holds no array of numbers"),
+    };
+    // A narrow type counts as far as it goes, and then anew.
+    let most: i128 = match scalar {
+        Scalar::Boolean => 2,
+        Scalar::Byte | Scalar::UByte => 128,
+        Scalar::Short | Scalar::UShort => 1 << 15,
+        _ => 1 << 24,
+    };
+    let number = Number::Whole(i128::from(number) % most);
+    let number = Value::of_number(scalar, number).context("a number of that type")?;
+    let mut one = Vec::new();
+    number.put_le(&mut one);
+    let mut item = Item::new(kind.clone());
+    item.put(bit, Value::array(scalar, one.repeat(size)));
+    Ok(([bit].into_iter().collect(), item))
+}

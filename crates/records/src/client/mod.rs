@@ -1,0 +1,302 @@
+//! A client that waits for its answers: for people, scripts, and tests of servers.
+//!
+//! [`find`](find::find) says where a channel is; [`Client`] is one connection to a server, with
+//! any number of channels and operations. Arrays are read straight into their place: memory that
+//! is warm from earlier ones, of which a value's arrays are slices.
+
+pub mod find;
+mod operation;
+mod stream;
+
+use std::collections::VecDeque;
+use std::io;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+pub use operation::{Operation, Update, What};
+
+use crate::protocol::messages::{
+    ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
+    Offer, Text,
+};
+use crate::protocol::{
+    Command, Field, Item, MOST_MESSAGE_BYTES, Scalar, Sender, Severity, Status, Structure, Type,
+    Value, Writer, message,
+};
+use stream::{Message, Stream};
+use wire::{Fault, Output};
+
+/// A server that doesn't do what it is asked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientError {
+    /// There is no connection, or it broke.
+    #[error("the connection to {0} failed: {1}")]
+    Io(SocketAddr, io::Error),
+    /// The server says something that makes no sense.
+    #[error("{0} breaks the protocol: {1}")]
+    Broken(SocketAddr, Fault),
+    /// The server closed the connection.
+    #[error("{0} closed the connection")]
+    Closed(SocketAddr),
+    /// The server closed the channel: its record is no more.
+    #[error("the channel is closed: its record is no more")]
+    ChannelClosed,
+    /// The server refuses.
+    #[error("{0}")]
+    Refused(Status),
+    /// No answer came in time.
+    #[error("{0} gives no answer within {1:?}")]
+    TimedOut(SocketAddr, Duration),
+    /// Nobody has the channel.
+    #[error("nobody has a channel {0:?}")]
+    NotFound(String),
+    /// The operation's type isn't what is put into it.
+    #[error("a value of another type than the channel's")]
+    WrongType,
+}
+
+/// How a client behaves.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// How long an answer may take.
+    pub timeout: Duration,
+    /// How it introduces itself: a user and a host; anonymous, when it is `None`.
+    pub who: Option<(String, String)>,
+    /// The largest message that is read.
+    pub most_message_bytes: usize,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        let timeout = Duration::from_secs(5);
+        Self { timeout, who: None, most_message_bytes: MOST_MESSAGE_BYTES }
+    }
+}
+
+/// An open channel.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Channel {
+    /// The server's number for it.
+    pub server_id: u32,
+    /// The client's.
+    pub client_id: u32,
+    /// What it is called.
+    pub name: String,
+}
+
+/// One connection to a server.
+#[derive(Debug)]
+pub struct Client {
+    stream: Stream,
+    settings: Settings,
+    next_number: u32,
+    /// Updates of monitors that came while something else was waited for.
+    updates: VecDeque<(u32, Message)>,
+    /// What the server said for humans.
+    texts: Vec<Text>,
+    /// The channels that the server has closed, by the client's numbers.
+    closed: Vec<u32>,
+}
+
+impl Client {
+    /// Connects and introduces itself.
+    ///
+    /// # Errors
+    /// When nobody is there, or it isn't a server of this protocol.
+    pub fn connect(address: SocketAddr, settings: Settings) -> Result<Self, ClientError> {
+        let stream = Stream::connect(address, settings.timeout, settings.most_message_bytes)?;
+        let mut client = Self {
+            stream,
+            settings,
+            next_number: 1,
+            updates: VecDeque::new(),
+            texts: Vec::new(),
+            closed: Vec::new(),
+        };
+        client.introduce()?;
+        Ok(client)
+    }
+
+    fn introduce(&mut self) -> Result<(), ClientError> {
+        let offer = self.wait(|message| message.command == Command::Validation)?;
+        let offer = self.read(&offer, Offer::read)?;
+        let is_known = offer.methods.iter().any(|method| &**method == "ca");
+        let item = self.settings.who.as_ref().filter(|_| is_known).map(|(user, host)| {
+            let fields = ["user", "host"].map(|name| Field::new(name, Scalar::String));
+            Item::new(Type::Structure(Structure::new("", fields)))
+                .with("user", Value::text(user))
+                .with("host", Value::text(host))
+        });
+        let method = if item.is_some() { "ca" } else { "anonymous" };
+        let said = Introduction {
+            buffer_bytes: 0x10000,
+            registry_size: 0x7FFF,
+            quality: 0,
+            method: method.into(),
+            item,
+        };
+        self.say(Command::Validation, |writer| said.write(writer))?;
+        let answer = self.wait(|message| message.command == Command::Validated)?;
+        self.succeeded(&answer)
+    }
+
+    /// Where the server is.
+    pub fn address(&self) -> SocketAddr {
+        self.stream.address()
+    }
+
+    /// What the server has said for humans since the last time.
+    pub fn texts(&mut self) -> Vec<Text> {
+        std::mem::take(&mut self.texts)
+    }
+
+    /// How many bytes have come and gone.
+    pub fn bytes(&self) -> (u64, u64) {
+        self.stream.bytes()
+    }
+
+    /// Opens a channel.
+    ///
+    /// # Errors
+    /// When the server has none of that name, or the connection breaks.
+    pub fn channel(&mut self, name: &str) -> Result<Channel, ClientError> {
+        let client_id = self.number();
+        let asked = CreateChannels(vec![(client_id, name.into())]);
+        self.say(Command::CreateChannel, |writer| asked.write(writer))?;
+        let answer = self.wait(|message| {
+            let mut reader = message.reader();
+            message.command == Command::CreateChannel && reader.u32() == client_id
+        })?;
+        let made = self.read(&answer, ChannelCreated::read)?;
+        if !made.status.is_success() {
+            return Err(ClientError::Refused(made.status));
+        }
+        Ok(Channel { server_id: made.server_id, client_id, name: name.to_owned() })
+    }
+
+    /// Closes a channel with all its operations.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn close(&mut self, channel: &Channel) -> Result<(), ClientError> {
+        let &Channel { server_id, client_id, .. } = channel;
+        let named = DestroyChannel { server_id, client_id };
+        self.say(Command::DestroyChannel, |writer| named.write(writer))?;
+        while !self.closed.contains(&client_id) {
+            self.step(self.deadline())?;
+        }
+        self.closed.retain(|had| *had != client_id);
+        Ok(())
+    }
+
+    /// The type of a channel's field; of the whole record, when `path` is empty.
+    ///
+    /// # Errors
+    /// When there is no such field, or the connection breaks.
+    pub fn describe(&mut self, channel: &Channel, path: &str) -> Result<Type, ClientError> {
+        let request = self.number();
+        let asked = GetField { channel: channel.server_id, request, path: path.into() };
+        self.say(Command::GetField, |writer| asked.write(writer))?;
+        let answer = self.wait(|message| {
+            message.command == Command::GetField && message.reader().u32() == request
+        })?;
+        let mut reader = answer.reader();
+        let told = FieldType::read(&mut reader, &mut self.stream.known);
+        reader.end().map_err(|fault| self.broken(fault))?;
+        match told.kind {
+            Some(kind) => Ok(kind),
+            None if told.status.is_success() => {
+                Err(self.broken(Fault::new("a description without a type")))
+            }
+            None => Err(ClientError::Refused(told.status)),
+        }
+    }
+
+    /// Has the server forget an operation.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn end(&mut self, operation: &Operation) -> Result<(), ClientError> {
+        let named = Named { channel: operation.channel, request: operation.request };
+        self.updates.retain(|(request, _)| *request != operation.request);
+        self.say(Command::DestroyRequest, |writer| named.write(writer))
+    }
+
+    fn number(&mut self) -> u32 {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        number
+    }
+
+    fn deadline(&self) -> Instant {
+        Instant::now() + self.settings.timeout
+    }
+
+    fn broken(&self, fault: Fault) -> ClientError {
+        ClientError::Broken(self.address(), fault)
+    }
+
+    fn say(
+        &mut self,
+        command: Command,
+        body: impl FnOnce(&mut Writer<'_, Output>),
+    ) -> Result<(), ClientError> {
+        let order = self.stream.order;
+        message(&mut self.stream.output, Sender::Client, order, command, body);
+        self.stream.flush()
+    }
+
+    fn read<T>(
+        &self,
+        message: &Message,
+        read: impl FnOnce(&mut crate::protocol::Reader<'_>) -> T,
+    ) -> Result<T, ClientError> {
+        let mut reader = message.reader();
+        let read = read(&mut reader);
+        reader.end().map_err(|fault| self.broken(fault))?;
+        Ok(read)
+    }
+
+    fn succeeded(&self, message: &Message) -> Result<(), ClientError> {
+        let status = self.read(message, Status::read)?;
+        if status.is_success() { Ok(()) } else { Err(ClientError::Refused(status)) }
+    }
+
+    /// Waits for a message that `is_it`; keeps updates of monitors for later.
+    fn wait(&mut self, is_it: impl Fn(&Message) -> bool) -> Result<Message, ClientError> {
+        let deadline = self.deadline();
+        loop {
+            let Some(message) = self.step(deadline)? else { continue };
+            if is_it(&message) {
+                return Ok(message);
+            }
+            if message.command == Command::Monitor {
+                let request = message.reader().u32();
+                self.updates.push_back((request, message));
+            }
+        }
+    }
+
+    /// The next message, if it is none that is dealt with at once.
+    fn step(&mut self, deadline: Instant) -> Result<Option<Message>, ClientError> {
+        let Some(message) = self.stream.receive(deadline)? else {
+            return Err(ClientError::TimedOut(self.address(), self.settings.timeout));
+        };
+        match message.command {
+            Command::Message => {
+                let text = self.read(&message, Text::read)?;
+                if text.severity == Severity::Fatal && text.request == 0 {
+                    return Err(ClientError::Refused(Status::error(&text.text)));
+                }
+                self.texts.push(text);
+                Ok(None)
+            }
+            Command::DestroyChannel => {
+                let named = self.read(&message, DestroyChannel::read)?;
+                self.closed.push(named.client_id);
+                Ok(None)
+            }
+            _ => Ok(Some(message)),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What a client does with a channel: an operation begins once and is then used again and again.
+
+use std::time::{Duration, Instant};
+
+use wire::Fault;
+
+use super::stream::Message;
+use super::{Channel, Client, ClientError};
+use crate::protocol::messages::{self, Answer, subcommand};
+use crate::protocol::{Bits, Command, Item, Request, Status, Type, zeros};
+
+/// What an operation is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum What {
+    /// Reading.
+    Get,
+    /// Writing.
+    Put,
+    /// Having the record do what it does.
+    Process,
+    /// Calling.
+    Call,
+    /// Subscribing. With a window, the server sends at most so many updates before it is told
+    /// that there is room for more; the request has to say `pipeline=true`, too.
+    Monitor {
+        /// How many.
+        window: Option<u32>,
+    },
+}
+
+impl What {
+    fn command(self) -> Command {
+        match self {
+            Self::Get => Command::Get,
+            Self::Put => Command::Put,
+            Self::Process => Command::Process,
+            Self::Call => Command::Rpc,
+            Self::Monitor { .. } => Command::Monitor,
+        }
+    }
+}
+
+/// An operation that has begun.
+#[derive(Debug)]
+pub struct Operation {
+    pub(super) channel: u32,
+    pub(super) request: u32,
+    client_id: u32,
+    what: What,
+    /// What was read last: fields that were never sent are zeros and nothing.
+    item: Option<Item>,
+    /// Updates that were not yet acknowledged.
+    unacknowledged: u32,
+}
+
+impl Operation {
+    /// The type of what is read or written; none where there is none.
+    pub fn kind(&self) -> Option<&Type> {
+        self.item.as_ref().map(Item::kind)
+    }
+
+    /// What was read last.
+    pub fn item(&self) -> Option<&Item> {
+        self.item.as_ref()
+    }
+}
+
+/// What a monitor was told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// Which fields have changed.
+    pub changed: Bits,
+    /// Of which fields values were lost on the server's side.
+    pub overrun: Bits,
+    /// The record as far as it was ever told.
+    pub item: Item,
+}
+
+impl Client {
+    /// Begins an operation.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn begin(
+        &mut self,
+        channel: &Channel,
+        what: What,
+        request: &Request,
+    ) -> Result<Operation, ClientError> {
+        let number = self.number();
+        let window = if let What::Monitor { window } = what { window } else { None };
+        let room = if window.is_some() { subcommand::ACKNOWLEDGE } else { 0 };
+        let head = messages::Operation {
+            channel: channel.server_id,
+            request: number,
+            subcommand: subcommand::INIT | room,
+        };
+        let item = request.item();
+        self.say(what.command(), |writer| {
+            head.write(writer);
+            writer.item(Some(&item));
+            window.into_iter().for_each(|window| writer.u32(window));
+        })?;
+        let answer = self.answer(what.command(), number, channel.client_id)?;
+        let mut reader = answer.reader();
+        Answer::read(&mut reader);
+        let status = Status::read(&mut reader);
+        let mut kind = None;
+        if status.is_success() && !matches!(what, What::Call | What::Process) {
+            kind = reader.kind(&mut self.stream.known);
+        }
+        reader.end().map_err(|fault| self.broken(fault))?;
+        if !status.is_success() {
+            return Err(ClientError::Refused(status));
+        }
+        let item = kind.map(Item::new);
+        let (channel, client_id) = (channel.server_id, channel.client_id);
+        Ok(Operation { channel, request: number, client_id, what, item, unacknowledged: 0 })
+    }
+
+    /// Waits for the answer to an operation's message; the channel may be closed meanwhile.
+    fn answer(
+        &mut self,
+        command: Command,
+        request: u32,
+        client_id: u32,
+    ) -> Result<Message, ClientError> {
+        let deadline = self.deadline();
+        loop {
+            if self.closed.contains(&client_id) {
+                return Err(ClientError::ChannelClosed);
+            }
+            let Some(message) = self.step(deadline)? else { continue };
+            let of = message.reader().u32();
+            if message.command == command && of == request {
+                return Ok(message);
+            }
+            if message.command == Command::Monitor {
+                self.updates.push_back((of, message));
+            }
+        }
+    }
+
+    fn ask(
+        &mut self,
+        operation: &Operation,
+        subcommand: u8,
+        body: impl FnOnce(&mut crate::protocol::Writer<'_, wire::Output>),
+    ) -> Result<(), ClientError> {
+        let Operation { channel, request, .. } = *operation;
+        self.say(operation.what.command(), |writer| {
+            messages::Operation { channel, request, subcommand }.write(writer);
+            body(writer);
+        })
+    }
+
+    fn status_of(&mut self, operation: &Operation) -> Result<Message, ClientError> {
+        let command = operation.what.command();
+        let answer = self.answer(command, operation.request, operation.client_id)?;
+        let mut reader = answer.reader();
+        Answer::read(&mut reader);
+        let status = Status::read(&mut reader);
+        reader.end().map_err(|fault| self.broken(fault))?;
+        if status.is_success() { Ok(answer) } else { Err(ClientError::Refused(status)) }
+    }
+
+    /// Reads, with an operation that gets or puts: what was read is then the operation's item.
+    /// Says which fields the server sent.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn get(&mut self, operation: &mut Operation) -> Result<Bits, ClientError> {
+        let get = if operation.what == What::Put { subcommand::GET } else { 0 };
+        self.ask(operation, get, |_| {})?;
+        let answer = self.status_of(operation)?;
+        let mut reader = answer.reader();
+        Answer::read(&mut reader);
+        Status::read(&mut reader);
+        self.read_fields(operation, &mut reader)
+    }
+
+    fn read_fields(
+        &mut self,
+        operation: &mut Operation,
+        reader: &mut crate::protocol::Reader<'_>,
+    ) -> Result<Bits, ClientError> {
+        let kind = operation.kind().cloned();
+        let kind = kind.ok_or_else(|| self.broken(Fault::new("a value without a type")))?;
+        // What is kept from before stays where nothing new is sent.
+        let mut nodes = operation.item.take().map_or_else(|| zeros(&kind), Item::into_nodes);
+        let changed = reader.changed(&kind, &mut self.stream.known, &mut nodes);
+        let is_good = reader.end();
+        operation.item = Item::of(kind, nodes);
+        is_good.map_err(|fault| self.broken(fault))?;
+        Ok(changed)
+    }
+
+    /// Writes the fields of `item` that `fields` has.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn put(
+        &mut self,
+        operation: &Operation,
+        fields: &Bits,
+        item: &Item,
+    ) -> Result<(), ClientError> {
+        if operation.kind() != Some(item.kind()) {
+            return Err(ClientError::WrongType);
+        }
+        self.ask(operation, 0, |writer| writer.changed(item.kind(), fields, item.nodes()))?;
+        self.status_of(operation).map(drop)
+    }
+
+    /// Has the record do what it does.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn process(&mut self, operation: &Operation) -> Result<(), ClientError> {
+        self.ask(operation, 0, |_| {})?;
+        self.status_of(operation).map(drop)
+    }
+
+    /// Calls with an argument, and gives the answer.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn call(
+        &mut self,
+        operation: &Operation,
+        argument: &Item,
+    ) -> Result<Option<Item>, ClientError> {
+        self.ask(operation, 0, |writer| writer.item(Some(argument)))?;
+        let answer = self.status_of(operation)?;
+        let mut reader = answer.reader();
+        Answer::read(&mut reader);
+        Status::read(&mut reader);
+        let item = reader.item(&mut self.stream.known);
+        reader.end().map_err(|fault| self.broken(fault))?;
+        Ok(item)
+    }
+
+    /// Has updates come, or no more.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn run(&mut self, monitor: &Operation, is_running: bool) -> Result<(), ClientError> {
+        let start = if is_running { subcommand::START } else { 0 };
+        self.ask(monitor, subcommand::CONTROL | start, |_| {})
+    }
+
+    /// The next update of a monitor; none, when nothing comes for so long.
+    ///
+    /// # Errors
+    /// When the server ends the monitor, or the connection breaks.
+    pub fn next(
+        &mut self,
+        monitor: &mut Operation,
+        wait: Duration,
+    ) -> Result<Option<Update>, ClientError> {
+        let deadline = Instant::now() + wait;
+        let mine = |(request, _): &(u32, Message)| *request == monitor.request;
+        let message = loop {
+            if let Some(at) = self.updates.iter().position(mine)
+                && let Some((_, message)) = self.updates.remove(at)
+            {
+                break message;
+            }
+            if self.closed.contains(&monitor.client_id) {
+                return Err(ClientError::ChannelClosed);
+            }
+            match self.step(deadline) {
+                Ok(Some(message)) if message.command == Command::Monitor => {
+                    let request = message.reader().u32();
+                    self.updates.push_back((request, message));
+                }
+                Ok(_) => {}
+                Err(ClientError::TimedOut(..)) => return Ok(None),
+                Err(error) => return Err(error),
+            }
+        };
+        self.update(monitor, &message).map(Some)
+    }
+
+    fn update(
+        &mut self,
+        monitor: &mut Operation,
+        message: &Message,
+    ) -> Result<Update, ClientError> {
+        let mut reader = message.reader();
+        let head = Answer::read(&mut reader);
+        if head.has(subcommand::DESTROY) {
+            let status = Status::read(&mut reader);
+            let is_end = reader.left() == 0 || !status.is_success();
+            if is_end {
+                return Err(ClientError::Refused(status));
+            }
+        }
+        let changed = self.read_fields(monitor, &mut reader)?;
+        let kind = monitor.kind().map_or(1, Type::width);
+        let overrun = Bits::read(&mut reader, kind);
+        reader.end().map_err(|fault| self.broken(fault))?;
+        if let What::Monitor { window: Some(window) } = monitor.what {
+            monitor.unacknowledged += 1;
+            // `Protocol-Operation-Monitor.md`, "Acknowledgement Algorithm".
+            if monitor.unacknowledged > window / 2 {
+                let count = std::mem::take(&mut monitor.unacknowledged);
+                self.ask(monitor, subcommand::ACKNOWLEDGE, |writer| writer.u32(count))?;
+            }
+        }
+        let item = monitor.item.clone();
+        let item = item.ok_or_else(|| self.broken(Fault::new("a value without a type")))?;
+        Ok(Update { changed, overrun, item })
+    }
+}
