@@ -4,7 +4,7 @@
 //! them behind the loop of `wire`, [`client`] is the small client of `loadline cache`, and
 //! [`load`] is the room as the lab sees it. README.md says what it speaks and its limits.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod client;
 pub mod load;

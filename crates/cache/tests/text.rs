@@ -254,3 +254,30 @@ fn numbers_wrap_at_two_to_the_64_and_stop_at_zero() {
     let refused = "CLIENT_ERROR cannot increment or decrement non-numeric value\r\n";
     assert_eq!(session.say("incr n 1\r\n"), refused);
 }
+
+#[test]
+fn a_batch_of_reads_of_a_large_store_is_answered_like_reads_one_by_one() {
+    let service = common::service(Options { memory_bytes: 128 << 20, ..Options::default() });
+    let mut session = Session::of(&service);
+    let value = "v".repeat(2000);
+    for number in 0..30_000 {
+        session.say(format!("set k{number} 0 0 {} noreply\r\n{number:02000}\r\n", value.len()));
+    }
+    assert!(service.store().is_large());
+    let mut batch = String::new();
+    for number in (0..200).map(|step| step * 151 % 31_000) {
+        batch += &match number % 5 {
+            0 => format!("get k{number}\r\n"),
+            1 => format!("mg k{number} v\r\n"),
+            2 => format!("get k{number} nothing k{}\r\n", number + 1),
+            3 => format!("set k{number} 0 0 1\r\n{}\r\n", number % 10),
+            _ => "get \r\nmn\r\n".to_owned(),
+        };
+    }
+    let together = session.say(&batch);
+    let mut apart = Session::of(&service);
+    let one_by_one: String =
+        batch.split_inclusive('\n').map(|line| apart.say(line)).collect::<Vec<_>>().concat();
+    assert_eq!(together, one_by_one);
+    assert!(together.len() > 100 * 2000);
+}

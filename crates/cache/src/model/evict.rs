@@ -4,7 +4,7 @@
 //! An item's age since it was last read is known to a fifteenth of a lap, in four bits of its head,
 //! so none keeps a list: a read writes at most those bits.
 
-use std::sync::atomic::{AtomicU8, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
 
 /// A policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -88,21 +88,37 @@ impl std::str::FromStr for Policy {
     }
 }
 
-/// The policy that all shards of a store go by now.
+/// What all shards of a store share: each acts on it by itself, and nothing else is read or
+/// written in an order with it.
 #[derive(Debug)]
-pub(super) struct InForce(AtomicU8);
+pub(super) struct Shared {
+    /// The policy that they go by now.
+    policy: AtomicU8,
+    /// Whether one of them has found that it holds more than a processor's caches do.
+    is_large: AtomicBool,
+}
 
-impl InForce {
+impl Shared {
     /// Begins with `policy`.
     pub(super) fn new(policy: Policy) -> Self {
-        Self(AtomicU8::new(policy as u8))
+        Self { policy: AtomicU8::new(policy as u8), is_large: AtomicBool::new(false) }
+    }
+
+    /// Whether a shard has said that it is large.
+    #[inline]
+    pub(super) fn is_large(&self) -> bool {
+        self.is_large.load(Relaxed)
+    }
+
+    /// Says that a shard is large.
+    pub(super) fn become_large(&self) {
+        self.is_large.store(true, Relaxed);
     }
 
     /// The policy in force.
     #[inline]
-    pub(super) fn get(&self) -> Policy {
-        // Nothing else is read or written in an order with it: each shard acts on it by itself.
-        match self.0.load(Relaxed) {
+    pub(super) fn policy(&self) -> Policy {
+        match self.policy.load(Relaxed) {
             number if number == Policy::Fifo as u8 => Policy::Fifo,
             number if number == Policy::Clock as u8 => Policy::Clock,
             number if number == Policy::S3Fifo as u8 => Policy::S3Fifo,
@@ -111,23 +127,23 @@ impl InForce {
     }
 
     /// Puts another in force.
-    pub(super) fn set(&self, policy: Policy) {
-        self.0.store(policy as u8, Relaxed);
+    pub(super) fn set_policy(&self, policy: Policy) {
+        self.policy.store(policy as u8, Relaxed);
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{InForce, Policy};
+    use super::{Policy, Shared};
 
     #[test]
     fn a_policy_is_known_by_its_name() {
         for (name, policy) in Policy::ALL {
             assert_eq!(name.parse(), Ok(policy));
             assert_eq!(policy.name(), name);
-            let in_force = InForce::new(Policy::Fifo);
-            in_force.set(policy.at_first());
-            assert_eq!(in_force.get(), policy.at_first());
+            let shared = Shared::new(Policy::Fifo);
+            shared.set_policy(policy.at_first());
+            assert_eq!(shared.policy(), policy.at_first());
         }
         assert!("mru".parse::<Policy>().unwrap_err().contains("s3fifo"));
     }

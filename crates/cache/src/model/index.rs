@@ -8,6 +8,8 @@
 //! - growing is one pass from left to right that needs no key, so the table may grow in small
 //!   steps and stays more than two thirds full.
 
+use super::prefetch::prefetch;
+
 /// An entry: the tag in the upper half, the position plus one in the lower. Zero is a gap.
 type Slot = u64;
 
@@ -64,6 +66,12 @@ impl Index {
             }
         }
         None
+    }
+
+    /// Asks for the memory in which an entry with `tag` would be.
+    #[inline]
+    pub(super) fn prefetch(&self, tag: u32) {
+        prefetch(&self.slots[self.place(tag)]);
     }
 
     /// The position in `slot`, which [`Index::find`] gave.

@@ -6,6 +6,7 @@
 //! operation. The memory bound covers both. There are no size classes: as long as a shard holds
 //! anything, a new item that may be stored at all can be stored, by letting go of older ones.
 
+mod ahead;
 mod change;
 mod clock;
 mod evict;
@@ -15,6 +16,7 @@ mod item;
 mod log;
 mod loss;
 mod operations;
+mod prefetch;
 mod shard;
 mod trial;
 
@@ -23,6 +25,7 @@ use std::hash::{BuildHasher, Hasher as _};
 use std::sync::atomic::{AtomicU32, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+pub use ahead::Ahead;
 pub use change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
 pub use clock::Clock;
 pub use evict::Policy;
@@ -30,7 +33,7 @@ pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
 
-use evict::InForce;
+use evict::Shared;
 use shard::Shard;
 
 /// Seconds of the service's own clock. They start at [`FIRST_SECOND`], so that a second that has
@@ -218,8 +221,8 @@ impl Cell {
 pub struct Store {
     shards: Box<[Cell]>,
     hasher: Hasher,
-    /// By which policy items go now.
-    in_force: Arc<InForce>,
+    /// What the shards have to tell one another.
+    shared: Arc<Shared>,
     limits: Limits,
     memory_bytes: AtomicUsize,
     /// The second from which on everything stored before is gone; 0 is none.
@@ -258,7 +261,7 @@ impl Store {
         };
         // Where nothing is let go, there is nothing to choose.
         let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
-        let in_force = Arc::new(InForce::new(policy.at_first()));
+        let shared = Arc::new(Shared::new(policy.at_first()));
         let budget_bytes = limits.memory_bytes / count;
         let shards = (0..count)
             .map(|number| {
@@ -268,7 +271,7 @@ impl Store {
                     count,
                     hasher.clone(),
                     limits.rules,
-                    Arc::clone(&in_force),
+                    Arc::clone(&shared),
                 )?)))
             })
             .collect::<Result<_, TryReserveError>>()
@@ -276,7 +279,7 @@ impl Store {
         Ok(Self {
             shards,
             hasher,
-            in_force,
+            shared,
             limits,
             memory_bytes: AtomicUsize::new(limits.memory_bytes),
             flush_s: AtomicU32::new(0),
@@ -295,7 +298,7 @@ impl Store {
 
     /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
     pub fn policy_in_force(&self) -> Policy {
-        self.in_force.get()
+        self.shared.policy()
     }
 
     #[inline]

@@ -15,7 +15,7 @@ mod walk;
 use std::collections::TryReserveError;
 use std::sync::Arc;
 
-use super::evict::{AGES, InForce, Policy};
+use super::evict::{AGES, Policy, Shared};
 use super::ghost::Ghosts;
 use super::index::Index;
 use super::item::{
@@ -23,6 +23,7 @@ use super::item::{
 };
 use super::log::Log;
 use super::loss::{Losses, Witness};
+use super::prefetch::prefetch;
 use super::trial::Trial;
 use super::{Counts, Hashed, Hasher, Rules};
 
@@ -47,7 +48,7 @@ pub(super) struct Shard {
     is_full: bool,
     /// What has gone from the small ring.
     ghosts: Ghosts,
-    in_force: Arc<InForce>,
+    shared: Arc<Shared>,
     /// Simulations, in the one shard that does them for all, once it is full.
     trial: Option<Box<Trial>>,
     /// The unique number of the last store.
@@ -70,6 +71,15 @@ const MAIN: usize = 0;
 /// The ring of those who have to prove themselves.
 const SMALL: usize = 1;
 
+/// Memory comes in lines of this size.
+const LINE_BYTES: usize = 64;
+
+/// So many lines of an item are asked for: those after them the processor finds by itself.
+const PREFETCHED_LINES: usize = 3;
+
+/// All shards together hold more than a processor's caches do, if they hold this.
+const LARGE_BYTES: u64 = 32 << 20;
+
 /// The bit of a place in bytes that says that it is in the small ring: no ring is so long.
 const SMALL_BIT: usize = super::MOST_SHARD_BYTES;
 
@@ -81,10 +91,10 @@ impl Shard {
         shards: usize,
         hasher: Hasher,
         rules: Rules,
-        in_force: Arc<InForce>,
+        shared: Arc<Shared>,
     ) -> Result<Self, TryReserveError> {
         let index = Index::new();
-        let small_bytes = if in_force.get().filters() { small::part_of(budget_bytes) } else { 0 };
+        let small_bytes = if shared.policy().filters() { small::part_of(budget_bytes) } else { 0 };
         let does_trial = number == 0 && rules.evict && rules.policy == Policy::Adaptive;
         let trial_bytes = if does_trial { Trial::bytes(budget_bytes) } else { 0 };
         let beside = index.bytes() + small_bytes + trial_bytes;
@@ -100,7 +110,7 @@ impl Shard {
             age_left_bytes: capacity / usize::from(AGES),
             is_full: false,
             ghosts: Ghosts::default(),
-            in_force,
+            shared,
             trial: None,
             cas: number as u64,
             cas_step: shards as u64,
@@ -160,6 +170,22 @@ impl Shard {
         Some((slot, byte_of(self.index.position(slot))))
     }
 
+    /// Asks for the memory of the index entry of `tag`.
+    #[inline]
+    pub(super) fn prefetch_entry(&self, tag: u32) {
+        self.index.prefetch(tag);
+    }
+
+    /// Asks for the memory in which the first item with `tag` begins.
+    #[inline]
+    pub(super) fn prefetch_item(&self, tag: u32) {
+        let Some(slot) = self.index.find(tag, |_| true) else { return };
+        let item = self.bytes(byte_of(self.index.position(slot)));
+        for line in 0..PREFETCHED_LINES {
+            item.get(line * LINE_BYTES).into_iter().for_each(prefetch);
+        }
+    }
+
     /// Finds an item that is not expired, removing one that is.
     #[inline]
     fn find_live(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<(usize, usize, Head)> {
@@ -212,7 +238,7 @@ impl Shard {
         if let Some(trial) = &mut self.trial
             && let Some(policy) = trial.read(hashed.tag, found, items)
         {
-            self.in_force.set(policy);
+            self.shared.set_policy(policy);
         }
     }
 

@@ -6,7 +6,7 @@ use super::super::item::{self, DEAD, FETCHED, GRANULE_BYTES, Head, REFERENCED};
 use super::super::log::Log;
 use super::super::loss::Loss;
 use super::super::trial::Trial;
-use super::{MAIN, SMALL_BIT, Shard, position_of, ring_of};
+use super::{LARGE_BYTES, MAIN, SMALL_BIT, Shard, position_of, ring_of};
 
 /// At most this many items are moved during one store: a bound on how long it can take.
 const MOST_MOVES: usize = 2048;
@@ -25,6 +25,10 @@ const FULLEST: usize = 896;
 impl Shard {
     /// The index is about to grow by a quarter: the main ring has to give as much.
     pub(super) fn make_index_room(&mut self) {
+        // A rare moment, and one that comes again while a store grows.
+        if self.touched_bytes() as u64 * self.cas_step > LARGE_BYTES {
+            self.shared.become_large();
+        }
         self.fit_main(self.index.bytes() + self.index.bytes() / 4 + GRANULE_BYTES);
     }
 
@@ -43,7 +47,7 @@ impl Shard {
 
     /// Makes room for a new item of `count` bytes, and says where.
     pub(super) fn make_room(&mut self, now_s: u32, tag: u32, count: usize) -> Option<usize> {
-        if self.small_bytes > 0 || self.in_force.get().filters() {
+        if self.small_bytes > 0 || self.shared.policy().filters() {
             return self.make_filtered_room(now_s, tag, count);
         }
         self.make_main_room(now_s, count)
@@ -162,7 +166,7 @@ impl Shard {
     /// Whether the policy gives the main ring's oldest item another lap.
     fn keeps(&self, head: &Head) -> bool {
         let age = self.age.wrapping_sub(head.accessed.age) % (AGES + 1);
-        self.in_force.get().keeps((head.bits & REFERENCED != 0).then_some(age))
+        self.shared.policy().keeps((head.bits & REFERENCED != 0).then_some(age))
     }
 
     /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.

@@ -27,7 +27,7 @@ impl Shard {
         tag: u32,
         count: usize,
     ) -> Option<usize> {
-        if !self.in_force.get().filters() {
+        if !self.shared.policy().filters() {
             self.close_small(now_s);
             return self.make_main_room(now_s, count);
         }

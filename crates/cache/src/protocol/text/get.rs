@@ -93,6 +93,12 @@ pub fn plain_meta_get(bytes: &[u8]) -> Option<(&[u8], usize)> {
     plain_line(bytes, b"mg ", b" v")
 }
 
+/// Either of the two.
+#[inline]
+pub fn plain_read(bytes: &[u8]) -> Option<(&[u8], usize)> {
+    plain_get(bytes).or_else(|| plain_meta_get(bytes))
+}
+
 /// The key and the length of a line that is just `name`, a key and `tail`.
 #[inline]
 fn plain_line<'a>(bytes: &'a [u8], name: &[u8], tail: &[u8]) -> Option<(&'a [u8], usize)> {

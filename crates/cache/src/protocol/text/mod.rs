@@ -19,7 +19,7 @@ mod words;
 pub use admin::DebugTime;
 pub use answer::{Answer, put_encoded, read_answer};
 pub use crawler::Listing;
-pub use get::{Key, next_key, plain_get, plain_meta_get};
+pub use get::{Key, next_key, plain_get, plain_meta_get, plain_read};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
 };

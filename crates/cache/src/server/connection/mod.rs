@@ -1,6 +1,7 @@
 //! One connection: requests in, answers out. Data plane: nothing is allocated per command, and
 //! the answers to a batch of commands go into one output that the loop sends with one write.
 
+mod ahead;
 mod binary;
 mod block;
 mod list;
@@ -184,12 +185,15 @@ impl CacheConnection {
             }
             self.finish_block(now_s, out);
         }
-        let mut used = 0;
+        let (mut used, mut looked_at) = (0, 0);
         let result = loop {
             let bytes = &input.bytes()[used..];
             let is_listing = matches!(self.state, State::List(..));
             if out.is_full() || (bytes.is_empty() && !is_listing) {
                 break Ok(Flow::Continue);
+            }
+            if used >= looked_at && self.service.store.is_large() {
+                looked_at = used + self.look_ahead(bytes);
             }
             let kind = samples.and_then(|samples| {
                 let kind = self.kind(bytes);

@@ -1,0 +1,41 @@
+//! Finding the keys of a batch before its commands are carried out.
+
+use super::{CacheConnection, State};
+use crate::model::Ahead;
+use crate::protocol::text::{self, Key};
+
+/// How a line of several keys begins.
+const GET: &[u8] = b"get ";
+
+impl CacheConnection {
+    /// Has the store fetch what the reads at the start of `bytes` will need, and says how many
+    /// bytes they take: there is nothing to fetch again before these are answered.
+    pub(super) fn look_ahead(&self, bytes: &[u8]) -> usize {
+        if self.state != State::Line {
+            return 0;
+        }
+        let store = &self.service.store;
+        let mut ahead = Ahead::default();
+        let mut at = 0;
+        while !ahead.is_full() {
+            let rest = &bytes[at..];
+            if let Some((key, used)) = text::plain_read(rest) {
+                store.add_ahead(key, &mut ahead);
+                at += used;
+            } else if rest.starts_with(GET) {
+                at += GET.len();
+                while let Key::One(key, used) = text::next_key(&bytes[at..]) {
+                    store.add_ahead(key, &mut ahead);
+                    at += used;
+                }
+                at += bytes[at..].iter().take_while(|byte| **byte < b' ').count();
+            } else {
+                break;
+            }
+        }
+        if ahead.len() > 1 {
+            store.look_ahead(&ahead);
+        }
+        at
+    }
+}
