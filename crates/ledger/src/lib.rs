@@ -19,11 +19,13 @@
 //! | `streams` | what streams have brought |
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
 //! | `comparison` | what a comparison asked, its looks, and what targets were built from |
+//! | `cost` | system calls of an operation, and floors of the host |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
 mod comparison;
+mod cost;
 mod error;
 mod export;
 mod histogram;
@@ -41,6 +43,7 @@ mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
 pub use comparison::{ComparisonRow, FactRow, FigureRow, LookRow};
+pub use cost::{CallRow, FloorRow};
 pub use error::LedgerError;
 pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;

@@ -5,6 +5,7 @@ use rusqlite::{OptionalExtension, Params, Row, params};
 use serde_json::{Map, Value};
 
 use crate::comparison::{ComparisonRow, FactRow, LookRow};
+use crate::cost::{CALLS, CallRow, FLOORS, FloorRow, call_row, floor_row};
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::process::ProcessMark;
@@ -82,6 +83,10 @@ pub struct RunView {
     pub usage: Vec<UsageRow>,
     /// The limits that its trials reached, by trial and rank.
     pub reached: Vec<ReachedRow>,
+    /// System calls that were counted, by point, target and side.
+    pub calls: Vec<CallRow>,
+    /// What the simplest things cost on its host.
+    pub floors: Vec<FloorRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
     /// What it asked, if it is a comparison.
@@ -183,6 +188,8 @@ impl Ledger {
             streams: self.rows(STREAMS, [id], stream_row)?,
             usage: self.rows(USAGE, [id], usage_row)?,
             reached: self.rows(REACHED, [id], reached_row)?,
+            calls: self.rows(CALLS, [id], call_row)?,
+            floors: self.rows(FLOORS, [id], floor_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,

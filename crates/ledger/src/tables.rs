@@ -45,6 +45,13 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "slow", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "value", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "counter", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
+    Table {
+        name: "call",
+        has_id: false,
+        refers: &[("point_id", "point"), ("target_id", "target")],
+        of_run: "point_id IN (SELECT id FROM point WHERE run_id = ?1)",
+    },
+    Table { name: "floor", has_id: false, refers: &[("run_id", "run")], of_run: "run_id = ?1" },
     Table { name: "usage", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "reached", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table {

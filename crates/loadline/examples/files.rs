@@ -91,6 +91,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         logs: &folder.join("ledger/runs"),
         command: "files".into(),
         seed: 1,
+        trace: false,
         stop: Arc::default(),
         progress: &mut |_| {},
     })?;

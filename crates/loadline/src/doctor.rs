@@ -40,7 +40,7 @@ struct Checkup {
     others: Disturbance,
     /// What watching a run costs, as a share of one core.
     watching: f64,
-    round_trip: measure::RoundTrip,
+    round_trip: lab::observe::RoundTrip,
     copied_bytes_per_s: f64,
     ceilings: Vec<ceiling::Ceiling>,
     engine: Vec<ceiling::Engine>,
@@ -80,12 +80,13 @@ fn examine() -> anyhow::Result<Checkup> {
     let own = OwnCpu { server_ns: Some(0), ..OwnCpu::default() };
     Ok(Checkup {
         fingerprint: lab::observe::fingerprint(&exe),
-        clock_read_ns: measure::clock_read_ns(),
+        clock_read_ns: lab::observe::clock_read_ns(),
         timers: measure::timers(),
         floor,
         others: Disturbance::measure(&before, &after, &own, &[]),
         watching,
-        round_trip: measure::round_trip(&cpus).context("no round trip over loopback")?,
+        round_trip: lab::observe::round_trip(&cpus, 20_000)
+            .context("no round trip over loopback")?,
         copied_bytes_per_s: lab::observe::copied_bytes_per_s(),
         ceilings: ceiling::ceilings(&cpus)?,
         engine: ceiling::engine(&cpus)?,

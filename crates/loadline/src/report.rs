@@ -20,6 +20,9 @@ pub(crate) struct ReportArgs {
     /// Print it as JSON on standard output
     #[arg(long)]
     json: bool,
+    /// Say what one operation costs on both sides as well; system calls where the run counted them
+    #[arg(long)]
+    cost: bool,
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -29,7 +32,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = run_named(&ledger, &args.run)?;
-    Ok(print(&ledger, run, args.json, false)?)
+    Ok(print(&ledger, run, args.json, args.cost, false)?)
 }
 
 /// The run of that number, or the last one.
@@ -46,6 +49,7 @@ pub(crate) fn print(
     ledger: &Ledger,
     run: RunId,
     json: bool,
+    cost: bool,
     fail_on_worse: bool,
 ) -> anyhow::Result<ExitCode> {
     let summary = report::Summary::of(ledger.run_view(run)?)?;
@@ -54,7 +58,14 @@ pub(crate) fn print(
         serde_json::to_writer_pretty(&mut out, &report::json(&summary)?)?;
         writeln!(out)?;
     } else {
-        write!(out, "{}", report::text(&summary, out.is_terminal()))?;
+        let colour = out.is_terminal();
+        write!(out, "{}", report::text(&summary, colour))?;
+        for point in (0..summary.points.len()).filter(|_| cost) {
+            if summary.points.len() > 1 {
+                writeln!(out, "\n{}", summary.points[point].row.label)?;
+            }
+            write!(out, "{}", report::cost(&summary, point, colour))?;
+        }
     }
     Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
 }

@@ -22,6 +22,7 @@ use crate::plan::SuiteArgs;
 Examples:
   loadline run suites/tour.toml
   loadline run suites/tour.toml --set clients.connections=64 --set rounds.measure=2s
+  loadline run suites/tour.toml --cost          and what an operation costs, call by call
   loadline run suites/tour.toml --json > result.json")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
@@ -45,6 +46,9 @@ pub(crate) struct HowArgs {
     /// Chooses the order of everything and the operations; drawn anew unless given
     #[arg(long)]
     pub(crate) seed: Option<u64>,
+    /// Count the system calls of an operation as well, in short trials of their own at the end
+    #[arg(long)]
+    cost: bool,
     /// Exit with 3 when the first target is worse than another one
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     fail_on: Option<String>,
@@ -82,12 +86,13 @@ pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
         logs: &home.logs,
         command: std::env::args().collect::<Vec<_>>().join(" "),
         seed: how.seed.unwrap_or_else(drawn_seed),
+        trace: how.cost,
         stop,
         progress: &mut |progress| shown.show(progress),
     })?;
     shown.end();
     drop(lock);
-    let code = crate::report::print(&ledger, run, how.json, how.fail_on.is_some())?;
+    let code = crate::report::print(&ledger, run, how.json, how.cost, how.fail_on.is_some())?;
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {

@@ -7,6 +7,7 @@ mod contest;
 
 mod streams;
 
+mod cost;
 mod limits;
 
 use serde::Serialize;
@@ -48,6 +49,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         requirements: names.requirements(),
         findings: names.findings(),
         slow: names.slow(),
+        floors_ns: floors(summary),
         contest: summary.contest.as_ref().map(|contest| names.contest(contest)),
         modes: names.modes(),
         outcome: outcome(summary).code(),
@@ -68,6 +70,7 @@ struct Document<'a> {
     requirements: Vec<RequirementJson<'a>>,
     findings: Vec<FindingJson<'a>>,
     slow: Vec<SlowJson<'a>>,
+    floors_ns: Map<String, Value>,
     contest: Option<ContestJson<'a>>,
     modes: Vec<ModesJson<'a>>,
     outcome: &'static str,
@@ -116,6 +119,7 @@ struct PointJson<'a> {
     valid_rounds: usize,
     disturbed_rounds: usize,
     targets: Vec<AtPointJson<'a>>,
+    cost: Vec<cost::CostJson<'a>>,
 }
 
 #[derive(Serialize)]
@@ -344,7 +348,8 @@ impl<'a> Names<'a> {
     }
 
     fn points(&self) -> Vec<PointJson<'a>> {
-        let point = |point: &'a crate::summary::PointSummary| PointJson {
+        let point = |(index, point): (usize, &'a crate::summary::PointSummary)| PointJson {
+            cost: cost::cost(self.summary, index),
             point: &point.row.keys,
             label: &point.row.label,
             rounds: point.rounds,
@@ -352,7 +357,7 @@ impl<'a> Names<'a> {
             disturbed_rounds: point.disturbed_rounds,
             targets: point.targets.iter().map(|target| self.at_point(target)).collect(),
         };
-        self.summary.points.iter().map(point).collect()
+        self.summary.points.iter().enumerate().map(point).collect()
     }
 
     fn at_point(&self, target: &'a TargetSummary) -> AtPointJson<'a> {
@@ -553,6 +558,10 @@ impl DriftJson {
             verdict: drift.verdict.code(),
         }
     }
+}
+
+fn floors(summary: &Summary) -> Map<String, Value> {
+    summary.floors.iter().map(|row| (row.name.clone(), row.value_ns.into())).collect()
 }
 
 fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {

@@ -11,6 +11,7 @@
 //! | `slices` | slices measured again, and drift from the first to the last |
 //! | `counters` | what services counted themselves |
 //! | `values` | figures that calls measured themselves |
+//! | `cost` | what one operation costs on both sides |
 //! | `limits` | what limited a target at a point, over its rounds |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
@@ -27,6 +28,7 @@
 mod compare;
 mod conclusion;
 mod contest;
+mod cost;
 mod counters;
 mod export;
 mod figures;
@@ -45,6 +47,7 @@ mod values;
 
 pub use compare::{Beside, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
+pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
@@ -63,5 +66,5 @@ pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,
     TrialSummary,
 };
-pub use text::{head, point, text};
+pub use text::{cost, head, point, text};
 pub use values::ValueFigures;

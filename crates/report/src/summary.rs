@@ -6,10 +6,10 @@ use std::collections::{BTreeMap, HashMap};
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
-    CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, HistogramKind, HistogramRow,
-    LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow, RunId, RunRow, RunView,
-    SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, TrialValues,
-    UsageRow, Validity,
+    CallRow, CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, FloorRow, HistogramKind,
+    HistogramRow, LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow, RunId,
+    RunRow, RunView, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId,
+    TrialRow, TrialValues, UsageRow, Validity,
 };
 
 use crate::compare::{Compared, Contest, compare};
@@ -49,6 +49,10 @@ pub struct Summary {
     pub slow: Vec<SlowSummary>,
     /// Requirements, by point.
     pub requirements: Vec<RequirementSummary>,
+    /// System calls that were counted, by point, target and side.
+    pub calls: Vec<CallSummary>,
+    /// What the simplest things cost on its host.
+    pub floors: Vec<FloorRow>,
     /// What was fixed beforehand, when the run is one comparison of two targets.
     pub contest: Option<Contest>,
     /// Targets with two speeds: what fell into two modes.
@@ -150,6 +154,19 @@ pub struct TrialSummary {
     pub slices_measured_again: usize,
     /// The rates in the first and in the last third of its slices.
     pub(crate) thirds: Option<(f64, f64)>,
+    /// What both sides and the host did while it was measured.
+    pub usage: judge::limits::Figures,
+}
+
+/// One system call of one side at one point.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CallSummary {
+    /// The point.
+    pub point: usize,
+    /// The target.
+    pub target: usize,
+    /// The row.
+    pub row: CallRow,
 }
 
 /// One of the slowest requests of a trial.
@@ -209,6 +226,12 @@ impl Summary {
             looks: view.points.iter().map(|(id, _)| looks_at(*id, &view.looks)).collect(),
         });
         let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
+        let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
+        let calls = view.calls.into_iter().filter_map(|row| {
+            let point = *point_index.get(&row.point_id)?;
+            Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
+        });
+        let calls = calls.collect();
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         Ok(Summary {
             id: view.id,
@@ -223,6 +246,8 @@ impl Summary {
             findings: findings.collect(),
             slow: slow.collect(),
             requirements: requirements.collect(),
+            calls,
+            floors: view.floors,
             targets,
             points,
             trials,
@@ -308,6 +333,15 @@ impl<'view> Parts<'view> {
     }
 }
 
+fn usage(rows: Option<&Vec<&UsageRow>>) -> judge::limits::Figures {
+    let mut figures = judge::limits::Figures::default();
+    for row in rows.into_iter().flatten() {
+        // What a newer loadline measured has no place here.
+        figures.set(&row.name, row.value);
+    }
+    figures
+}
+
 fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, Vec<&Row>> {
     let mut all: HashMap<TrialId, Vec<&Row>> = HashMap::new();
     for row in rows {
@@ -362,6 +396,7 @@ fn trial_summaries(
             counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
             slices_measured_again,
             thirds: thirds(&counted),
+            usage: usage(parts.usage.get(id)),
             row: row.clone(),
         });
     }

@@ -1,6 +1,7 @@
 //! The terminal: a run as text, point by point, with a conclusion at its end.
 
 mod bytes;
+mod cost;
 mod limits;
 mod more;
 mod paint;
@@ -13,6 +14,7 @@ use crate::outcome::outcome;
 use crate::summary::Summary;
 use paint::{Paint, Role};
 
+pub use cost::cost;
 pub use point::point;
 
 /// A whole run: [`head`], every [`point`], and the [`conclusion`]. Ends with a newline.

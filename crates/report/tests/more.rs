@@ -240,3 +240,57 @@ fn of_a_run_that_was_not_judged_nothing_is_said_about_limits() {
     assert!(!report::text(&summary, false).contains("limit"));
     assert!(report::json(&summary).unwrap()["points"][0]["targets"][0]["limit"].is_null());
 }
+
+#[test]
+fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    for (ours, theirs) in [(2e9, 4e9), (2.1e9, 4.1e9), (1.9e9, 3.9e9)] {
+        bench.round();
+        for (target, cpu_ns) in [(0, ours), (1, theirs)] {
+            let trial = bench.trial(target, 100_000, 33_000, |_| ());
+            for (name, value) in [
+                ("operations", 1e6),
+                ("server_cpu_ns", cpu_ns),
+                ("server_system_ns", cpu_ns / 2.0),
+                ("server_voluntary_switches", 5e5),
+            ] {
+                bench.usage(trial, name, value);
+            }
+        }
+    }
+    let (point_id, target_id) = (bench.point.unwrap(), bench.targets[0]);
+    for (name, calls, errors) in [("recvfrom", 1_010, 10), ("epoll_wait", 250, 0)] {
+        let (name, operations, system_ns) = (name.to_owned(), 1_000, 1_000_000);
+        let of_generator = false;
+        let row = ledger::CallRow {
+            point_id,
+            target_id,
+            of_generator,
+            name,
+            operations,
+            calls,
+            errors,
+            system_ns,
+        };
+        bench.ledger.add_call(&row).unwrap();
+    }
+    let floor = ledger::FloorRow { run_id: bench.run, name: "system_call".into(), value_ns: 43.0 };
+    bench.ledger.add_floor(&floor).unwrap();
+    let summary = bench.finish();
+    let cost = report::cost(&summary, 0, false);
+    let has = |part: &str| assert!(cost.contains(part), "{part}\n{cost}");
+    // Half of 2,000 ns and of 4,000 ns; rounds vary by 50 ns, which Student's t widens.
+    has("server user            1,000 ns ±124 ns           2,000 ns ±124 ns  −1,000 ns ±0.0 ns\n");
+    has("server wake-ups        0.500 ±0.000");
+    has("    recvfrom             1.01 (0.010 failed), 50 %  unseen\n");
+    has("this host's floors: system call 43 ns");
+    assert!(!cost.contains("packets"), "what nobody saw has no row: {cost}");
+    let json = report::json(&summary).unwrap();
+    let ours = &json["points"][0]["cost"][0];
+    assert_eq!(ours["server_calls"][1]["calls_per_op"], 0.25);
+    // A share of a half, seen by 600 ticks in all: 1.96 · √(¼ / 600) of 2,000 ns.
+    let sampling = ours["figures"][0]["sampling"].as_f64().unwrap();
+    assert!((sampling - 80.0).abs() < 0.5, "{sampling}");
+    assert_eq!(json["floors_ns"]["system_call"], 43.0);
+}

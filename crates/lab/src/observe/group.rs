@@ -131,6 +131,29 @@ impl GroupMeter {
     }
 }
 
+/// The processes that are in a group now.
+pub fn group_members(group: Pid) -> Vec<u32> {
+    let mut scratch = Scratch::for_lines();
+    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
+    let is_member = |pid: &u32| {
+        let stat = Source::open(&format!("/proc/{pid}/stat"));
+        let stat = stat.read_line(&mut scratch).and_then(Stat::parse);
+        stat.is_some_and(|stat| stat.group == group.as_raw_nonzero().get())
+    };
+    pids.filter(is_member).collect()
+}
+
+/// The threads of this process that are load.
+pub fn load_threads() -> Vec<u32> {
+    let entries = std::fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let load = |entry: std::fs::DirEntry| {
+        let name = std::fs::read_to_string(entry.path().join("comm")).ok()?;
+        (name.trim_end() == "load").then(|| entry.file_name().to_str()?.parse().ok())?
+    };
+    entries.filter_map(load).collect()
+}
+
 /// CPU time of this whole process so far, threads that have ended included.
 pub fn process_cpu_ns() -> u64 {
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);

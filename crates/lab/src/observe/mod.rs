@@ -8,7 +8,7 @@
 //! | `hiccup` | the thread that notes pauses of the host |
 //! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
 //! | `totals` | what the host counted in a slice, for the rules on limits |
-//! | `memory` | how fast this host copies |
+//! | `memory`, `floors` | how fast this host copies, and what the simplest things cost on it |
 //! | `group`, `members` | CPU time and memory of a process group |
 //! | `service` | the threads that read what services count themselves |
 //! | `record` | the way of samples into the ledger |
@@ -19,6 +19,7 @@
 
 mod disturbance;
 mod fingerprint;
+mod floors;
 mod group;
 mod hiccup;
 mod look;
@@ -37,7 +38,10 @@ mod watch;
 pub use disturbance::{Disturbance, OwnCpu, RULES, Rule, Wait};
 pub(crate) use fingerprint::sha256;
 pub use fingerprint::{fingerprint, fingerprint_with};
-pub use group::{Cpu, GroupMeter, own_resident_bytes, process_cpu_ns, thread_cpu};
+pub use floors::{RoundTrip, clock_read_ns, floors, round_trip, system_call_ns};
+pub use group::{
+    Cpu, GroupMeter, group_members, load_threads, own_resident_bytes, process_cpu_ns, thread_cpu,
+};
 pub use hiccup::Pauses;
 pub use look::{Seen, look};
 pub use mark::{CoreMark, Mark};

@@ -6,12 +6,13 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use ledger::{
-    ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, HistogramKind,
-    HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow,
-    RoundId, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
+    CallRow, ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, FloorRow,
+    HistogramKind, HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, ReachedRow,
+    RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow,
+    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
 };
 
+use super::trace::Calls;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
 use crate::observe::{Recorder, Watch, program_facts, sha256};
@@ -220,6 +221,39 @@ impl<'a> Keeper<'a> {
                 expected: found.finding.expected.clone(),
                 received: found.finding.received.clone(),
                 note: found.finding.note.clone(),
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Writes what the simplest things cost on this host.
+    pub(super) fn floors(&mut self, floors: &[(&str, f64)]) -> Result<(), LedgerError> {
+        for (name, value_ns) in floors {
+            let (run_id, name, value_ns) = (self.run, (*name).to_owned(), *value_ns);
+            self.ledger.add_floor(&FloorRow { run_id, name, value_ns })?;
+        }
+        Ok(())
+    }
+
+    /// Writes the system calls of one side at one point.
+    pub(super) fn calls(
+        &mut self,
+        point: usize,
+        target: usize,
+        operations: u64,
+        of_generator: bool,
+        calls: &[Calls],
+    ) -> Result<(), LedgerError> {
+        for call in calls {
+            self.ledger.add_call(&CallRow {
+                point_id: self.points[point],
+                target_id: self.targets[target],
+                of_generator,
+                name: call.name.clone(),
+                operations,
+                calls: call.calls,
+                errors: call.errors,
+                system_ns: call.system_ns,
             })?;
         }
         Ok(())

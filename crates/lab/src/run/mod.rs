@@ -6,6 +6,7 @@ mod looking;
 mod require;
 mod round;
 mod stopping;
+mod trace;
 mod trial;
 mod usage;
 
@@ -43,6 +44,8 @@ pub struct Setting<'a> {
     pub command: String,
     /// Chooses orders and operations.
     pub seed: u64,
+    /// Whether the system calls of an operation are counted as well, in short trials at the end.
+    pub trace: bool,
     /// Set from outside when the run is to stop.
     pub stop: Arc<AtomicBool>,
     /// Told what happens.
@@ -102,7 +105,7 @@ pub enum Ending {
 /// # Errors
 /// When the ledger can't be written or the lab's own means fail; a target's failures are results.
 pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
-    let Setting { plan, exe, ledger, build, logs, command, seed, stop, progress } = setting;
+    let Setting { plan, exe, ledger, build, logs, command, seed, trace, stop, progress } = setting;
     let fingerprint = crate::observe::fingerprint_with(exe, build);
     let mut keeper = Keeper::begin(ledger, plan, fingerprint, command, seed)?;
     let folder: PathBuf = logs.join(keeper.run().to_string());
@@ -131,8 +134,11 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         progress,
     };
     keeper.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
-    let outcome = conductor.all_rounds(&mut keeper);
+    let mut outcome = conductor.all_rounds(&mut keeper);
     conductor.stop_kept();
+    if trace && matches!(outcome, Ok(Ending::Finished)) {
+        outcome = conductor.trace(&mut keeper, &folder).map(|()| Ending::Finished);
+    }
     match outcome {
         Ok(ending) => {
             for (index, trials) in conductor.trials.iter().enumerate() {

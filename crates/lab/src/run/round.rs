@@ -25,8 +25,8 @@ use crate::plan::{Arrivals, CountersOf, Event, Point, Target};
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
 pub(super) struct Bench {
-    session: Option<Session>,
-    deployed: Option<Deployed>,
+    pub(super) session: Option<Session>,
+    pub(super) deployed: Option<Deployed>,
     meter: Option<GroupMeter>,
     /// Reads what the target counts itself.
     service: Option<ServiceMeter>,
@@ -126,7 +126,7 @@ impl Conductor<'_> {
     }
 
     /// Closes a target's connections and stops it.
-    fn end(&mut self, mut bench: Bench) {
+    pub(super) fn end(&mut self, mut bench: Bench) {
         drop(bench.session.take());
         drop(bench.service.take());
         if let Some(deployed) = bench.deployed.take() {
@@ -142,7 +142,7 @@ impl Conductor<'_> {
         }
     }
 
-    fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> Bench {
+    pub(super) fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> Bench {
         let mut trial = Trial::begin(index, ordinal, self.now());
         let stop = self.stop.clone();
         let stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -185,7 +185,13 @@ impl Conductor<'_> {
     }
 
     /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
-    fn make_ready(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
+    pub(super) fn make_ready(
+        &mut self,
+        bench: &mut Bench,
+        here: &Point,
+        target: &Target,
+        round: u64,
+    ) {
         let Some(deployed) = &bench.deployed else { return };
         let program = target.client.as_ref().map(|client| {
             let (group, deployer) = (&here.clients[0], &mut self.deployer);

@@ -180,7 +180,9 @@ mod tests {
     use serde_json::json;
 
     use super::super::ceiling::Ceiling;
-    use super::super::measure::{Floor, RoundTrip, Timer};
+    use lab::observe::RoundTrip;
+
+    use super::super::measure::{Floor, Timer};
     use super::*;
 
     /// A host on which nothing is off.

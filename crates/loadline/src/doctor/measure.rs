@@ -1,10 +1,7 @@
 //! Short measurements of the host: its clock, timers, pauses, loopback and memory.
 
-use std::io::{Read, Write};
-use std::net::{Ipv4Addr, TcpListener, TcpStream};
 use std::time::Duration;
 
-use lab::deploy::pin_this_thread;
 use lab::observe::{process_cpu_ns, thread_cpu};
 use wire::clock::{MILLISECOND_NS, SECOND_NS, now};
 
@@ -28,13 +25,6 @@ pub(super) struct Floor {
     pub(super) waited_ns: u64,
 }
 
-/// A request and its answer over loopback, one at a time.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RoundTrip {
-    pub(super) p50_ns: u64,
-    pub(super) p99_ns: u64,
-}
-
 /// Two readings of the clock that are further apart had a pause between them.
 pub(super) const GAP_NS: u64 = 10_000;
 
@@ -44,16 +34,6 @@ pub(super) fn watching() -> f64 {
     std::thread::sleep(Duration::from_secs(1));
     let used_ns = process_cpu_ns() - before_ns;
     used_ns as f64 / (now() - zero).max(1) as f64
-}
-
-/// What one reading of the clock costs.
-pub(super) fn clock_read_ns() -> f64 {
-    const READINGS: u32 = 1_000_000;
-    let start = now();
-    for _ in 0..READINGS {
-        std::hint::black_box(now());
-    }
-    (now() - start) as f64 / f64::from(READINGS)
 }
 
 /// Sleeps of two lengths.
@@ -91,37 +71,6 @@ pub(super) fn floor() -> Floor {
     floor.watched_ns = last - start;
     floor.waited_ns = thread_cpu().waited_ns - waited_ns;
     floor
-}
-
-/// Sixteen bytes there and back between two threads, on two cores where there are two.
-pub(super) fn round_trip(cpus: &[usize]) -> std::io::Result<RoundTrip> {
-    const TIMES: usize = 20_000;
-    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-    let mut client = TcpStream::connect(listener.local_addr()?)?;
-    let (mut server, _) = listener.accept()?;
-    client.set_nodelay(true)?;
-    server.set_nodelay(true)?;
-    std::thread::scope(|scope| {
-        scope.spawn(move || {
-            let _ = pin_this_thread(&cpus[..cpus.len().min(1)]);
-            let mut message = [0; 16];
-            while server.read_exact(&mut message).is_ok() && server.write_all(&message).is_ok() {}
-        });
-        let client_side = scope.spawn(move || {
-            let _ = pin_this_thread(&cpus[cpus.len().saturating_sub(1)..]);
-            let mut times_ns = Vec::with_capacity(TIMES);
-            let mut message = [7; 16];
-            for _ in 0..TIMES {
-                let start = now();
-                client.write_all(&message)?;
-                client.read_exact(&mut message)?;
-                times_ns.push(now() - start);
-            }
-            let (p50_ns, p99_ns) = quantiles(&mut times_ns);
-            Ok(RoundTrip { p50_ns, p99_ns })
-        });
-        client_side.join().unwrap_or_else(|_| Err(std::io::Error::other("the client ended")))
-    })
 }
 
 /// The median and the 99th percentile.

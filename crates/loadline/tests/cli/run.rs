@@ -180,3 +180,26 @@ fn a_plan_says_what_would_run_and_settings_change_it() {
     assert_eq!(stdout(&output).matches("depth 8").count(), 1, "{}", stdout(&output));
     assert!(!place.ledger().exists(), "a plan keeps nothing");
 }
+
+#[test]
+fn the_system_calls_of_an_operation_are_counted_where_the_host_lets_them() {
+    let place = Place::with(&suite(SERVE, "60ms", ""));
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json", "--cost"]);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert!(json["floors_ns"]["system_call"].as_f64() > Some(0.0), "{json}");
+    let cost = &json["points"][0]["cost"][0];
+    if stderr(&output).contains("are not counted") {
+        println!("skipped: {}", stderr(&output).trim());
+        return;
+    }
+    for side in ["server_calls", "generator_calls"] {
+        let calls = cost[side].as_array().expect("calls");
+        let made: f64 = calls.iter().filter_map(|call| call["calls_per_op"].as_f64()).sum();
+        // Three connections with two requests each: at most some calls an operation.
+        assert!(made > 0.1 && made < 20.0, "{side}: {calls:?}");
+    }
+    // Nothing of those trials is among the measured ones.
+    assert_eq!(json["trials"].as_array().map(Vec::len), Some(2));
+    assert_eq!(json["points"][0]["rounds"], 2);
+}

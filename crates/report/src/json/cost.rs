@@ -1,0 +1,73 @@
+//! What one operation costs, for programs.
+
+use serde::Serialize;
+
+use crate::cost::{CallFigures, Mean, calls, costs};
+use crate::summary::Summary;
+
+#[derive(Serialize)]
+pub(super) struct CostJson<'a> {
+    target: &'a str,
+    figures: Vec<FigureJson>,
+    server_calls: Vec<CallJson>,
+    generator_calls: Vec<CallJson>,
+}
+
+#[derive(Serialize)]
+struct FigureJson {
+    name: &'static str,
+    unit: &'static str,
+    mean: Option<f64>,
+    half_width: Option<f64>,
+    sampling: Option<f64>,
+    difference: Option<f64>,
+    difference_half_width: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct CallJson {
+    name: String,
+    calls_per_op: f64,
+    errors_per_op: f64,
+    time_share: f64,
+}
+
+/// Each target's cost at a point.
+pub(super) fn cost(summary: &Summary, point: usize) -> Vec<CostJson<'_>> {
+    let figures = costs(summary, point);
+    let sides = [false, true].map(|of_generator| calls(summary, point, of_generator));
+    let of_target = |index: usize| {
+        let figure = |cost: &crate::cost::Cost| {
+            let half = |mean: Option<Mean>| mean.and_then(|mean| mean.half_width);
+            FigureJson {
+                name: cost.row.code,
+                unit: cost.row.unit,
+                mean: cost.targets[index].map(|mean| mean.mean),
+                half_width: half(cost.targets[index]),
+                sampling: cost.sampling[index],
+                difference: cost.differences[index].map(|mean| mean.mean),
+                difference_half_width: half(cost.differences[index]),
+            }
+        };
+        let made = |side: &[crate::cost::CallCost]| {
+            let call = |call: &crate::cost::CallCost| {
+                let CallFigures { calls, errors, share } = call.targets[index]?;
+                let name = call.name.clone();
+                Some(CallJson {
+                    name,
+                    calls_per_op: calls,
+                    errors_per_op: errors,
+                    time_share: share,
+                })
+            };
+            side.iter().filter_map(call).collect()
+        };
+        CostJson {
+            target: &summary.targets[index].name,
+            figures: figures.iter().map(figure).collect(),
+            server_calls: made(&sides[0]),
+            generator_calls: made(&sides[1]),
+        }
+    };
+    (0..summary.targets.len()).map(of_target).collect()
+}

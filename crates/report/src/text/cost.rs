@@ -1,0 +1,138 @@
+//! What one operation costs, as a table: a column per target, and the first one's difference from
+//! each other.
+
+use super::one_line;
+use super::paint::{Paint, Role};
+use crate::cost::{CallFigures, Cost, Mean, calls, costs};
+use crate::number::{duration, nanoseconds, percent};
+use crate::summary::Summary;
+
+/// Calls rarer than this per operation are left to JSON.
+const LEAST_SHOWN: f64 = 0.001;
+
+/// The cost of one operation at one point. Ends with a newline; empty where nothing was seen.
+pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let mut rows = vec![header(summary)];
+    for cost in costs(summary, point) {
+        if cost.targets.iter().any(Option::is_some) {
+            rows.push(figure(&cost));
+        }
+    }
+    if rows.len() == 1 {
+        return String::new();
+    }
+    let mut counted = false;
+    for (of_generator, words) in [(false, "calls of the server"), (true, "calls of the load")] {
+        let all = calls(summary, point, of_generator);
+        if !all.is_empty() {
+            rows.push(vec![words.to_owned()]);
+            counted = true;
+        }
+        for call in all {
+            let often = |figures: &CallFigures| figures.calls >= LEAST_SHOWN;
+            if call.targets.iter().flatten().any(often) {
+                let cells = call.targets.iter().map(|one| one.map_or("unseen".into(), made));
+                rows.push(
+                    [format!("  {}", one_line(&call.name))].into_iter().chain(cells).collect(),
+                );
+            }
+        }
+    }
+    let mut lines = align(&rows);
+    lines[0] = paint.text(Role::Strong, &lines[0]);
+    if !counted {
+        lines.push(paint.text(Role::Dim, "system calls were not counted: run with --cost"));
+    }
+    lines.extend(floors(summary).map(|line| paint.text(Role::Dim, &line)));
+    lines.iter().map(|line| format!("  {line}\n")).collect()
+}
+
+fn header(summary: &Summary) -> Vec<String> {
+    let mut cells = vec!["cost of one operation".to_owned()];
+    cells.extend(summary.targets.iter().map(|target| one_line(&target.name)));
+    let others = summary.targets.iter().skip(1);
+    cells.extend(others.map(|other| format!("less {}", one_line(&other.name))));
+    cells
+}
+
+fn figure(cost: &Cost) -> Vec<String> {
+    let unit = cost.row.unit;
+    let mut cells = vec![cost.row.name.to_owned()];
+    for (mean, sampling) in cost.targets.iter().zip(&cost.sampling) {
+        // With one round there is still what the ticks leave open.
+        let mean = mean.map(|mean| {
+            let half_width = mean.half_width.into_iter().chain(*sampling).reduce(f64::max);
+            Mean { half_width, ..mean }
+        });
+        cells.push(mean.map_or("unseen".to_owned(), |mean| value(&mean, unit, "")));
+    }
+    for difference in cost.differences.iter().skip(1) {
+        let sign = |mean: &Mean| if mean.mean < 0.0 { "−" } else { "+" };
+        let positive = |mean: Mean| Mean { mean: mean.mean.abs(), ..mean };
+        let words = difference.map(|one| value(&positive(one), unit, sign(&one)));
+        cells.push(words.unwrap_or_else(|| "unseen".to_owned()));
+    }
+    cells
+}
+
+fn value(mean: &Mean, unit: &str, sign: &str) -> String {
+    let number = |value: f64| match unit {
+        "ns" => nanoseconds(value),
+        _ => rounded(value),
+    };
+    let half = mean.half_width.map_or(String::new(), |half| format!(" ±{}", number(half)));
+    format!("{sign}{}{half}", number(mean.mean))
+}
+
+/// Three digits, and no more than three decimals.
+fn rounded(value: f64) -> String {
+    match value {
+        value if value >= 100.0 => format!("{value:.0}"),
+        value if value >= 10.0 => format!("{value:.1}"),
+        value if value >= 1.0 => format!("{value:.2}"),
+        value => format!("{value:.3}"),
+    }
+}
+
+/// `1.02 (0.500 failed), 62 %`.
+fn made(figures: CallFigures) -> String {
+    let failed = match figures.errors >= LEAST_SHOWN {
+        true => format!(" ({} failed)", rounded(figures.errors)),
+        false => String::new(),
+    };
+    format!("{}{failed}, {}", rounded(figures.calls), percent(figures.share))
+}
+
+/// What an operation can't get below on this host.
+fn floors(summary: &Summary) -> Option<String> {
+    let floor = |row: &ledger::FloorRow| {
+        format!("{} {}", one_line(&row.name).replace('_', " "), nanoseconds(row.value_ns))
+    };
+    let mut all: Vec<String> = summary.floors.iter().map(floor).collect();
+    let pauses = summary.trials.iter().filter_map(|trial| trial.usage.longest_pause_ns);
+    let pause = pauses.reduce(f64::max).map(|ns| format!("longest pause {}", duration(ns)));
+    all.extend(pause.filter(|_| !summary.floors.is_empty()));
+    (!all.is_empty()).then(|| format!("this host's floors: {}", all.join(", ")))
+}
+
+fn align(rows: &[Vec<String>]) -> Vec<String> {
+    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let cells = rows.iter().filter_map(|row| row.get(column));
+        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |row: &Vec<String>| {
+        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
+}
+
+#[test]
+fn small_numbers_keep_three_decimals_and_large_ones_three_digits() {
+    assert_eq!([123.4, 12.34, 1.234, 0.1234].map(rounded), ["123", "12.3", "1.23", "0.123"]);
+    let figures = CallFigures { calls: 1.0, errors: 0.5, share: 0.25 };
+    assert_eq!(made(figures), "1.00 (0.500 failed), 25 %");
+}
