@@ -53,6 +53,7 @@ impl Built {
             TargetKind::Command(command) => TargetKind::Command(fill(command)),
             TargetKind::Batch(command) => TargetKind::Batch(fill(command)),
             TargetKind::Address(address) => TargetKind::Address(address.clone()),
+            TargetKind::InProcess => TargetKind::InProcess,
         };
         variant.setup = target.setup.as_deref().map(fill);
         variant.wrap = target.wrap.as_deref().map(fill);
@@ -69,7 +70,7 @@ impl Built {
 pub(crate) fn program(target: &Target) -> Option<&Path> {
     match &target.kind {
         TargetKind::Command(command) | TargetKind::Batch(command) => command.first().map(Path::new),
-        TargetKind::Room(..) | TargetKind::Address(_) => None,
+        TargetKind::Room(..) | TargetKind::Address(_) | TargetKind::InProcess => None,
     }
 }
 

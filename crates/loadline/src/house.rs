@@ -4,8 +4,13 @@ use clap::Parser;
 use workload::Room;
 
 /// Every room of this program.
-pub(crate) static ROOMS: &[&Room] =
-    &[&::cache::load::ROOM, &workload::http::ROOM, &workload::null::ROOM];
+pub(crate) static ROOMS: &[&Room] = &[
+    &::cache::load::ROOM,
+    &workload::http::ROOM,
+    &workload::null::ROOM,
+    &::cache::load::CODECS,
+    &workload::http::CODECS,
+];
 
 /// What the lab has to know of this program.
 pub(crate) fn house() -> lab::plan::House<'static> {
@@ -35,4 +40,10 @@ pub(crate) fn build() -> Vec<(&'static str, String)> {
         ("compiler_flags", option_env!("LOADLINE_FLAGS")),
     ];
     known.into_iter().filter_map(|(name, fact)| Some((name, fact?.to_owned()))).collect()
+}
+
+/// How many allocations a closure makes, and of how many bytes. The allocator counts only here.
+pub(crate) fn count_allocations(work: &mut dyn FnMut()) -> (u64, u64) {
+    let counted = allocation_counter::measure(work);
+    (counted.count_total, counted.bytes_total)
 }

@@ -72,6 +72,12 @@ enum Command {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         arguments: Vec<String>,
     },
+    /// Evaluate operations that need no socket (used by `run` itself)
+    #[command(hide = true)]
+    InProcess {
+        /// The file that says what, and for how many seconds
+        arguments: Vec<String>,
+    },
     /// Wait for a byte, then become a program (used by `run` itself)
     #[command(hide = true)]
     Enter {
@@ -97,6 +103,9 @@ fn main() -> ExitCode {
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
         Command::Records(args) => records::run(*args).map_err(exit::Failure::from),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
+        Command::InProcess { arguments } => {
+            Ok(lab::drive::in_process_main(house::house(), &arguments, house::count_allocations))
+        }
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };

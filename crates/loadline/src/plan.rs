@@ -61,6 +61,7 @@ fn as_text(plan: &Plan) -> String {
             TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
             TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
             TargetKind::Address(address) => address.to_string(),
+            TargetKind::InProcess => format!("in process: {}", target.dialect.doc),
         };
         let skipped = target.skipped.as_deref().map(|why| format!("  LEFT OUT: {why}"));
         let skipped = skipped.unwrap_or_default();

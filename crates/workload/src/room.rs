@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use wire::{Address, Fault};
 
-use crate::{Caller, Counters, Dialect, Truth};
+use crate::{Caller, Counters, Dialect, InProcess, Truth};
 
 /// What an operation does to the state behind its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +38,9 @@ pub type MakeDialect = fn(&Arc<Truth>) -> Box<dyn Dialect>;
 /// Makes the client side of one slot, connected to the target at this address.
 pub type MakeCaller = fn(&Address, &Arc<Truth>) -> Result<Box<dyn Caller>, Fault>;
 
+/// Makes one implementation of operations without a socket.
+pub type MakeInProcess = fn(&Arc<Truth>) -> Box<dyn InProcess>;
+
 /// How a dialect reaches its target.
 #[derive(Clone, Copy)]
 pub enum Client {
@@ -48,6 +51,8 @@ pub enum Client {
     Datagrams(MakeDialect),
     /// By calls that block: what exists only as a library or a program. Each slot is a thread.
     Calls(MakeCaller),
+    /// Not at all: it is evaluated in a process of its own.
+    InProcess(MakeInProcess),
 }
 
 /// One way to say a room's operations.

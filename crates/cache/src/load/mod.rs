@@ -1,11 +1,13 @@
 //! The room as the lab sees it: its operations and the ways to say them.
 
 mod asked;
+mod codec;
 mod counters;
 mod memcached;
 mod redis;
 mod udp;
 
+pub use codec::CODECS;
 pub use memcached::Memcached;
 pub use redis::Redis;
 pub use udp::MemcachedUdp;

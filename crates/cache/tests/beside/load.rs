@@ -61,7 +61,7 @@ pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
             socket.set_read_timeout(patience).expect("a time-out");
             (make(&truth), Socket::Datagrams(socket))
         }
-        Client::Calls(_) => unreachable!("the room has none"),
+        Client::Calls(_) | Client::InProcess(_) => unreachable!("the room has none"),
     };
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     let mut settle = |client: &mut dyn Dialect, socket: &mut Socket, count: usize| {

@@ -110,8 +110,13 @@ impl Deployer {
         &self.exe
     }
 
+    /// The folder for what belongs to `name` beside the target that was started last.
+    pub fn folder_beside(&self, name: &str) -> PathBuf {
+        self.folder.join(format!("{:04}-{name}", self.started))
+    }
+
     /// A folder of its own for what belongs to `name`.
-    pub fn folder_for(&mut self, name: &str) -> PathBuf {
+    fn folder_for(&mut self, name: &str) -> PathBuf {
         self.started += 1;
         self.folder.join(format!("{:04}-{name}", self.started))
     }
@@ -137,6 +142,11 @@ impl Deployer {
         stop: &dyn Fn() -> bool,
     ) -> Result<Deployed, DeployError> {
         let name = target.name.clone();
+        if target.kind == TargetKind::InProcess {
+            // Its process is started for each piece of load.
+            let address = Address::Unix(PathBuf::from("in-process"));
+            return Ok(Deployed { name, address, batch: None, process: None });
+        }
         if let TargetKind::Address(address) = &target.kind {
             return Ok(Deployed { name, address: address.clone(), batch: None, process: None });
         }
@@ -213,7 +223,7 @@ impl Deployer {
                 command.extend(own.iter().cloned());
                 (command, false)
             }
-            TargetKind::Address(_) => (command, false),
+            TargetKind::Address(_) | TargetKind::InProcess => (command, false),
         }
     }
 

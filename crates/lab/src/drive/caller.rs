@@ -66,6 +66,7 @@ impl CallWorker {
         self.recorder.end_second();
         let generator = thread_cpu().since(cpu);
         Piece {
+            program_ns: 0,
             generator_bytes: None,
             duration_ns: self.recorder.last_answer.saturating_sub(start),
             counts: self.recorder.counts,

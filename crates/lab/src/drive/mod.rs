@@ -5,11 +5,13 @@
 //! lock, and reads the clock once per batch of answers. The dialect is called through a trait
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 //!
-//! `program` has a program of the suite's load the target instead, and reads what it says.
+//! `in_process` evaluates what needs no socket; `program` has a program of the suite's load the
+//! target instead, and reads what it says.
 //! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
 
 pub mod batch;
 mod caller;
+mod in_process;
 mod once;
 mod overhead;
 pub mod program;
@@ -23,6 +25,7 @@ mod timed;
 mod transport;
 mod worker;
 
+pub use in_process::{Assignment, CountAllocations, in_process_main};
 pub use once::once_main;
 pub use overhead::overhead;
 pub(crate) use record::empty_histogram;

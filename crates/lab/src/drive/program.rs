@@ -125,6 +125,7 @@ impl Program {
             duration_ns: sums.duration_ns,
             counts: recorder.counts,
             generator,
+            program_ns: used(|once| once.user_ns) + used(|once| once.system_ns),
             generator_bytes: Some(cost.peak_bytes).filter(|_| !self.is_target),
             busy: generator.total_ns as f64 / wall_ns.max(1) as f64,
             intervals: std::mem::take(&mut recorder.finished),

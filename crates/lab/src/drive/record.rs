@@ -182,6 +182,8 @@ pub struct Piece {
     pub counts: Counts,
     /// CPU time of the generator's threads.
     pub generator: Cpu,
+    /// CPU time of the program that loaded, of all of it: it is not among the lab's.
+    pub program_ns: u64,
     /// The most memory of a generator that is a program of its own.
     pub generator_bytes: Option<u64>,
     /// The part of their time that the generator's busiest thread was not waiting.

@@ -87,7 +87,10 @@ impl Session {
     pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
         let truth = load.workload.truth();
         let mut threads = Vec::new();
-        let keys = load.workload.prepared_keys();
+        let keys = match load.dialect.client {
+            Client::InProcess(_) => 0,
+            _ => load.workload.prepared_keys(),
+        };
         let program = load.program.clone().map(|program| Programmed {
             program,
             room: load.workload.room,
@@ -101,7 +104,7 @@ impl Session {
             let count = match load.dialect.client {
                 _ if load.batch.is_some() => clients.connections,
                 Client::Calls(_) => clients.connections,
-                Client::Stream(_) | Client::Datagrams(_) => clients.threads,
+                Client::Stream(_) | Client::Datagrams(_) | Client::InProcess(_) => clients.threads,
             };
             for index in 0..count {
                 let share = |at: usize| clients.connections * at / count;
@@ -204,6 +207,7 @@ fn start(
         return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
     }
     let (make, datagrams) = match load.dialect.client {
+        Client::InProcess(_) => return Err(std::io::Error::other("it has no connections")),
         Client::Stream(make) => (make, false),
         Client::Datagrams(make) => (make, true),
         Client::Calls(make) => {

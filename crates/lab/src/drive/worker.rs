@@ -200,7 +200,6 @@ impl<T: Transport> Worker<T> {
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
         Piece {
-            generator_bytes: None,
             duration_ns: self.recorder.last_answer.saturating_sub(start),
             counts: self.recorder.counts,
             generator,
@@ -217,11 +216,11 @@ impl<T: Transport> Worker<T> {
                 | Work::Streams { .. } => Default::default(),
             },
             figures: self.recorder.take_each(self.duty.workload.room),
-            cost: None,
             streams: match std::mem::take(&mut self.recorder.streams) {
                 sum if sum.each.is_empty() => Vec::new(),
                 sum => vec![sum],
             },
+            ..Piece::default()
         }
     }
 

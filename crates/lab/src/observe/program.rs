@@ -15,7 +15,7 @@ const PROGRAM_LIMIT_BYTES: u64 = 1 << 30;
 /// is this program, which serves rooms. What can't be seen is left out.
 pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)> {
     let path = match &target.kind {
-        TargetKind::Room(..) => Some(exe.to_owned()),
+        TargetKind::Room(..) | TargetKind::InProcess => Some(exe.to_owned()),
         TargetKind::Command(command) | TargetKind::Batch(command) => resolve(&command[0]),
         TargetKind::Address(_) => None,
     };

@@ -118,6 +118,8 @@ pub enum TargetKind {
     Batch(Vec<String>),
     /// Something that runs already, at this address.
     Address(wire::Address),
+    /// Operations without a socket, evaluated in a process of their own.
+    InProcess,
 }
 
 /// How a target's own counters are read.

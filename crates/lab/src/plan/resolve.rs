@@ -167,7 +167,9 @@ fn check_programs(
     clients: &[Clients],
     targets: &[super::Target],
 ) -> Result<()> {
-    let Some(target) = targets.iter().find(|target| target.client.is_some()) else {
+    let is_program =
+        |target: &&super::Target| target.client.is_some() || target.kind == TargetKind::InProcess;
+    let Some(target) = targets.iter().find(is_program) else {
         let message = "no target of this room can be loaded without client = [\"program\", …]";
         return match room.name == program::ROOM.name {
             true => Err(source.error_at("workload.room", message, None)),
@@ -175,6 +177,10 @@ fn check_programs(
         };
     };
     let key = |part: &str| format!("target.{}.{part}", target.name);
+    if target.kind == TargetKind::InProcess && clients.iter().any(|group| group.connections != 1) {
+        let message = "one thread evaluates: leave connections out";
+        return Err(source.error_at("clients.connections", message, None));
+    }
     if clients.len() != 1 || clients[0].arrivals != Arrivals::Closed {
         let message = "a program stands for one group of clients and decides when it sends: \
                        leave arrivals and other groups out";

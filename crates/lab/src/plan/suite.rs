@@ -82,6 +82,8 @@ pub(crate) struct TargetSpec {
     /// What is picked out of a batch's output: names with patterns that have one group.
     #[serde(default)]
     pub(crate) figures: BTreeMap<String, String>,
+    /// An implementation of the room's operations that needs no socket.
+    pub(crate) in_process: Option<String>,
     /// Something that runs already.
     pub(crate) address: Option<String>,
     /// Whether that may be another host.

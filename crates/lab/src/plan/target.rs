@@ -27,10 +27,10 @@ pub(super) fn resolve(
     check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
     let kind = resolve_kind(spec, house).map_err(|(part, problem)| wrong(part, problem, None))?;
     let own = || room.dialects.first().map(|row| row.name);
-    let speaks = spec.speaks.as_deref().or(match kind {
+    let speaks = spec.speaks.as_deref().or(spec.in_process.as_deref()).or(match kind {
         TargetKind::Room(..) | TargetKind::Batch(_) => own(),
         _ if room.name == program::ROOM.name => own(),
-        TargetKind::Command(_) | TargetKind::Address(_) => None,
+        TargetKind::Command(_) | TargetKind::Address(_) | TargetKind::InProcess => None,
     });
     let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
     let Some(speaks) = speaks else {
@@ -43,6 +43,14 @@ pub(super) fn resolve(
             format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
         wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
     })?;
+    let is_in_process = matches!(dialect.client, Client::InProcess(_));
+    if is_in_process != (kind == TargetKind::InProcess) {
+        let message = match is_in_process {
+            true => format!("{} needs no socket: say in_process = \"{speaks}\"", room.name),
+            false => format!("{} of {} needs a service", dialect.name, room.name),
+        };
+        return Err(wrong("name", message, None));
+    }
     let medium = resolve_medium(dialect, spec.transport)
         .map_err(|problem| wrong("transport", problem, None))?;
     let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
@@ -109,6 +117,14 @@ fn resolve_kind(
     spec: &TargetSpec,
     house: House<'_>,
 ) -> std::result::Result<TargetKind, (&'static str, String)> {
+    if spec.in_process.is_some() {
+        let others = [spec.serve.is_some(), spec.command.is_some(), spec.address.is_some()];
+        let others = others.contains(&true) || spec.batch.is_some() || spec.client.is_some();
+        return match others || spec.speaks.is_some() {
+            false => Ok(TargetKind::InProcess),
+            true => Err(("in_process", "it is all that such a target says".into())),
+        };
+    }
     match (&spec.serve, &spec.command, &spec.address, &spec.batch) {
         (Some(name), None, None, None) => {
             let room = house.rooms.iter().find(|room| room.name == name);
@@ -132,7 +148,7 @@ fn resolve_kind(
             .map_err(|problem| ("address", problem)),
         _ => {
             let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], \
-                           address = \"…\", batch = [\"…\"]";
+                           address = \"…\", batch = [\"…\"], in_process = \"…\"";
             Err(("name", message.into()))
         }
     }

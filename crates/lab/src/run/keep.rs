@@ -384,6 +384,7 @@ fn describe(target: &Target) -> String {
         TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
         TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
         TargetKind::Address(address) => address.to_string(),
+        TargetKind::InProcess => format!("in process: {}", target.dialect.doc),
     };
     match &target.client {
         Some(client) => format!("{what}; loaded by {}", client.join(" ")),

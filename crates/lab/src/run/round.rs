@@ -16,11 +16,11 @@ use super::usage::{Processes, Window};
 use super::{Conductor, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
-use crate::drive::{DriveError, Load, Piece, Session};
+use crate::drive::{Assignment, DriveError, Load, Piece, Session};
 use crate::observe::{
     self, Cpu, Disturbance, GroupMeter, OwnCpu, ServiceMeter, Totals, Wait, Watch,
 };
-use crate::plan::{Arrivals, CountersOf, Event, Point, Target};
+use crate::plan::{Arrivals, CountersOf, Event, Point, Target, TargetKind};
 
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
@@ -119,7 +119,7 @@ impl Conductor<'_> {
             let mut bench = self.start(index, target, ordinal);
             if bench.deployed.is_some() && !self.stopped() {
                 self.tell(point, ordinal, &format!("preparing {}", target.name));
-                self.make_ready(&mut bench, here, target, workload_round);
+                self.make_ready(&mut bench, point, target, workload_round);
             }
             benches.push(bench);
         }
@@ -166,6 +166,58 @@ impl Conductor<'_> {
         Bench { session: None, meter, service, deployed, trial, measured: 0, repeats: 0 }
     }
 
+    /// The program that loads the target, where one does.
+    fn program(
+        &self,
+        deployed: &Deployed,
+        point: usize,
+        target: &Target,
+        round: u64,
+    ) -> Result<Option<Program>, String> {
+        let group = &self.plan.points[point].clients[0];
+        let program = |command: Vec<String>, is_target: bool| Program {
+            exe: self.deployer.exe().to_owned(),
+            command,
+            env: target.env.clone(),
+            cpus: if is_target { &target.cpus } else { &group.cpus }.clone(),
+            folder: self.deployer.folder_beside(&format!("{}-client", target.name)),
+            is_target,
+        };
+        if target.kind == TargetKind::InProcess {
+            let command = self.assign(point, target, round)?;
+            return Ok(Some(program(command, true)));
+        }
+        let fill = |argument: &String| {
+            let argument = deployed.fill(argument);
+            let argument = argument.replace("{connections}", &group.connections.to_string());
+            let argument = argument.replace("{pipeline}", &group.pipeline.to_string());
+            argument.replace("{threads}", &group.threads.to_string())
+        };
+        let client = target.client.as_ref();
+        Ok(client.map(|client| program(client.iter().map(fill).collect(), false)))
+    }
+
+    /// Writes down what a process of this program is to evaluate, and how it is told to.
+    fn assign(&self, point: usize, target: &Target, round: u64) -> Result<Vec<String>, String> {
+        let settings = self.plan.settings_as_text();
+        let assignment = Assignment {
+            path: self.plan.path.clone(),
+            text: self.plan.text.clone(),
+            settings: settings.iter().map(|(key, value)| format!("{key}={value}")).collect(),
+            point,
+            target: target.name.clone(),
+            round,
+        };
+        let folder = self.deployer.folder_beside(&format!("{}-client", target.name));
+        let file = folder.join("assignment.json");
+        let written = std::fs::create_dir_all(&folder)
+            .and_then(|()| std::fs::write(&file, serde_json::json!(assignment).to_string()));
+        written.map_err(|error| format!("{}: {error}", file.display()))?;
+        let exe = self.deployer.exe().display().to_string();
+        let file = file.display().to_string();
+        Ok(vec![exe, "in-process".to_owned(), file, "{seconds}".to_owned()])
+    }
+
     /// Begins to read what the target counts itself, where there is a way to.
     fn service(&self, target: &Target, deployed: &Deployed) -> Option<ServiceMeter> {
         let (address, how): (_, Arc<dyn Counters>) = match &target.counters {
@@ -188,28 +240,18 @@ impl Conductor<'_> {
     pub(super) fn make_ready(
         &mut self,
         bench: &mut Bench,
-        here: &Point,
+        point: usize,
         target: &Target,
         round: u64,
     ) {
+        let here = &self.plan.points[point];
         let Some(deployed) = &bench.deployed else { return };
-        let program = target.client.as_ref().map(|client| {
-            let (group, deployer) = (&here.clients[0], &mut self.deployer);
-            let fill = |argument: &String| {
-                let argument = deployed.fill(argument);
-                let argument = argument.replace("{connections}", &group.connections.to_string());
-                let argument = argument.replace("{pipeline}", &group.pipeline.to_string());
-                argument.replace("{threads}", &group.threads.to_string())
-            };
-            Program {
-                exe: deployer.exe().to_owned(),
-                command: client.iter().map(fill).collect(),
-                env: target.env.clone(),
-                cpus: group.cpus.clone(),
-                folder: deployer.folder_for(&format!("{}-client", target.name)),
-                is_target: false,
+        let program = match self.program(deployed, point, target, round) {
+            Ok(program) => program,
+            Err(problem) => {
+                return bench.trial.fail(FailedAt::Prepare, problem);
             }
-        });
+        };
         let load = Load {
             program,
             address: &deployed.address,
@@ -429,7 +471,8 @@ impl Bench {
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);
         // The lab's own threads are in its process; a program is not.
-        let clients_ns = if target.client.is_some() { piece.generator.total_ns } else { 0 };
+        let counted_ns = piece.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
+        let clients_ns = piece.program_ns.saturating_sub(counted_ns);
         let own = OwnCpu { server_ns, clients_ns, waits: &waits };
         Disturbance::measure(&window.before, &window.after, &own, &cpus)
     }

@@ -63,10 +63,9 @@ impl Conductor<'_> {
         point: usize,
         (index, target): (usize, &Target),
     ) -> Result<Result<(), String>, RunError> {
-        let here = &self.plan.points[point];
         let mut bench = self.start(index, target, 0);
         if bench.deployed.is_some() {
-            self.make_ready(&mut bench, here, target, 0);
+            self.make_ready(&mut bench, point, target, 0);
         }
         let group = bench.deployed.as_ref().and_then(crate::deploy::Deployed::group);
         let server = group.map(group_members).unwrap_or_default();

@@ -4,6 +4,7 @@ mod common;
 mod compare;
 mod counters;
 mod http;
+mod in_process;
 mod ledgers;
 mod load;
 mod programs;

@@ -142,7 +142,7 @@ fn values(target: &TargetSummary) -> Vec<String> {
     let shown = |one: &crate::values::ValueFigures| -> (String, fn(f64) -> String) {
         let name = one_line(&one.name);
         match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
-            (Some(name), _) => (name.to_owned(), duration),
+            (Some(name), _) => (name.to_owned(), time),
             (_, Some(name)) => (name.to_owned(), bytes),
             (None, None) => (name, plain),
         }
@@ -186,4 +186,9 @@ fn counters(target: &TargetSummary) -> Option<String> {
     let more = target.counters.len() - shown.len();
     let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
     Some(format!("per operation {}{more}", shown.join(" · ")))
+}
+
+/// A time; below a microsecond with the digits that a duration has no room for.
+fn time(ns: f64) -> String {
+    if ns < 1000.0 { format!("{} ns", plain(ns)) } else { duration(ns) }
 }

@@ -5,12 +5,14 @@
 //! load: what is right stands in the suite. `docs/http.md` says what a suite may say.
 
 mod answer;
+mod codec;
 mod dialect;
 mod metrics;
 mod named;
 mod request;
 mod spec;
 
+pub use codec::CODECS;
 pub use dialect::Http;
 pub use metrics::Metrics;
 pub use request::Request;

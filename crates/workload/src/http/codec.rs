@@ -1,0 +1,151 @@
+//! HTTP/1.1's codec as operations in a process: what reading an answer and writing a request cost
+//! without a socket.
+
+use std::hint::black_box;
+use std::sync::Arc;
+
+use wire::http::{Part, RequestHead, Responses};
+
+use crate::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Room, Truth};
+
+/// The room.
+pub static CODECS: Room = Room {
+    name: "http-codec",
+    doc: "Reading and writing HTTP/1.1, without a socket.",
+    operations: &[
+        Operation { name: "read_answer", kind: Kind::Read, doc: "Reads an answer to its end." },
+        Operation { name: "write_request", kind: Kind::Read, doc: "Writes a request's head." },
+    ],
+    dialects: &[DialectRow::new(
+        "http",
+        "The client side that `room = \"http\"` uses.",
+        Client::InProcess(|truth| Box::new(Codec::new(truth))),
+    )],
+    longest_key_bytes: 250,
+    longest_value_bytes: 1 << 20,
+    prepares: true,
+};
+
+/// The operation `read_answer`.
+const READ_ANSWER: usize = 0;
+
+const FIELDS: [(&str, &str); 2] = [("host", "localhost"), ("accept", "*/*")];
+
+/// An answer as it comes, and the path that is asked for.
+struct Case {
+    operation: usize,
+    answer: Vec<u8>,
+    body_bytes: usize,
+    path: String,
+}
+
+struct Codec {
+    truth: Arc<Truth>,
+    cases: Vec<Case>,
+    written: Vec<u8>,
+}
+
+impl Codec {
+    fn new(truth: &Arc<Truth>) -> Self {
+        Self { truth: Arc::clone(truth), cases: Vec::new(), written: Vec::new() }
+    }
+
+    /// How long the answer's body is, when all of it is read.
+    #[inline]
+    fn read(answer: &[u8]) -> Option<usize> {
+        let (mut responses, mut used, mut body_bytes) = (Responses::new(), 0, 0);
+        loop {
+            let (length, part) = responses.read(&answer[used..], false).ok()?;
+            used += length;
+            match part {
+                Part::Head(head) => _ = black_box(head),
+                Part::Body(piece) => body_bytes += piece.len(),
+                Part::End { .. } => return Some(body_bytes),
+                Part::More => return None,
+            }
+        }
+    }
+
+    #[inline]
+    fn write(path: &str, into: &mut Vec<u8>) {
+        into.clear();
+        let request =
+            RequestHead { method: "GET", target: path, headers: &FIELDS, body_bytes: None };
+        request.put(into);
+    }
+}
+
+impl InProcess for Codec {
+    fn prepare(&mut self, op: &Op<'_>) {
+        let number = op.keys.first().copied().unwrap_or(0);
+        let body = self.truth.example(number);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: example\r\n\
+             content-length: {}\r\n\r\n",
+            body.len()
+        );
+        let mut path = b"/".to_vec();
+        self.truth.keys.put(number, &mut path);
+        self.cases.push(Case {
+            operation: op.operation,
+            answer: [head.as_bytes(), &body].concat(),
+            body_bytes: body.len(),
+            path: String::from_utf8_lossy(&path).into_owned(),
+        });
+    }
+
+    #[inline]
+    fn evaluate(&mut self, index: usize) -> usize {
+        let Case { operation, answer, path, .. } = &self.cases[index];
+        if *operation == READ_ANSWER {
+            black_box(Self::read(black_box(answer)));
+            return answer.len();
+        }
+        Self::write(black_box(path), &mut self.written);
+        black_box(&self.written).len()
+    }
+
+    fn check(&mut self, index: usize) -> Result<(), Box<Finding>> {
+        self.evaluate(index);
+        let Case { operation, answer, body_bytes, path } = &self.cases[index];
+        let (expected, received) = match *operation {
+            READ_ANSWER => {
+                let read = Self::read(answer).map(|read| read.to_string());
+                (body_bytes.to_string(), read.unwrap_or_default())
+            }
+            _ => {
+                let head = format!("GET {path} HTTP/1.1\r\nhost: localhost\r\naccept: */*\r\n\r\n");
+                (head, String::from_utf8_lossy(&self.written).into_owned())
+            }
+        };
+        if expected == received {
+            return Ok(());
+        }
+        Err(Box::new(Finding {
+            operation: CODECS.operations[*operation].name,
+            key: path.clone().into_bytes(),
+            expected: expected.into_bytes(),
+            received: received.into_bytes(),
+            note: "another result than the case was made for".into(),
+        }))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Keys, Values};
+
+    #[test]
+    fn answers_are_read_and_requests_written_as_they_should_be() {
+        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let mut codec = Codec::new(&Arc::new(truth));
+        for operation in [0, 1] {
+            codec.prepare(&Op { operation, keys: &[3] });
+            assert_eq!(codec.check(operation), Ok(()));
+            assert!(codec.evaluate(operation) > 40);
+        }
+        codec.cases[0].body_bytes += 1;
+        assert!(codec.check(0).is_err());
+    }
+}
