@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Policy, Rules, Store};
+use cache::model::{Entry, FIRST_SECOND, Limits, MakeError, Policy, Rules, Sharing, Store};
 use proptest::prelude::*;
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 
@@ -146,4 +146,23 @@ fn limits_that_make_no_sense_are_refused_with_what_would() {
     assert_eq!(make(1000, 10), MakeError::LittleMemory);
     assert_eq!(make(1 << 20, 1 << 20), MakeError::LargeItem { most_bytes: 1 << 17 });
     assert!(matches!(make(1 << 60, 1 << 20), MakeError::OutOfMemory { .. }));
+}
+
+#[test]
+fn a_store_is_shared_as_it_is_asked_to_be() {
+    let make = |sharing, threads, memory_bytes| {
+        let rules = Rules { sharing, ..Rules::default() };
+        Store::new(Limits { memory_bytes, item_bytes: 1000, threads, rules })
+            .map(|store| store.shards())
+    };
+    assert_eq!(make(Sharing::Sharded, 2, 64 << 20), Ok(8));
+    assert_eq!(make(Sharing::GlobalLock, 8, 64 << 20), Ok(1));
+    assert_eq!(make(Sharing::Single, 1, 64 << 20), Ok(1));
+    assert_eq!(make(Sharing::Single, 2, 64 << 20), Err(MakeError::ManyThreads));
+    let large = make(Sharing::GlobalLock, 1, 64 << 30);
+    assert_eq!(large, Err(MakeError::OnePart { most_bytes: 8 << 30 }));
+    for (name, sharing) in Sharing::ALL {
+        assert_eq!((name.parse(), sharing.name()), (Ok(sharing), name));
+    }
+    assert!("rcu".parse::<Sharing>().unwrap_err().contains("global-lock"));
 }

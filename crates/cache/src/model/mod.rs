@@ -18,6 +18,7 @@ mod loss;
 mod operations;
 mod prefetch;
 mod shard;
+mod sharing;
 mod trial;
 
 use std::collections::TryReserveError;
@@ -32,6 +33,7 @@ pub use evict::Policy;
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
+pub use sharing::Sharing;
 
 use evict::Shared;
 use shard::Shard;
@@ -72,13 +74,21 @@ pub struct Rules {
     pub cas: bool,
     /// Which items are let go.
     pub policy: Policy,
+    /// How threads share the store.
+    pub sharing: Sharing,
     /// Has keys spread in the same way in every process, for tests that repeat exactly.
     pub seed: Option<u64>,
 }
 
 impl Default for Rules {
     fn default() -> Self {
-        Self { evict: true, cas: true, policy: Policy::default(), seed: None }
+        Self {
+            evict: true,
+            cas: true,
+            policy: Policy::default(),
+            sharing: Sharing::default(),
+            seed: None,
+        }
     }
 }
 
@@ -97,6 +107,15 @@ pub enum MakeError {
     /// The largest item would not leave room for others.
     #[error("the largest item may take at most {most_bytes} bytes of this much memory")]
     LargeItem {
+        /// What would be right.
+        most_bytes: usize,
+    },
+    /// A store for one thread is to be used by several.
+    #[error("a single store is for one thread")]
+    ManyThreads,
+    /// A store of one part is to be larger than a part can be.
+    #[error("a store with one lock can have at most {most_bytes} bytes")]
+    OnePart {
         /// What would be right.
         most_bytes: usize,
     },
@@ -253,7 +272,14 @@ impl Store {
         }
         let least = limits.memory_bytes.div_ceil(MOST_SHARD_BYTES).next_power_of_two();
         let roomy = limits.memory_bytes / (LEAST_LARGE_ITEMS * limits.item_bytes.max(1 << 17));
-        let wanted = (limits.threads.max(1) * 4).next_power_of_two();
+        let Rules { sharing, .. } = limits.rules;
+        if sharing == Sharing::Single && limits.threads > 1 {
+            return Err(MakeError::ManyThreads);
+        }
+        if sharing != Sharing::Sharded && least > 1 {
+            return Err(MakeError::OnePart { most_bytes: MOST_SHARD_BYTES });
+        }
+        let wanted = sharing.shards(limits.threads);
         let count = wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least));
         let hasher = match limits.rules.seed {
             None => Hasher::random(),

@@ -21,7 +21,7 @@ pub use connection::{CacheConnection, Speech};
 pub use datagrams::CacheDatagrams;
 pub use service::{Service, ThreadCounts};
 
-use crate::model::{Clock, Limits, MakeError, Policy, Rules};
+use crate::model::{Clock, Limits, MakeError, Policy, Rules, Sharing};
 
 /// What `shutdown` does.
 #[derive(Clone)]
@@ -98,6 +98,10 @@ pub struct Options {
     pub evict: bool,
     /// Which items are let go.
     pub policy: Policy,
+    /// How threads share the store.
+    pub sharing: Sharing,
+    /// Whether answers go out one by one, instead of all answers to a batch together.
+    pub flush_each: bool,
     /// Whether each store has a unique number.
     pub cas: bool,
     /// Whether a command may have everything forgotten.
@@ -142,6 +146,8 @@ impl Default for Options {
             speech: Speech::Either,
             evict: true,
             policy: Policy::default(),
+            sharing: Sharing::default(),
+            flush_each: false,
             cas: true,
             flush: true,
             list_keys: true,
@@ -161,8 +167,8 @@ impl Default for Options {
 impl Options {
     fn limits(&self) -> Limits {
         let Self { memory_bytes, item_bytes, threads, .. } = *self;
-        let rules =
-            Rules { evict: self.evict, cas: self.cas, policy: self.policy, ..Rules::default() };
+        let Self { evict, cas, policy, sharing, .. } = *self;
+        let rules = Rules { evict, cas, policy, sharing, ..Rules::default() };
         Limits { memory_bytes, item_bytes, threads, rules }
     }
 }
@@ -237,7 +243,8 @@ impl CacheServer {
             most_connections: options.most_connections,
             when_full: WhenFull::Refuse(Bytes::from_static(b"ERROR Too many open connections\r\n")),
             input_limit_bytes: INPUT_LIMIT_BYTES,
-            output_limit_bytes: options.output_limit_bytes,
+            // A connection pauses once so much waits: with 1, after every answer.
+            output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
             idle_timeout: options.idle_timeout,
             thread_name: "cache",
             ..Config::default()

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::cache::model::Policy;
+use ::cache::model::{MakeError, Policy, Sharing};
 use ::cache::server::{Accounts, CacheServer, Options, Shutdown, Speech, StartError};
 use anyhow::{Context as _, bail};
 use encryption::TlsArgs;
@@ -110,6 +110,15 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "POLICY", default_value = Policy::default().name())]
     pub(crate) evict: Policy,
 
+    /// How threads share the store: single (one thread), global-lock (one lock for all keys) or
+    /// sharded (four parts with a lock each for every thread)
+    #[arg(long, value_name = "HOW", default_value = Sharing::default().name())]
+    pub(crate) store: Sharing,
+
+    /// When answers go out: all those to a batch of commands together, or one by one
+    #[arg(long, value_enum, default_value_t = Flush::PerBatch)]
+    pub(crate) flush: Flush,
+
     /// Refuse new items when memory is full, instead of letting old ones go
     #[arg(long, alias = "disable-evictions", short = 'M')]
     pub(crate) no_evict: bool,
@@ -188,6 +197,15 @@ pub(crate) enum UdpPort {
     Same,
     /// At a port of their own.
     Port(u16),
+}
+
+/// When answers go out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Flush {
+    /// Each as soon as it is made
+    PerAnswer,
+    /// All answers to what has come, together
+    PerBatch,
 }
 
 /// Which protocol is spoken.
@@ -295,6 +313,8 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         },
         evict: !args.no_evict,
         policy: args.evict,
+        sharing: args.store,
+        flush_each: args.flush == Flush::PerAnswer,
         cas: !args.no_cas,
         flush: !args.no_flush,
         list_keys: !args.no_list,
@@ -393,7 +413,8 @@ fn place(written: &str) -> Result<Place, String> {
 /// The error with what to do about it.
 fn explained(error: StartError) -> anyhow::Error {
     let advice = match &error {
-        StartError::Store(_) => "change --memory or --max-item",
+        StartError::Store(MakeError::ManyThreads) => "use --threads 1, or --store global-lock",
+        StartError::Store(_) => "change --memory, --max-item or --store",
         StartError::Listen(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             "another server has it: stop that one, or choose another with --listen (port 0 takes \
              any that is free)"

@@ -60,6 +60,8 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("oldest", &0);
     put("evictions", &on(options.evict));
     put("eviction_policy", &options.policy.name());
+    put("store", &options.sharing.name());
+    put("answers_flushed", &if options.flush_each { "per-answer" } else { "per-batch" });
     put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
