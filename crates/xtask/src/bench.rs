@@ -40,6 +40,7 @@ const fn row(name: &'static str, run: &'static [&'static str], document: &'stati
 const ROWS: &[Row] = &[
     row("tour", &["run", "suites/tour.toml"], "README.md"),
     row("generator", &["run", "suites/generator.toml"], "BENCHMARKS.md"),
+    row("memcaslap", &["run", "suites/memcaslap.toml"], "BENCHMARKS.md"),
     row("open-loop", &["run", "suites/open-loop.toml"], "BENCHMARKS.md"),
     row("doctor", &["doctor"], "BENCHMARKS.md"),
 ];
