@@ -18,14 +18,19 @@
 //! | `unpaired` | the interval of two series that aren't paired |
 //! | `bootstrap` | intervals by resampling |
 //! | `random` | random numbers that are the same everywhere |
+//! | `capacity` | which load to try next, and what the tries say |
+//! | `knee` | where more load begins to cost more than it brings |
+//! | `usl` | the Universal Scalability Law, and when points don't carry it |
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
 //! | `slope` | how fast a series grows, with its interval |
 //! | `limits/` | what gave way first: figures, thresholds, one row per limit |
 
 mod bootstrap;
+mod capacity;
 mod holm;
 mod interval;
+mod knee;
 pub mod limits;
 mod looks;
 mod metric;
@@ -37,11 +42,14 @@ mod ranks;
 mod slope;
 mod student;
 mod unpaired;
+pub mod usl;
 mod verdict;
 
 pub use bootstrap::{RESAMPLES, bootstrap, median_ratio_interval};
+pub use capacity::{Capacity, Held, Search, Try};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
+pub use knee::knee;
 pub use looks::{confidence_at, looks, nominal_errors, smallest_difference};
 pub use metric::{Direction, METRICS, Metric, Unit, metric_named};
 pub use modes::{Modes, two_modes};

@@ -20,6 +20,7 @@
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
 //! | `comparison` | what a comparison asked, its looks, and what targets were built from |
 //! | `cost` | system calls of an operation, and floors of the host |
+//! | `search` | searches for the highest load, and who sends how much at once |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
@@ -36,6 +37,7 @@ mod read;
 mod rows;
 mod samples;
 mod schema;
+mod search;
 mod streams;
 mod tables;
 mod words;
@@ -60,5 +62,8 @@ pub use rows::{
 };
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
+pub use search::{ClientsRow, ProbeRow, SearchRow};
 pub use streams::StreamRow;
-pub use words::{DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity};
+pub use words::{
+    ArrivalsKind, DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity,
+};

@@ -14,6 +14,7 @@ use crate::rows::{
     RequirementRow, RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId,
     TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
 };
+use crate::search::{self, ClientsRow, ProbeRow, SearchRow};
 use crate::streams::{STREAMS, StreamRow, stream_row};
 use crate::words::RunState;
 
@@ -93,6 +94,12 @@ pub struct RunView {
     pub comparison: Option<ComparisonRow>,
     /// When a comparison was looked at, by point and rounds.
     pub looks: Vec<LookRow>,
+    /// What it searches, if it searches the highest load.
+    pub search: Option<SearchRow>,
+    /// The loads that a search tried, in order.
+    pub probes: Vec<ProbeRow>,
+    /// Its groups of clients, by point and name.
+    pub clients: Vec<ClientsRow>,
     /// What its targets were built from, by target and name.
     pub facts: Vec<FactRow>,
 }
@@ -193,6 +200,9 @@ impl Ledger {
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,
+            search: self.search(id)?,
+            probes: self.rows(search::PROBES, [id], search::probe_row)?,
+            clients: self.rows(search::CLIENTS, [id], search::clients_row)?,
             facts: self.rows(FACTS, [id], fact_row)?,
         };
         drop(snapshot);

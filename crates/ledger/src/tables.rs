@@ -66,6 +66,19 @@ pub(crate) const TABLES: &[Table] = &[
         refers: &[("run_id", "run")],
         of_run: "run_id = ?1",
     },
+    Table { name: "search", has_id: false, refers: &[("run_id", "run")], of_run: "run_id = ?1" },
+    Table {
+        name: "probe",
+        has_id: false,
+        refers: &[("point_id", "point")],
+        of_run: "point_id IN (SELECT id FROM point WHERE run_id = ?1)",
+    },
+    Table {
+        name: "clients",
+        has_id: false,
+        refers: &[("point_id", "point")],
+        of_run: "point_id IN (SELECT id FROM point WHERE run_id = ?1)",
+    },
     Table {
         name: "look",
         has_id: false,

@@ -113,3 +113,19 @@ words! {
         CantTell = "cant_tell"
     }
 }
+
+words! {
+    /// When a group of clients sends its requests.
+    ArrivalsKind {
+        /// A slot sends when it is answered.
+        Closed = "closed",
+        /// And after a pause.
+        Think = "think",
+        /// A list of operations, one after another.
+        Steps = "steps",
+        /// When a schedule says so.
+        Schedule = "schedule",
+        /// A slot takes what comes.
+        Subscribe = "subscribe"
+    }
+}

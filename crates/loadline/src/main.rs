@@ -2,6 +2,7 @@
 
 mod builds;
 mod cache;
+mod capacity;
 mod compare;
 mod doctor;
 mod exit;
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline run suites/tour.toml            measure, check every answer, and say what was found
   loadline compare suites/tour.toml --a loadline --b memcached
+  loadline capacity suites/open-loop.toml  find the highest rate that it carries
   loadline plan suites/tour.toml           say what would run, and for how long
   loadline report last --json              the last run again, for a program
   loadline serve cache --memory 256MiB     a memcached-compatible cache
@@ -49,6 +51,8 @@ enum Command {
     Run(run::RunArgs),
     /// Say whether one target, commit or series of figures is better than another
     Compare(Box<compare::CompareArgs>),
+    /// Find the highest load that meets every requirement of a suite
+    Capacity(Box<capacity::CapacityArgs>),
     /// Say what a suite would run and for how long, without starting anything
     Plan(plan::PlanArgs),
     /// Report a run that is in the ledger
@@ -93,6 +97,7 @@ enum Command {
 fn main() -> ExitCode {
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
+        Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),

@@ -8,8 +8,8 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::plan::Plan;
-use lab::run::{Ending, Progress, Setting};
-use ledger::Ledger;
+use lab::run::{Ending, Progress, RunError, Setting};
+use ledger::{Ledger, RunId};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::Failure;
@@ -67,6 +67,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 /// Measures a plan, keeps it in the ledger, and reports it.
 pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
+    measure_with(plan, how, lab::run::run)
+}
+
+/// The same, by another way of measuring.
+pub(crate) fn measure_with(
+    plan: &Plan,
+    how: &HowArgs,
+    run: impl FnOnce(Setting<'_>) -> Result<(RunId, Ending), RunError>,
+) -> Result<ExitCode, Failure> {
     for target in plan.targets() {
         if let Some(why) = &target.skipped {
             eprintln!("{} is left out: {why}", target.name);
@@ -78,7 +87,7 @@ pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
     let mut ledger = Ledger::open(&home.ledger)?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut shown = Shown::new();
-    let (run, ending) = lab::run::run(Setting {
+    let (run, ending) = run(Setting {
         plan,
         exe: &exe,
         ledger: &mut ledger,

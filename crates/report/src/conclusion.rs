@@ -17,6 +17,11 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         RunState::Interrupted => lines.push("The run was interrupted before its end.".to_owned()),
         RunState::Failed => lines.push("The run failed before its end.".to_owned()),
     }
+    if let Some(capacity) = &summary.capacity {
+        lines.extend(capacity.sentences(summary));
+        lines.extend((0..summary.targets.len()).filter_map(|one| wrong_answers(summary, one)));
+        return lines;
+    }
     match &summary.contest {
         Some(contest) => lines.extend(crate::contest::sentences(summary, contest)),
         None => {

@@ -3,6 +3,7 @@
 //! The keys of a trial are the JSON names of the metrics in [`judge::METRICS`]. A float that
 //! isn't finite becomes null, as JSON has no other word for it.
 
+mod capacity;
 mod contest;
 
 mod streams;
@@ -24,7 +25,7 @@ use crate::outcome::outcome;
 use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
 use crate::values::ValueFigures;
-use contest::{ContestJson, ModesJson};
+use capacity::VerdictsJson;
 use streams::{StreamGroupJson, StreamsJson, stream_groups};
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
@@ -50,8 +51,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         findings: names.findings(),
         slow: names.slow(),
         floors_ns: floors(summary),
-        contest: summary.contest.as_ref().map(|contest| names.contest(contest)),
-        modes: names.modes(),
+        verdicts: names.verdicts(),
         outcome: outcome(summary).code(),
         conclusion: conclusion(summary).join(" "),
     })
@@ -71,8 +71,8 @@ struct Document<'a> {
     findings: Vec<FindingJson<'a>>,
     slow: Vec<SlowJson<'a>>,
     floors_ns: Map<String, Value>,
-    contest: Option<ContestJson<'a>>,
-    modes: Vec<ModesJson<'a>>,
+    #[serde(flatten)]
+    verdicts: VerdictsJson<'a>,
     outcome: &'static str,
     conclusion: String,
 }

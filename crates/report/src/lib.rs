@@ -17,6 +17,9 @@
 //! | `compare` | the first target against each other one, judged |
 //! | `modes` | targets with two speeds |
 //! | `contest` | what a run that is one comparison says |
+//! | `capacity` | the highest load, from a run whose points are loads |
+//! | `little` | Little's law, checked on every trial |
+//! | `scaling` | how throughput grows with connections or threads |
 //! | `samples` | two series of figures from elsewhere |
 //! | `outcome` | what the exit code needs to know |
 //! | `conclusion` | the run in a sentence or two |
@@ -25,6 +28,7 @@
 //! | `json` | `--json`, documented in docs/json.md |
 //! | `export` | tables of a run as CSV and JSON lines |
 
+mod capacity;
 mod compare;
 mod conclusion;
 mod contest;
@@ -35,16 +39,19 @@ mod figures;
 mod groups;
 mod json;
 mod limits;
+mod little;
 mod modes;
 mod number;
 mod outcome;
 mod samples;
+mod scaling;
 mod slices;
 mod streams;
 mod summary;
 mod text;
 mod values;
 
+pub use capacity::CapacitySummary;
 pub use compare::{Beside, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
@@ -54,6 +61,7 @@ pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use json::{SCHEMA, json};
 pub use limits::{LimitSummary, LimitsSummary};
+pub use little::Broken;
 pub use modes::ModesSummary;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
@@ -61,6 +69,7 @@ pub use number::{
 };
 pub use outcome::{Outcome, outcome};
 pub use samples::{Samples, Series};
+pub use scaling::Scaling;
 pub use slices::Drift;
 pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,

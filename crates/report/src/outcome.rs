@@ -1,6 +1,6 @@
 //! What the exit code needs to know of a run.
 
-use judge::Verdict;
+use judge::{Capacity, Verdict};
 use ledger::RequirementOutcome;
 
 use crate::summary::Summary;
@@ -43,6 +43,14 @@ impl Outcome {
 
 /// What the exit code needs to know of a run.
 pub fn outcome(summary: &Summary) -> Outcome {
+    if let Some(capacity) = &summary.capacity {
+        let Capacity { held, broken } = capacity.found;
+        return Outcome {
+            requirement_broken: held.is_none() && broken.is_some(),
+            worse: false,
+            cant_tell: held.is_none() && broken.is_none(),
+        };
+    }
     let required = |word| summary.requirements.iter().any(|one| one.row.outcome == word);
     let primary = || summary.comparisons.iter().filter(|compared| compared.primary);
     let undecided = primary().any(|one| matches!(one.verdict, Verdict::CantTell { .. }));

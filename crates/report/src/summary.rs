@@ -6,18 +6,21 @@ use std::collections::{BTreeMap, HashMap};
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
-    CallRow, CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, FloorRow, HistogramKind,
-    HistogramRow, LedgerError, LookRow, PointId, PointRow, ReachedRow, RequirementRow, RunId,
-    RunRow, RunView, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId,
-    TrialRow, TrialValues, UsageRow, Validity,
+    CallRow, ClientsRow, CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, FloorRow,
+    HistogramKind, HistogramRow, LedgerError, LookRow, PointId, PointRow, ReachedRow,
+    RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId,
+    TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
 };
 
+use crate::capacity::CapacitySummary;
 use crate::compare::{Compared, Contest, compare};
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::groups::{GroupFigures, lags};
 use crate::limits::LimitsSummary;
+use crate::little::{Broken, broken};
 use crate::modes::{ModesSummary, modes};
+use crate::scaling::{Scaling, scalings};
 use crate::slices::{Drift, counted, drifts, thirds};
 use crate::streams::StreamFigures;
 use crate::values::ValueFigures;
@@ -55,6 +58,12 @@ pub struct Summary {
     pub floors: Vec<FloorRow>,
     /// What was fixed beforehand, when the run is one comparison of two targets.
     pub contest: Option<Contest>,
+    /// The highest load, when the run searches it.
+    pub capacity: Option<CapacitySummary>,
+    /// Trials in which Little's law is broken.
+    pub little: Vec<Broken>,
+    /// How throughput grows over connections or threads, where they are swept.
+    pub scalings: Vec<Scaling>,
     /// Targets with two speeds: what fell into two modes.
     pub modes: Vec<ModesSummary>,
     /// What each target was built from, by name.
@@ -225,6 +234,13 @@ impl Summary {
             row,
             looks: view.points.iter().map(|(id, _)| looks_at(*id, &view.looks)).collect(),
         });
+        let placed = view
+            .probes
+            .into_iter()
+            .filter_map(|probe| Some((*point_index.get(&probe.point_id)?, probe)));
+        let probes: Vec<_> = placed.collect();
+        let capacity = view.search.map(|row| CapacitySummary::of(row, probes, &points));
+        let little = broken_laws(&view.clients, &point_index, &trials);
         let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
         let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
         let calls = view.calls.into_iter().filter_map(|row| {
@@ -237,6 +253,9 @@ impl Summary {
             id: view.id,
             uid: view.uid,
             comparisons: compare(&view.run, contest.as_ref(), targets.len(), points.len(), &trials),
+            capacity,
+            little,
+            scalings: scalings(targets.len(), &points, &trials, view.run.confidence),
             modes: modes(&view.run, targets.len(), points.len(), &trials),
             contest,
             facts,
@@ -352,6 +371,22 @@ fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, V
 
 fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
     ids.enumerate().map(|(index, id)| (id, index)).collect()
+}
+
+/// Where Little's law is broken, over all valid trials and their groups of clients.
+fn broken_laws(
+    clients: &[ClientsRow],
+    point_index: &HashMap<PointId, usize>,
+    trials: &[TrialSummary],
+) -> Vec<Broken> {
+    let mut found = Vec::new();
+    for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| trial.is_valid()) {
+        let here = |row: &&ClientsRow| point_index.get(&row.point_id) == Some(&trial.point);
+        for row in clients.iter().filter(here) {
+            found.extend(broken(index, &trial.groups, row, trial.row.measured_ns));
+        }
+    }
+    found
 }
 
 /// Valid rounds at each look at a point.

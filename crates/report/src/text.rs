@@ -23,9 +23,22 @@ pub use point::point;
 /// service answered.
 pub fn text(summary: &Summary, colour: bool) -> String {
     let mut out = head(summary, colour);
-    for index in 0..summary.points.len() {
-        out.push('\n');
-        out.push_str(&point(summary, index, colour));
+    match &summary.capacity {
+        Some(capacity) => {
+            let label = summary.points.first().map(|point| one_line(&point.row.label));
+            out.push_str(&format!("\n{}\n", label.unwrap_or_default()));
+            capacity.table(summary).iter().for_each(|line| out.push_str(&format!("{line}\n")));
+        }
+        None => {
+            for index in 0..summary.points.len() {
+                out.push('\n');
+                out.push_str(&point(summary, index, colour));
+            }
+        }
+    }
+    for scaling in &summary.scalings {
+        let name = one_line(&summary.targets[scaling.target].name);
+        out.push_str(&format!("\n{name} {}\n", scaling.words()));
     }
     let lines = conclusion(summary);
     if !lines.is_empty() {

@@ -6,17 +6,18 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use ledger::{
-    CallRow, ComparisonRow, CounterRow, DataState, FactRow, FindingRow, FingerprintRow, FloorRow,
-    HistogramKind, HistogramRow, Ledger, LedgerError, LookRow, PointId, PointRow, ReachedRow,
-    RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, StreamRow,
-    SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
+    ArrivalsKind, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, FactRow, FindingRow,
+    FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger, LedgerError, LookRow, PointId,
+    PointRow, ProbeRow, ReachedRow, RequirementOutcome, RequirementRow, RoundId, RoundRow, RunId,
+    RunRow, RunState, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow,
+    TrialId, TrialRow, UsageRow, Validity, ValueRow,
 };
 
 use super::trace::Calls;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
 use crate::observe::{Recorder, Watch, program_facts, sha256};
-use crate::plan::{Plan, Point, Target, TargetKind};
+use crate::plan::{Arrivals, Plan, Point, Target, TargetKind};
 
 /// A run's place in the ledger.
 pub(super) struct Keeper<'a> {
@@ -82,19 +83,11 @@ impl<'a> Keeper<'a> {
         for (ordinal, point) in (0..).zip(&plan.points) {
             let keys = point.keys.clone().into_iter().collect();
             let row = PointRow { run_id: run, ordinal, label: point.label.clone(), keys };
-            points.push(ledger.add_point(&row)?);
+            let id = ledger.add_point(&row)?;
+            add_clients(ledger, id, point)?;
+            points.push(id);
         }
-        if let Some(sequence) = &plan.rounds.sequence {
-            let (least, from) = sequence.least_shown.clone().unzip();
-            ledger.add_comparison(&ComparisonRow {
-                run_id: run,
-                error: sequence.error,
-                rounds_most: plan.rounds.at_most,
-                factor: sequence.factor.clone(),
-                least_shown: least,
-                least_shown_from: from,
-            })?;
-        }
+        add_comparison(ledger, run, plan)?;
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
         let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
@@ -144,6 +137,32 @@ impl<'a> Keeper<'a> {
             }
         }
         Ok(())
+    }
+
+    /// What a run that searches the highest load asks.
+    pub(super) fn search(&mut self, row: &SearchRow) -> Result<(), LedgerError> {
+        self.ledger.add_search(row)
+    }
+
+    /// Goes on with another point, which is the only one from here on.
+    pub(super) fn next_point(&mut self, point: &Point, ordinal: u32) -> Result<(), LedgerError> {
+        let keys = point.keys.clone().into_iter().collect();
+        let row = PointRow { run_id: self.run, ordinal, label: point.label.clone(), keys };
+        let id = self.ledger.add_point(&row)?;
+        add_clients(self.ledger, id, point)?;
+        self.points = vec![id];
+        Ok(())
+    }
+
+    /// What became of the load that is the only point now.
+    pub(super) fn probe(
+        &mut self,
+        load: f64,
+        outcome: RequirementOutcome,
+        reason: Option<String>,
+    ) -> Result<(), LedgerError> {
+        let point_id = self.points[0];
+        self.ledger.add_probe(&ProbeRow { point_id, load, outcome, reason })
     }
 
     pub(super) fn look(&mut self, point: usize, rounds: u32) -> Result<(), LedgerError> {
@@ -335,6 +354,43 @@ impl Keeper<'_> {
         }
         Ok(())
     }
+}
+
+/// What a comparison fixes before its first round.
+fn add_comparison(ledger: &mut Ledger, run: RunId, plan: &Plan) -> Result<(), LedgerError> {
+    let Some(sequence) = &plan.rounds.sequence else { return Ok(()) };
+    let (least_shown, least_shown_from) = sequence.least_shown.clone().unzip();
+    ledger.add_comparison(&ComparisonRow {
+        run_id: run,
+        error: sequence.error,
+        rounds_most: plan.rounds.at_most,
+        factor: sequence.factor.clone(),
+        least_shown,
+        least_shown_from,
+    })
+}
+
+/// Who sends how much at once at a point.
+fn add_clients(ledger: &mut Ledger, point_id: PointId, point: &Point) -> Result<(), LedgerError> {
+    for group in &point.clients {
+        let (arrivals, think_ns) = match &group.arrivals {
+            Arrivals::Closed => (ArrivalsKind::Closed, None),
+            Arrivals::Think(pause) => (ArrivalsKind::Think, Some(pause.ns)),
+            Arrivals::Steps => (ArrivalsKind::Steps, None),
+            Arrivals::Open(_) => (ArrivalsKind::Schedule, None),
+            Arrivals::Subscribe { .. } => (ArrivalsKind::Subscribe, None),
+        };
+        ledger.add_clients(&ClientsRow {
+            point_id,
+            name: group.name.clone(),
+            connections: group.connections as u64,
+            pipeline: group.pipeline as u64,
+            threads: group.threads as u64,
+            arrivals,
+            think_ns,
+        })?;
+    }
+    Ok(())
 }
 
 fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {

@@ -1,5 +1,6 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
+mod capacity;
 mod events;
 mod keep;
 mod looking;
@@ -23,6 +24,7 @@ use rand::{Rng, SeedableRng};
 use crate::deploy::{DeployError, Deployer};
 use crate::observe::Watch;
 use crate::plan::Plan;
+pub use capacity::{Quest, capacity};
 use keep::Keeper;
 use looking::Looking;
 use round::Bench;
@@ -105,7 +107,25 @@ pub enum Ending {
 /// # Errors
 /// When the ledger can't be written or the lab's own means fail; a target's failures are results.
 pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
-    let Setting { plan, exe, ledger, build, logs, command, seed, trace, stop, progress } = setting;
+    let (plan, logs, trace) = (setting.plan, setting.logs, setting.trace);
+    let (mut keeper, mut conductor) = begin(setting)?;
+    let mut outcome = conductor.all_rounds(&mut keeper);
+    conductor.stop_kept();
+    if trace && matches!(outcome, Ok(Ending::Finished)) {
+        let folder = logs.join(keeper.run().to_string());
+        outcome = conductor.trace(&mut keeper, &folder).map(|()| Ending::Finished);
+    }
+    if outcome.is_ok() {
+        for (index, trials) in conductor.trials.iter().enumerate() {
+            keeper.requirements(index, &plan.points[index], trials)?;
+        }
+    }
+    end(keeper, outcome)
+}
+
+/// Begins a run in the ledger, and watches the host from here on.
+fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> {
+    let Setting { plan, exe, ledger, build, logs, command, seed, stop, progress, .. } = setting;
     let fingerprint = crate::observe::fingerprint_with(exe, build);
     let mut keeper = Keeper::begin(ledger, plan, fingerprint, command, seed)?;
     let folder: PathBuf = logs.join(keeper.run().to_string());
@@ -115,7 +135,7 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         source,
     })?;
     watch.follow_own("generator");
-    let mut conductor = Conductor {
+    let conductor = Conductor {
         plan,
         exe,
         watch,
@@ -131,19 +151,20 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
         looking: Looking::of(plan),
         kept: plan.points.iter().map(|_| Vec::new()).collect(),
         finished_rounds: 0,
+        is_search: false,
         progress,
     };
     keeper.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
-    let mut outcome = conductor.all_rounds(&mut keeper);
-    conductor.stop_kept();
-    if trace && matches!(outcome, Ok(Ending::Finished)) {
-        outcome = conductor.trace(&mut keeper, &folder).map(|()| Ending::Finished);
-    }
+    Ok((keeper, conductor))
+}
+
+/// Ends a run in the ledger, however it ended.
+fn end(
+    mut keeper: Keeper<'_>,
+    outcome: Result<Ending, RunError>,
+) -> Result<(RunId, Ending), RunError> {
     match outcome {
         Ok(ending) => {
-            for (index, trials) in conductor.trials.iter().enumerate() {
-                keeper.requirements(index, &plan.points[index], trials)?;
-            }
             match &ending {
                 Ending::Finished => keeper.end(RunState::Finished, None)?,
                 Ending::Interrupted => keeper.end(RunState::Interrupted, None)?,
@@ -178,17 +199,15 @@ struct Conductor<'a> {
     /// Targets that run on from round to round, by point.
     kept: Vec<Vec<Bench>>,
     finished_rounds: u64,
+    /// Whether the points are loads, chosen as it goes.
+    is_search: bool,
     progress: &'a mut dyn FnMut(&Progress<'_>),
 }
 
 impl Conductor<'_> {
     /// Rounds over all points in shuffled order, until every point has enough.
     fn all_rounds(&mut self, keeper: &mut Keeper<'_>) -> Result<Ending, RunError> {
-        for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
-            self.tell(0, 1, &format!("building {}", target.name));
-            self.deployer.build(target)?;
-        }
-        keeper.facts(self.plan, self.exe)?;
+        self.build_targets(keeper)?;
         let rounds = &self.plan.rounds;
         for ordinal in 1..=rounds.at_most {
             let mut order: Vec<usize> = (0..self.plan.points.len()).collect();
@@ -204,15 +223,7 @@ impl Conductor<'_> {
                 if ordinal > rounds.at_least && self.over_budget() {
                     return Ok(Ending::Finished);
                 }
-                let seed = self.random.next_u64();
-                let round = keeper.begin_round(point, ordinal, seed, self.now())?;
-                let trials = self.round(point, ordinal, seed)?;
-                self.finished_rounds += 1;
-                keeper.end_round(round, &self.plan.points[point], &trials, &self.watch)?;
-                let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
-                let conditions = &self.plan.points[point].abort_on;
-                let reason = require::reason_to_abort(conditions, &trials);
-                self.trials[point].extend(trials);
+                let reason = self.one_round(keeper, point, ordinal)?;
                 self.look(keeper, point, ordinal)?;
                 if let Some(condition) = reason {
                     return Ok(Ending::Aborted(condition));
@@ -220,6 +231,35 @@ impl Conductor<'_> {
             }
         }
         Ok(if self.stopped() { Ending::Interrupted } else { Ending::Finished })
+    }
+
+    /// Runs what targets need to be built, and notes what they are built from.
+    fn build_targets(&mut self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
+        for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
+            self.tell(0, 1, &format!("building {}", target.name));
+            self.deployer.build(target)?;
+        }
+        keeper.facts(self.plan, self.exe)?;
+        Ok(())
+    }
+
+    /// Measures one round of a point and keeps it. Gives the condition under which the suite wants
+    /// the run to be aborted, if one is met.
+    fn one_round(
+        &mut self,
+        keeper: &mut Keeper<'_>,
+        point: usize,
+        ordinal: u32,
+    ) -> Result<Option<String>, RunError> {
+        let seed = self.random.next_u64();
+        let round = keeper.begin_round(point, ordinal, seed, self.now())?;
+        let trials = self.round(point, ordinal, seed)?;
+        self.finished_rounds += 1;
+        keeper.end_round(round, &self.plan.points[point], &trials, &self.watch)?;
+        let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
+        let reason = require::reason_to_abort(&self.plan.points[point].abort_on, &trials);
+        self.trials[point].extend(trials);
+        Ok(reason)
     }
 
     /// Looks at a comparison's verdict when it is time to.
@@ -273,8 +313,9 @@ impl Conductor<'_> {
         let each = if self.looking.is_some() { rounds.at_most } else { rounds.at_least };
         let least = u64::from(each) * self.plan.points.len() as u64;
         let done = self.finished_rounds as f64 / least as f64;
-        let left =
-            (done > 0.0 && done < 1.0).then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
+        // How many loads a search will try, nobody knows.
+        let known = !self.is_search && done > 0.0 && done < 1.0;
+        let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
         let done = done.min(1.0);
         (self.progress)(&Progress { point, round, activity, done, left, said });

@@ -14,6 +14,16 @@ pub(super) fn outcome(
     requirement: &Requirement,
     trials: &[Trial],
 ) -> (Option<f64>, RequirementOutcome) {
+    outcome_at(requirement, trials, CONFIDENCE, judge::LEAST_ROUNDS)
+}
+
+/// The same at another confidence, from so many rounds on.
+pub(super) fn outcome_at(
+    requirement: &Requirement,
+    trials: &[Trial],
+    confidence: f64,
+    least_rounds: usize,
+) -> (Option<f64>, RequirementOutcome) {
     let first: Vec<&Trial> = trials.iter().filter(|trial| trial.target == 0).collect();
     let held = |holds| {
         if holds { RequirementOutcome::Held } else { RequirementOutcome::Broken }
@@ -31,12 +41,12 @@ pub(super) fn outcome(
         return every_round(requirement, valid.map(|trial| of(&trial)));
     }
     let values: Vec<f64> = valid.filter_map(|trial| of(&trial)).collect();
-    let Some(interval) = judge::series_interval(&values, CONFIDENCE) else {
+    let Some(interval) = judge::series_interval(&values, confidence) else {
         return (None, RequirementOutcome::CantTell);
     };
     let ends = [interval.low, interval.high].map(|end| requirement.holds(end));
     let outcome = match ends {
-        _ if values.len() < judge::LEAST_ROUNDS => RequirementOutcome::CantTell,
+        _ if values.len() < least_rounds => RequirementOutcome::CantTell,
         [low, high] if low == high => held(low),
         _ => RequirementOutcome::CantTell,
     };

@@ -1,5 +1,6 @@
 //! The command from outside: one file per theme.
 
+mod capacity;
 mod common;
 mod compare;
 mod counters;

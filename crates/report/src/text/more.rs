@@ -25,6 +25,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         told.extend(overload(target).map(|words| (Role::Bad, words)));
         told.extend(starts(target).map(|words| (Role::Bad, words)));
         told.extend(drift(target).map(|words| (Role::Unsure, words)));
+        told.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         told.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
         let whose = if point.targets.len() == 1 { String::new() } else { name(target) + " " };
         let line = |(role, words): (Role, String)| {
@@ -115,6 +116,26 @@ fn drift(target: &TargetSummary) -> Option<String> {
     let change = drift.interval.ratio - 1.0;
     let way = if change < 0.0 { "slower" } else { "faster" };
     Some(format!("drift: the last third of slices is {} {way}", percent(change.abs())))
+}
+
+/// `Little's law is broken in 2 rounds: 8.1 of 16 requests were under way in one`.
+fn little(summary: &Summary, point: usize, target: &TargetSummary) -> Option<String> {
+    let here = |one: &&crate::little::Broken| {
+        let trial = &summary.trials[one.trial];
+        trial.point == point && trial.target == target.target
+    };
+    let found: Vec<&crate::little::Broken> = summary.little.iter().filter(here).collect();
+    let first = found.first()?;
+    let rounds = match found.len() {
+        1 => "1 round".to_owned(),
+        count => format!("{count} rounds"),
+    };
+    Some(format!(
+        "Little's law is broken in {rounds}: by rate × latency {} of {} requests were under way; \
+         time passes that no latency counts, or a figure is wrong",
+        plain(first.seen),
+        plain(first.slots)
+    ))
 }
 
 /// `two modes of rate_per_s: 1.01M/s in 10 rounds, 0.15M/s in 5; …`.

@@ -1,0 +1,180 @@
+//! The highest load that holds: which load to try next, and what the tries say.
+//!
+//! Loads are doubled until one breaks, then the gap is halved on the log scale until it is as
+//! narrow as asked. Whether a load holds is itself only known from figures that vary, so each try
+//! is repeated until its answer is clear, and it may stay unclear: then the edge lies about there,
+//! and the gaps below and above are narrowed apart (mutilate's `--search` and fio's
+//! `latency_target` look alike, but take one figure's word for it).
+
+/// What became of one load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Held {
+    /// Every requirement held.
+    Yes,
+    /// One was broken.
+    No,
+    /// It can't be told: the load is too near to the edge.
+    Unclear,
+}
+
+/// One load that was tried.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Try {
+    /// The load.
+    pub load: f64,
+    /// What became of it.
+    pub held: Held,
+}
+
+/// How loads are searched.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Search {
+    /// The first load.
+    pub from: f64,
+    /// No load under this is tried.
+    pub least: f64,
+    /// No load above this is tried.
+    pub most: f64,
+    /// The gap that is narrow enough: 0.02 is 2 %.
+    pub precision: f64,
+    /// Whether loads are whole numbers, such as connections.
+    pub whole: bool,
+}
+
+/// What the tries say.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Capacity {
+    /// The highest load that clearly held below every one that broke.
+    pub held: Option<f64>,
+    /// The lowest load that clearly broke.
+    pub broken: Option<f64>,
+}
+
+/// Loads tried at most: doubling from 1 to beyond 10^9 and halving to a thousandth takes fewer.
+const TRIES_MOST: usize = 60;
+
+impl Capacity {
+    /// What these tries say.
+    pub fn of(tries: &[Try]) -> Capacity {
+        let loads =
+            |held: Held| tries.iter().filter(move |one| one.held == held).map(|one| one.load);
+        let broken = loads(Held::No).reduce(f64::min);
+        let below = |load: &f64| broken.is_none_or(|broken| *load < broken);
+        Capacity { held: loads(Held::Yes).filter(below).reduce(f64::max), broken }
+    }
+}
+
+impl Search {
+    /// The load to try next; `None` when the gap is narrow enough, the ends are reached, or 60
+    /// were tried.
+    pub fn next(&self, tries: &[Try]) -> Option<f64> {
+        if tries.len() >= TRIES_MOST {
+            return None;
+        }
+        if tries.is_empty() {
+            return Some(self.fitted(self.from));
+        }
+        let Capacity { held, broken } = Capacity::of(tries);
+        let inside = |load: &f64| {
+            held.is_none_or(|held| *load > held) && broken.is_none_or(|broken| *load < broken)
+        };
+        let unclear = tries.iter().filter(|one| one.held == Held::Unclear).map(|one| one.load);
+        let unclear: Vec<f64> = unclear.filter(inside).collect();
+        let lowest_unclear = unclear.iter().copied().reduce(f64::min);
+        let highest_unclear = unclear.iter().copied().reduce(f64::max);
+        let below = lowest_unclear.or(broken).or(held);
+        let above = highest_unclear.or(held).or(broken);
+        let candidate = match (held, broken) {
+            (None, _) => self.fitted(below? / 2.0),
+            (Some(_), None) => self.fitted(above? * 2.0),
+            (Some(held), Some(broken)) => {
+                let gaps = [(held, below?), (above?, broken)];
+                let widest = gaps.into_iter().max_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
+                if widest.1 / widest.0 <= 1.0 + self.precision {
+                    return None;
+                }
+                self.fitted((widest.0 * widest.1).sqrt())
+            }
+        };
+        let known = tries.iter().any(|one| one.load == candidate);
+        (!known).then_some(candidate)
+    }
+
+    fn fitted(&self, load: f64) -> f64 {
+        let load = if self.whole { load.round() } else { load };
+        load.clamp(self.least, self.most)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::random::Random;
+
+    const SEARCH: Search =
+        Search { from: 1_000.0, least: 1.0, most: 1e9, precision: 0.02, whole: false };
+
+    fn searched(search: &Search, mut answer: impl FnMut(f64) -> Held) -> (Capacity, usize) {
+        let mut tries = Vec::new();
+        while let Some(load) = search.next(&tries) {
+            tries.push(Try { load, held: answer(load) });
+        }
+        (Capacity::of(&tries), tries.len())
+    }
+
+    #[test]
+    fn the_edge_is_found_within_the_precision_from_any_start() {
+        for from in [1.0, 500.0, 81_234.0, 5e6] {
+            let edge = |load: f64| if load <= 81_234.0 { Held::Yes } else { Held::No };
+            let (found, tries) = searched(&Search { from, ..SEARCH }, edge);
+            let (held, broken) = (found.held.unwrap(), found.broken.unwrap());
+            assert!(held <= 81_234.0 && 81_234.0 < broken, "{found:?}");
+            assert!(broken / held <= 1.021 && tries < 30, "{found:?} in {tries}");
+        }
+    }
+
+    #[test]
+    fn what_is_unclear_lies_between_the_ends_that_are_clear() {
+        let fuzzy = |load: f64| match load {
+            load if load < 95_000.0 => Held::Yes,
+            load if load > 105_000.0 => Held::No,
+            _ => Held::Unclear,
+        };
+        let (found, tries) = searched(&SEARCH, fuzzy);
+        let (held, broken) = (found.held.unwrap(), found.broken.unwrap());
+        assert!((90_000.0..95_000.0).contains(&held), "{found:?}");
+        assert!((105_000.0..110_000.0).contains(&broken) && tries < 30, "{found:?} in {tries}");
+    }
+
+    #[test]
+    fn ends_that_are_never_reached_stay_open() {
+        let most = Search { most: 64_000.0, ..SEARCH };
+        let (found, _) = searched(&most, |_| Held::Yes);
+        assert_eq!(found, Capacity { held: Some(64_000.0), broken: None });
+        let (found, _) = searched(&SEARCH, |_| Held::No);
+        assert_eq!(found, Capacity { held: None, broken: Some(1.0) });
+        assert!(searched(&SEARCH, |_| Held::Unclear).1 <= TRIES_MOST);
+    }
+
+    #[test]
+    fn whole_loads_end_with_neighbours() {
+        let search = Search { from: 1.0, whole: true, precision: 0.0, ..SEARCH };
+        let (found, _) = searched(&search, |load| if load <= 37.0 { Held::Yes } else { Held::No });
+        assert_eq!(found, Capacity { held: Some(37.0), broken: Some(38.0) });
+    }
+
+    #[test]
+    fn one_wrong_answer_moves_the_edge_and_never_hangs() {
+        let mut random = Random::new(4);
+        for _ in 0..200 {
+            let lying = |load: f64| match (load <= 50_000.0, random.below(10)) {
+                (_, 0) => Held::Unclear,
+                (true, 1) | (false, 2..) => Held::No,
+                _ => Held::Yes,
+            };
+            let (found, tries) = searched(&SEARCH, lying);
+            assert!(tries <= TRIES_MOST);
+            assert!(found.held.zip(found.broken).is_none_or(|(held, broken)| held < broken));
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! `loadline capacity`, from outside.
+
+use crate::common::{Place, code, stderr, stdout};
+
+/// A cache that is asked for more than any host can give at some point.
+const SUITE: &str = r#"
+title = "How much"
+[[target]]
+name = "ours"
+serve = "cache"
+[workload]
+room = "cache"
+operation = "get"
+keys = { count = 100 }
+value = { bytes = 40 }
+[[clients]]
+connections = 2
+[require]
+wrong = "= 0"
+[rounds]
+disturbed = "ignore"
+warm_up = "10ms"
+"#;
+
+#[test]
+fn a_capacity_is_searched_in_one_run_whose_points_are_loads() {
+    let place = Place::with(SUITE);
+    let arguments = [
+        "capacity",
+        "suite.toml",
+        "--from",
+        "500/s",
+        "--most",
+        "1k/s",
+        "--measure",
+        "40ms",
+        "--wait",
+        "--json",
+    ];
+    let output = place.loadline(&arguments);
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let capacity = &json["capacity"];
+    assert_eq!(
+        (&capacity["held"], &capacity["broken"]),
+        (&1000.0.into(), &serde_json::Value::Null)
+    );
+    let probes = capacity["probes"].as_array().expect("probes");
+    let loads: Vec<_> = probes.iter().filter_map(|probe| probe["load"].as_f64()).collect();
+    assert_eq!(loads, [500.0, 1000.0]);
+    assert_eq!(probes[1]["point"]["clients.arrivals.rate"], "1000.000/s");
+    let said = json["conclusion"].as_str().expect("a sentence");
+    assert!(said.starts_with("ours carries at least 1.00k/s"), "{said}");
+    assert!(stderr(&output).contains(": held"), "{}", stderr(&output));
+}
+
+#[test]
+fn what_cant_be_searched_is_said_before_anything_starts() {
+    let place = Place::with(SUITE);
+    let case = |suite: &str, arguments: &[&str], said: &str| {
+        std::fs::write(place.path().join("suite.toml"), suite).expect("a suite");
+        let output = place.loadline(&[&["capacity", "suite.toml"], arguments].concat());
+        assert_eq!(code(&output), 2, "{said}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    };
+    case(SUITE, &["--from", "fast"], "\"fast\" is no load of clients.arrivals.rate");
+    case(SUITE, &["--target", "theirs"], "there is no target \"theirs\"");
+    case(SUITE, &["--over", "clients.connectoins"], "did you mean `connections`?");
+    case(&SUITE.replace("[require]\nwrong = \"= 0\"", ""), &[], "says nothing that must hold");
+    let swept = format!("{SUITE}[sweep]\n\"clients.pipeline\" = [1, 2]\n");
+    case(&swept, &[], "the suite has 2 points");
+}
