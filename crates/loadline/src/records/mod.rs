@@ -4,7 +4,7 @@ mod get;
 mod monitor;
 mod npy;
 mod put;
-mod report;
+pub(crate) mod report;
 mod show;
 mod values;
 
@@ -246,7 +246,7 @@ fn server_address(written: &str) -> Result<SocketAddr, String> {
 }
 
 /// A number of seconds, such as `0.1`.
-fn seconds(written: &str) -> Result<Duration, String> {
+pub(crate) fn seconds(written: &str) -> Result<Duration, String> {
     let seconds = written.parse().ok().filter(|seconds: &f64| (0.0..1e6).contains(seconds));
     seconds.map(Duration::from_secs_f64).ok_or_else(|| "write seconds, such as 0.1".to_owned())
 }

@@ -127,6 +127,39 @@ fn our_client_reads_and_writes_at_p4ps_server() {
 }
 
 #[test]
+fn a_source_of_arrays_is_monitored_and_one_that_is_too_large_is_refused() {
+    let source = ["--producer", "array", "--size", "50000", "--queue-size", "3"];
+    let own = ["--monitors", "1", "--provider", "remote", "--wait", "0.01"];
+    let served = Served::start(RECORDS, &[&source[..], &own].concat());
+    let folder = tempfile::tempdir().expect("a folder");
+    let npy = folder.path().join("last.npy");
+    let monitor = ["monitor", "arrayPerformance", "--count", "40", "--json", "--npy"];
+    let monitor = [&monitor[..], &[npy.to_str().expect("UTF-8")]].concat();
+    let said = ask(served.address(), &monitor).expect("an answer");
+    let mut updates = 0;
+    for line in said.lines() {
+        let report: serde_json::Value = serde_json::from_str(line).expect("JSON");
+        assert_eq!(report["first"], report["last"], "{report}");
+        updates += report["updates"].as_u64().expect("a count");
+    }
+    assert_eq!(updates, 40);
+    let last = std::fs::read(&npy).expect("a file");
+    assert!(last.starts_with(b"\x93NUMPY") && last.len() == 128 + 8 * 50_000);
+    assert_eq!(last[128..136], last[last.len() - 8..], "one number all through");
+    if let Some(python) = peer("python") {
+        let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/arrays.py");
+        assert_eq!(run(&python, &[script, served.address()]), "all is well\n");
+    }
+    let refused = std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["serve", "records", "--listen", "127.0.0.1:0", "--producer", "array", "--size"])
+        .args(["400000000", "--queue-size", "1000000", "--max-message", "3.5GiB"])
+        .output()
+        .expect("loadline runs");
+    let said = String::from_utf8_lossy(&refused.stderr);
+    assert!(!refused.status.success() && said.contains("use a smaller size or queue"), "{said}");
+}
+
+#[test]
 fn a_config_with_a_mistake_says_file_line_and_what_would_be_right() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wrong.toml");

@@ -4,6 +4,7 @@ mod calls;
 mod connection;
 mod monitors;
 mod operations;
+mod producer;
 mod search;
 mod service;
 
@@ -14,6 +15,7 @@ use std::time::Duration;
 use wire::{Address, Config, ListenOptions, Listener, WhenFull};
 
 pub use connection::{RecordsConnection, Who};
+pub use producer::{ProduceError, Producer, Production, Seen, Watcher};
 pub use search::Discovery;
 pub use service::{AddError, Limits, Service};
 

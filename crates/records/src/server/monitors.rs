@@ -84,6 +84,15 @@ impl News {
     }
 }
 
+impl News {
+    /// Has the monitor looked at before the connection's turn ends: nobody needs to be woken.
+    pub(super) fn list(&self) {
+        if !self.is_listed.swap(true, SeqCst) {
+            self.inbox.lock().news.push(self.request);
+        }
+    }
+}
+
 impl Notify for News {
     #[inline]
     fn notify(&self) {

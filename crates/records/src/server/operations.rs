@@ -311,8 +311,6 @@ fn put(
 
 /// Starts or stops a monitor, or gives it room.
 fn control(monitor: &mut Monitor, head: Operation, reader: &mut Reader<'_>) -> Result<(), Fault> {
-    use crate::model::Notify as _;
-
     if head.has(subcommand::ACKNOWLEDGE) {
         let more = u64::from(reader.u32());
         reader.end()?;
@@ -323,7 +321,7 @@ fn control(monitor: &mut Monitor, head: Operation, reader: &mut Reader<'_>) -> R
     if head.has(subcommand::CONTROL) {
         monitor.is_running = head.has(subcommand::START);
     }
-    monitor.news.notify();
+    monitor.news.list();
     Ok(())
 }
 

@@ -1,5 +1,7 @@
 //! `loadline serve records`. It minds the environment that EPICS servers mind.
 
+mod producer;
+
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
@@ -26,6 +28,7 @@ Examples:
   loadline serve records --config records.toml           on 127.0.0.1:5075
   loadline serve records --config records.toml --listen 0.0.0.0
   loadline serve records --config records.toml --listen 127.0.0.1:0   any free port
+  loadline serve records --producer array --size 1000000 --monitors 0 --log-json
 
 records.toml has a table for each record:
   [[record]]
@@ -86,6 +89,9 @@ pub(crate) struct RecordsArgs {
     )]
     max_connections: u32,
 
+    #[command(flatten)]
+    producer: producer::ProducerArgs,
+
     /// What to log: error, warn, info, debug or trace
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: tracing::Level,
@@ -101,9 +107,16 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
     // Before anything is ready, so that no signal is missed.
     let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
     let service = service(args)?;
+    let producer = args.producer.start(&service)?.map(Arc::new);
     let count = service.names().len();
+    if count == 0 {
+        tracing::warn!("there are no records: declare some with --config, or make them by a call");
+    }
     let server = RecordsServer::start(service, options(args)?).map_err(explained)?;
     print_ready(&server)?;
+    if let Some(producer) = &producer {
+        args.producer.report(Arc::clone(producer), &server)?;
+    }
     tracing::info!(addresses = ?texts(&server), records = count, "ready");
     if let Some(signal) = signals.forever().next() {
         tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
@@ -139,9 +152,6 @@ fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
             let (name, item, now) = (&declared.name, declared.item, Service::now());
             service.add(Record::new(name, item, writable, message_bytes, now))?;
         }
-    }
-    if service.names().is_empty() {
-        tracing::warn!("there are no records: declare some with --config, or make them by a call");
     }
     Ok(service)
 }

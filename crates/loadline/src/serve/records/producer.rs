@@ -1,0 +1,213 @@
+//! The source of arrays: `arrayPerformanceMain` with its arguments as options, and the monitors
+//! that it may have of its own. Says once a second what went on.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use ::records::client::{Client, Settings, What};
+use ::records::protocol::Request;
+use ::records::server::{Producer, Production, RecordsServer, Service, Watcher};
+use anyhow::Context as _;
+use wire::Address;
+
+use crate::records::report::Report;
+use crate::records::seconds;
+
+/// Options of the source.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "A source of arrays")]
+pub(crate) struct ProducerArgs {
+    /// Give a record a new array again and again
+    #[arg(long, value_enum, value_name = "WHAT")]
+    producer: Option<Kind>,
+
+    /// The record's name
+    #[arg(long, requires = "producer", default_value = "arrayPerformance")]
+    name: String,
+
+    /// Elements of each array, 64-bit integers
+    #[arg(
+        long,
+        requires = "producer",
+        value_name = "ELEMENTS",
+        default_value_t = 10_000_000,
+        value_parser = clap::value_parser!(u64).range(1..)
+    )]
+    size: u64,
+
+    /// Seconds between two arrays
+    #[arg(
+        long,
+        requires = "producer",
+        value_name = "SECONDS",
+        default_value = "0.0001",
+        value_parser = seconds
+    )]
+    delay: Duration,
+
+    /// How its own monitors reach the record: in this process, or by a connection
+    #[arg(long, requires = "producer", value_enum, default_value_t = Provider::Local)]
+    provider: Provider,
+
+    /// How many monitors of its own there are
+    #[arg(long, requires = "producer", default_value_t = 1)]
+    monitors: u32,
+
+    /// How many versions may wait for each of these monitors; 0 becomes 1
+    #[arg(long, requires = "producer", value_name = "VERSIONS", default_value_t = 2)]
+    queue_size: u32,
+
+    /// Seconds that each of these monitors waits after an update
+    #[arg(
+        long,
+        requires = "producer",
+        value_name = "SECONDS",
+        default_value = "0",
+        value_parser = seconds
+    )]
+    wait: Duration,
+
+    /// Write arrays into new memory each time, or into what earlier ones have left
+    #[arg(long, requires = "producer", value_enum, default_value_t = Buffers::Recycled)]
+    buffers: Buffers,
+}
+
+/// What can be produced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Kind {
+    /// Arrays, each filled with its number
+    Array,
+}
+
+/// How monitors reach a record.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Provider {
+    /// In this process
+    Local,
+    /// By a connection to this server
+    #[value(alias = "pva", alias = "pvAccess")]
+    Remote,
+}
+
+/// Where arrays are written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Buffers {
+    /// Into new memory
+    Fresh,
+    /// Into warm memory
+    Recycled,
+}
+
+impl ProducerArgs {
+    /// Begins, if it is asked to.
+    pub(crate) fn start(&self, service: &Service) -> anyhow::Result<Option<Producer>> {
+        if self.producer.is_none() {
+            return Ok(None);
+        }
+        let production = Production {
+            name: self.name.clone(),
+            size: usize::try_from(self.size).context("too many elements")?,
+            delay: self.delay,
+            recycles: self.buffers == Buffers::Recycled,
+            queue: self.queue_size.max(1) as usize,
+        };
+        Ok(Some(Producer::start(service, production)?))
+    }
+
+    /// Has the monitors begin, and everything reported once a second.
+    pub(crate) fn report(
+        &self,
+        producer: Arc<Producer>,
+        server: &RecordsServer,
+    ) -> anyhow::Result<()> {
+        let queue = self.queue_size.max(1);
+        let mut watchers = Vec::new();
+        for _ in 0..self.monitors {
+            match self.provider {
+                Provider::Local => {
+                    let watcher = Watcher::start(producer.record(), queue as usize, self.wait)?;
+                    watchers.push(watcher);
+                }
+                Provider::Remote => {
+                    let Some(Address::Internet(address)) = server.addresses().first() else {
+                        anyhow::bail!("a remote monitor needs an internet address");
+                    };
+                    let (address, name, wait) = (*address, self.name.clone(), self.wait);
+                    std::thread::spawn(move || {
+                        if let Err(error) = monitor(address, &name, queue, wait) {
+                            tracing::warn!("a monitor has ended: {error:#}");
+                        }
+                    });
+                }
+            }
+        }
+        let size = self.size;
+        std::thread::spawn(move || say(&producer, &watchers, size));
+        Ok(())
+    }
+}
+
+/// Reports once a second, for as long as the process lives.
+fn say(producer: &Producer, watchers: &[Watcher], size: u64) {
+    const SECOND: Duration = Duration::from_secs(1);
+    let (mut at, mut before) = (Instant::now(), 0);
+    loop {
+        std::thread::sleep(SECOND);
+        let (seconds, now) = (at.elapsed().as_secs_f64(), producer.iterations());
+        at = Instant::now();
+        let count = now - before;
+        before = now;
+        if count > 0 {
+            let rate = count as f64 / seconds;
+            tracing::info!(
+                value = now - 1,
+                seconds,
+                iterations_per_s = rate,
+                elements_per_s = rate * size as f64,
+                "produced"
+            );
+        }
+        for watcher in watchers {
+            let seen = watcher.take();
+            if seen.updates > 0 {
+                tracing::info!(
+                    updates_per_s = seen.updates as f64 / seconds,
+                    first = seen.ends.map(|ends| ends.0),
+                    last = seen.ends.map(|ends| ends.1),
+                    changed = ?seen.changed.iter().collect::<Vec<_>>(),
+                    overrun = ?seen.overrun.iter().collect::<Vec<_>>(),
+                    lost = seen.lost,
+                    torn = seen.torn,
+                    elements_per_s = seen.elements as f64 / seconds,
+                    "monitored"
+                );
+            }
+        }
+    }
+}
+
+/// Monitors by a connection, and reports.
+fn monitor(
+    address: std::net::SocketAddr,
+    name: &str,
+    queue: u32,
+    wait: Duration,
+) -> anyhow::Result<()> {
+    let mut client = Client::connect(address, Settings::default())?;
+    let channel = client.channel(name)?;
+    let mut request = Request::default();
+    request.options.insert("queueSize".to_owned(), queue.to_string());
+    let mut monitor = client.begin(&channel, What::Monitor { window: None }, &request)?;
+    client.run(&monitor, true)?;
+    let mut report = Report::new("updates");
+    loop {
+        if let Some(update) = client.next(&mut monitor, Duration::from_secs(1))? {
+            report.add(update.item.get("value").and_then(|value| value.as_array()));
+            report.told(&update.changed, &update.overrun);
+            std::thread::sleep(wait);
+        }
+        if let Some(done) = report.due() {
+            tracing::info!("monitored {}", done.text());
+        }
+    }
+}
