@@ -1,5 +1,6 @@
 //! The checks, one row each: a suite, how often it is run in which way, and the judge of its runs.
 
+mod compare;
 mod disturbance;
 mod limits;
 mod queue;
@@ -15,6 +16,8 @@ pub(crate) struct Check {
     pub(crate) claim: &'static str,
     /// The suite that is run.
     pub(crate) suite: &'static str,
+    /// The program's subcommand, with what comes after the suite.
+    pub(crate) command: &'static [&'static str],
     /// The ways in which it is run.
     pub(crate) kinds: &'static [Kind],
     /// What is set beside the suite's text for the run of that kind and number.
@@ -70,6 +73,7 @@ pub(crate) static CHECKS: &[Check] = &[
         claim: "A target that is stopped for 200 ms every 2 s costs every request that was due \
                 meanwhile: p95 is 100 ms and p99 180 ms, within 2 %.",
         suite: "suites/credibility/stops.toml",
+        command: &["run"],
         kinds: &[Kind { name: "stopped", number: 1, runs: 3, burns: false }],
         settings: none,
         judge: stops::judge,
@@ -79,6 +83,7 @@ pub(crate) static CHECKS: &[Check] = &[
         claim: "Waiting times in an open loop are those of M/M/1 and M/D/1 at ten loads, within \
                 the measured interval.",
         suite: "suites/credibility/queue.toml",
+        command: &["run"],
         kinds: &[Kind { name: "queue", number: 2, runs: 6, burns: false }],
         // Each run has service times of its own.
         settings: |_, number| vec![("target.null.options.seed", (number * 1000 + 1).to_string())],
@@ -89,6 +94,7 @@ pub(crate) static CHECKS: &[Check] = &[
         claim: "A burner that takes a core for a tenth of the time is noticed in 100 of 100 runs, \
                 and in at most 2 of 100 runs something is seen where nothing is.",
         suite: "suites/credibility/disturbance.toml",
+        command: &["run"],
         kinds: &[
             Kind { name: "burner", number: 3, runs: 100, burns: true },
             Kind { name: "clean", number: 4, runs: 100, burns: false },
@@ -101,9 +107,30 @@ pub(crate) static CHECKS: &[Check] = &[
         claim: "A limit that was planted is the first in the list in 85 of 90 runs, of each plant \
                 in 8 of 10, and a load of a fifth reaches none in 19 of 20.",
         suite: "suites/credibility/limits.toml",
+        command: &["run"],
         kinds: limits::KINDS,
         settings: |kind, _| limits::settings(kind),
         judge: limits::judge,
+    },
+    Check {
+        name: "same",
+        claim: "Of 200 comparisons of a cache with itself, each with 20 s of measured time, at \
+                most 10 call a difference.",
+        suite: "suites/credibility/same.toml",
+        command: &["compare", "--a", "cache", "--b", "cache", "--budget", "20s"],
+        kinds: &[Kind { name: "same", number: 5, runs: 200, burns: false }],
+        settings: none,
+        judge: compare::same,
+    },
+    Check {
+        name: "planted",
+        claim: "Two percent more CPU time per operation are found in 36 of 40 tries, each with \
+                60 s of measured time at most.",
+        suite: "suites/credibility/planted.toml",
+        command: &["compare", "--a", "costlier", "--b", "plain", "--budget", "60s"],
+        kinds: &[Kind { name: "planted", number: 6, runs: 40, burns: false }],
+        settings: none,
+        judge: compare::planted,
     },
 ];
 

@@ -51,7 +51,10 @@ impl Runs {
     pub(crate) fn measure(&mut self, check: &Check, kind: &Kind, number: usize) -> Result<()> {
         // The seed says which kind it is, so that the ledger alone tells what was done.
         let seed = seed(kind, number);
-        let mut arguments = vec!["run".to_owned(), check.suite.to_owned(), "--wait".to_owned()];
+        let mut arguments: Vec<String> =
+            check.command.iter().map(|&word| word.to_owned()).collect();
+        arguments.insert(1, check.suite.to_owned());
+        arguments.push("--wait".to_owned());
         arguments.extend(["--seed".to_owned(), seed.to_string(), "--json".to_owned()]);
         let settings = (check.settings)(kind, number);
         for (key, value) in settings.iter().map(|(key, value)| (key, value)) {
