@@ -91,7 +91,12 @@ fn as_text(plan: &Plan) -> String {
     if (rounds.at_least as usize) < least {
         let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
     }
-    let _ = writeln!(text, "time\n  about {} at least", plan.shortest());
+    let (least, disturbed) = (plan.shortest(), plan.shortest_disturbed());
+    let again = match disturbed > least {
+        true => format!("; {disturbed} when slices are disturbed and measured again"),
+        false => String::new(),
+    };
+    let _ = writeln!(text, "time\n  about {least} at least{again}");
     let _ = writeln!(text, "data\n  {} of keys and values a target, at most", data(plan));
     text
 }
@@ -121,6 +126,7 @@ fn as_json(plan: &Plan) -> serde_json::Value {
         "points": points.collect::<Vec<_>>(),
         "rounds": { "at_least": plan.rounds.at_least, "at_most": plan.rounds.at_most },
         "shortest_ns": plan.shortest().ns,
+        "shortest_disturbed_ns": plan.shortest_disturbed().ns,
         "data_bytes": data(plan).bytes,
     })
 }

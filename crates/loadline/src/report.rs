@@ -20,6 +20,9 @@ pub(crate) struct ReportArgs {
     /// Print it as JSON on standard output
     #[arg(long)]
     json: bool,
+    /// Show the slowest requests of each target as well
+    #[arg(long, short)]
+    verbose: bool,
     /// Say what one operation costs on both sides as well; system calls where the run counted them
     #[arg(long)]
     cost: bool,
@@ -32,7 +35,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = run_named(&ledger, &args.run)?;
-    Ok(print(&ledger, run, args.json, args.cost, false)?)
+    let &ReportArgs { json, verbose, cost, .. } = args;
+    Ok(print(&ledger, run, Form { json, verbose, cost }, false)?)
 }
 
 /// The run of that number, or the last one.
@@ -44,27 +48,42 @@ pub(crate) fn run_named(ledger: &Ledger, name: &str) -> Result<RunId, Failure> {
     number.map_err(|_| Failure::Usage(format!("\"{name}\" is not a run's number, nor `last`")))
 }
 
+/// In which form a run is printed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Form {
+    /// JSON instead of text.
+    pub(crate) json: bool,
+    /// The slowest requests.
+    pub(crate) verbose: bool,
+    /// What an operation costs.
+    pub(crate) cost: bool,
+}
+
 /// Prints a run on standard output and gives the exit code that it stands for.
 pub(crate) fn print(
     ledger: &Ledger,
     run: RunId,
-    json: bool,
-    cost: bool,
+    shown: Form,
     fail_on_worse: bool,
 ) -> anyhow::Result<ExitCode> {
     let summary = report::Summary::of(ledger.run_view(run)?)?;
     let mut out = std::io::stdout().lock();
-    if json {
+    if shown.json {
         serde_json::to_writer_pretty(&mut out, &report::json(&summary)?)?;
         writeln!(out)?;
     } else {
         let colour = out.is_terminal();
         write!(out, "{}", report::text(&summary, colour))?;
-        for point in (0..summary.points.len()).filter(|_| cost) {
+        for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
             if summary.points.len() > 1 {
                 writeln!(out, "\n{}", summary.points[point].row.label)?;
             }
-            write!(out, "{}", report::cost(&summary, point, colour))?;
+            if shown.verbose {
+                write!(out, "{}", report::slowest(&summary, point, colour))?;
+            }
+            if shown.cost {
+                write!(out, "{}", report::cost(&summary, point, colour))?;
+            }
         }
     }
     Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))

@@ -37,6 +37,9 @@ pub(crate) struct HowArgs {
     /// Print the result as JSON on standard output
     #[arg(long)]
     pub(crate) json: bool,
+    /// Show the slowest requests of each target as well
+    #[arg(long, short)]
+    verbose: bool,
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward, or a new one here
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
@@ -101,7 +104,8 @@ pub(crate) fn measure_with(
     })?;
     shown.end();
     drop(lock);
-    let code = crate::report::print(&ledger, run, how.json, how.cost, how.fail_on.is_some())?;
+    let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
+    let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {

@@ -75,5 +75,5 @@ pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,
     TrialSummary,
 };
-pub use text::{cost, head, point, text};
+pub use text::{cost, head, point, slowest, text};
 pub use values::ValueFigures;

@@ -6,6 +6,7 @@ mod limits;
 mod more;
 mod paint;
 mod point;
+mod slow;
 
 use ledger::RunState;
 
@@ -16,6 +17,7 @@ use paint::{Paint, Role};
 
 pub use cost::cost;
 pub use point::point;
+pub use slow::slowest;
 
 /// A whole run: [`head`], every [`point`], and the [`conclusion`]. Ends with a newline.
 ///

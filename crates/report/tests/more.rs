@@ -294,3 +294,22 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
     assert!((sampling - 80.0).abs() < 0.5, "{sampling}");
     assert_eq!(json["floors_ns"]["system_call"], 43.0);
 }
+
+#[test]
+fn the_slowest_requests_are_shown_to_who_asks() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point(LABEL, 16);
+    bench.round();
+    let trial = bench.trial(0, 100_000, 33_000, |_| ());
+    for latency_ns in 1..=9 {
+        bench.slow(trial, latency_ns * 1_000_000);
+    }
+    let summary = bench.finish();
+    let slowest = report::slowest(&summary, 0, false);
+    let lines: Vec<&str> = slowest.lines().collect();
+    assert_eq!(lines.len(), 8, "{slowest}");
+    let first = "  loadline slowest  9.00 ms  get of readers, round 1, at 2.000 s";
+    assert_eq!(lines[0], first);
+    assert!(lines[7].starts_with("                    2.00 ms"), "{slowest}");
+    assert!(!report::text(&summary, false).contains("slowest"));
+}

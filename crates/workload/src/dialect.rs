@@ -152,6 +152,19 @@ pub trait Dialect: Send {
         Err(Fault::new("the target closed the connection"))
     }
 
+    /// Whether the unanswered request `tag` may be said again on another connection, because its
+    /// server closed this one in good order: one that does no harm when it is carried out twice.
+    fn may_repeat(&self, tag: Tag) -> bool {
+        let _ = tag;
+        false
+    }
+
+    /// The connection is made again: forgets what was half read, and says every request again that
+    /// is still under way. Called only where [`Dialect::may_repeat`] has said yes to all of them.
+    fn repeat(&mut self, out: &mut Output) {
+        let _ = out;
+    }
+
     /// When [`Dialect::timer`] should be called, if at all.
     fn deadline(&self) -> Option<Ns> {
         None

@@ -89,15 +89,41 @@ impl Slot {
         }
     }
 
-    /// Its connection is made again; nothing may be under way.
-    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns) {
-        self.dialect = (origin.make)(&origin.truth);
+    /// Its connection is made again. Of what is under way, requests that may be are said again;
+    /// the others are missing: says how many.
+    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns, recorder: &mut Recorder) -> usize {
+        let may_repeat = |pending: &Option<Pending>, tag| {
+            pending.is_none_or(|one| one.stream.is_none()) && self.dialect.may_repeat(tag)
+        };
+        let lost: Vec<Tag> = (0..self.pending.len() as Tag)
+            .filter(|tag| self.pending[*tag as usize].is_some())
+            .filter(|tag| !may_repeat(&self.pending[*tag as usize], *tag))
+            .collect();
+        for tag in &lost {
+            self.give_up(*tag, now, recorder);
+        }
         self.input = Input::new();
         self.output = Output::new(OUTPUT_LIMIT);
         self.state = State::Connecting;
         self.blocked = false;
         self.left = origin.reconnect_every.unwrap_or(u64::MAX);
+        self.left -= (self.outstanding() as u64).min(self.left);
         self.free_since = Some(now);
+        if self.outstanding() == 0 {
+            self.dialect = (origin.make)(&origin.truth);
+        } else {
+            self.dialect.repeat(&mut self.output);
+        }
+        lost.len()
+    }
+
+    /// Gives up one request: it is missing, and its name is free.
+    fn give_up(&mut self, tag: Tag, now: Ns, recorder: &mut Recorder) {
+        if let Some(pending) = self.pending[tag as usize].take() {
+            self.dialect.expire(tag);
+            recorder.missing(now, pending.operation, now - pending.scheduled);
+            self.free.push(tag);
+        }
     }
 
     /// What its socket is watched for.

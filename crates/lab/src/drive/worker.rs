@@ -388,7 +388,7 @@ impl<T: Transport> Worker<T> {
                     return now;
                 }
                 Ok(()) if self.events.close || self.slots[index].is_used_up() => {
-                    self.reopen(index, now);
+                    self.reopen(index, now, work);
                 }
                 Ok(()) => {}
             }
@@ -552,10 +552,11 @@ impl<T: Transport> Worker<T> {
     }
 
     /// The connection is made again: the server closes it, or it has carried all that it may.
-    fn reopen(&mut self, index: usize, now: Ns) {
-        let slot = &mut self.slots[index];
-        slot.expire(now, 0, &mut self.recorder);
-        slot.reopen(&self.origin, now);
+    fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
+        let lost = self.slots[index].reopen(&self.origin, now, &mut self.recorder);
+        if let Work::Timed(timed) = work {
+            (0..lost).for_each(|_| timed.free(index, now));
+        }
         if let Err(error) = self.transport.connect(index) {
             self.lose(index, &Fault::new(format!("connecting again: {error}")));
         }

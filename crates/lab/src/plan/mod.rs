@@ -273,6 +273,21 @@ impl Plan {
         Span { ns: self.points.iter().map(trial).sum::<u64>() * rounds }
     }
 
+    /// How long it takes when as many slices are disturbed, and measured again, as may be.
+    pub fn shortest_disturbed(&self) -> Span {
+        let Rounds { measure, slice, at_least, repeat_disturbed, .. } = &self.rounds;
+        let is_timed = |group: &Clients| group.arrivals != Arrivals::Steps;
+        let slice_ns = slice.unwrap_or(*measure).ns.max(1);
+        let again_ns = measure.ns.div_ceil(slice_ns).div_ceil(2) * slice_ns;
+        let trials = |point: &Point| {
+            let here = point.targets.iter().filter(|target| target.skipped.is_none()).count();
+            let repeats = *repeat_disturbed && point.clients.iter().all(is_timed);
+            if repeats { here as u64 } else { 0 }
+        };
+        let trials: u64 = self.points.iter().map(trials).sum();
+        Span { ns: self.shortest().ns + trials * again_ns * u64::from(*at_least) }
+    }
+
     /// The overrides, each with its value as TOML writes it.
     pub fn settings_as_text(&self) -> Vec<(String, String)> {
         self.settings.iter().map(|(key, value)| (key.clone(), value.to_string())).collect()

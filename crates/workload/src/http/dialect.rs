@@ -161,6 +161,23 @@ impl Dialect for Http {
         }
     }
 
+    fn may_repeat(&self, tag: Tag) -> bool {
+        let asked = self.asked.iter().find(|asked| asked.tag == Some(tag));
+        let request = asked.and_then(|asked| self.truth.requests.get(asked.operation));
+        request.is_some_and(|request| request.is_idempotent)
+    }
+
+    fn repeat(&mut self, out: &mut Output) {
+        self.asked.retain(|asked| asked.tag.is_some());
+        self.responses = Responses::new();
+        self.answer.clear();
+        for asked in &self.asked {
+            if let Some(request) = self.truth.requests.get(asked.operation) {
+                request.bytes.send(&self.truth.keys, asked.key, out);
+            }
+        }
+    }
+
     fn expire(&mut self, tag: Tag) {
         if let Some(asked) = self.asked.iter_mut().find(|asked| asked.tag == Some(tag)) {
             asked.tag = None;

@@ -11,6 +11,8 @@ pub struct Request {
     pub(super) name: &'static str,
     /// Whether its answer has no body, because it is a `HEAD`.
     pub(super) is_head: bool,
+    /// Whether carrying it out twice is the same as once (RFC 9110, section 9.2.2).
+    pub(super) is_idempotent: bool,
     /// Whether it holds a key.
     pub(super) has_key: bool,
     /// Head and body, as they are sent.

@@ -57,6 +57,9 @@ pub struct ExpectSpec {
 }
 
 /// Which key below the request's is wrong, and in what way.
+/// Methods that may be repeated (RFC 9110, section 9.2.2).
+const IDEMPOTENT: &[&str] = &["GET", "HEAD", "OPTIONS", "TRACE", "PUT", "DELETE"];
+
 type Problem = (&'static str, String);
 
 /// What a workload of described requests means; `folder` is where the suite's files are.
@@ -172,7 +175,8 @@ impl RequestSpec {
             let message = format!("the answer can't hold a key: the request has no `{KEY}`");
             return Err(("expect.body", message));
         }
-        Ok(Request { name, is_head, has_key, bytes, expected })
+        let is_idempotent = IDEMPOTENT.contains(&self.method());
+        Ok(Request { name, is_head, is_idempotent, has_key, bytes, expected })
     }
 
     /// The head as it is sent, with `{key}` where keys go.
