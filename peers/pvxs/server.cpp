@@ -202,7 +202,11 @@ int main(int argc, char **argv) {
     std::vector<std::shared_ptr<client::Subscription>> local;
     size_t monitor_count = size_t(options.number("monitors", 0, 0, 1000));
     if (monitor_count > 0) {
-        context = server.clientConfig().build();
+        auto own = server.clientConfig();
+        own.addressList.clear();
+        own.autoAddrList = false;
+        own.nameServers = {"127.0.0.1:" + std::to_string(bound.tcp_port)};
+        context = own.build();
         local = monitors(context, records[0].name, monitor_count);
     }
     double seconds = options.number("seconds", 0, 0, 1e9);

@@ -1,7 +1,7 @@
 //! Streams under load, on a toy service: it is told a number, and then counts up for it, with
 //! habits that real services have.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -19,17 +19,19 @@ use workload::{
     Workload, WorkloadSpec,
 };
 
-/// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` its
-/// end by the server.
+/// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` the
+/// end of all updates.
 #[derive(Default)]
 struct Toy {
     next: u64,
     streams: BTreeMap<u64, (Tag, Option<u64>)>,
+    cancelled: BTreeSet<Tag>,
 }
 
 impl Dialect for Toy {
     fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
         self.next += 1;
+        self.cancelled.remove(&tag);
         self.streams.insert(self.next, (tag, None));
         out.put(format!("+{}\n", self.next).as_bytes());
     }
@@ -51,10 +53,15 @@ impl Dialect for Toy {
             let (kind, rest) = line.split_at(1);
             let mut words = rest.split(' ').filter_map(|word| word.parse::<u64>().ok());
             let mut word = || words.next().unwrap_or(0);
-            // A cancelled stream's late updates belong to nobody.
             let Some((tag, last)) = self.streams.get_mut(&word()) else { continue };
             if kind == "!" {
-                events.done.push(Done { tag: *tag, ..Done::default() });
+                let tag = *tag;
+                events.done.push(Done { tag, ..Done::default() });
+                self.streams.retain(|_, (known, _)| *known != tag);
+                continue;
+            }
+            // Late updates of a cancelled stream belong to nobody.
+            if self.cancelled.contains(tag) {
                 continue;
             }
             let (value, left_out, made) = (word(), word(), word());
@@ -82,7 +89,7 @@ impl Dialect for Toy {
     fn cancel(&mut self, tag: Tag, out: &mut Output) {
         let found = self.streams.iter().find(|(_, (known, _))| *known == tag);
         let id = *found.expect("a stream of this name").0;
-        self.streams.remove(&id);
+        self.cancelled.insert(tag);
         out.put(format!("-{id}\n").as_bytes());
     }
 
@@ -151,14 +158,17 @@ impl Counting {
 }
 
 impl Connection for Counting {
-    fn receive(&mut self, now: Ns, input: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
         while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&input.bytes()[..end]).into_owned();
             input.consume(end + 1);
             let id = line[1..].parse().map_err(|_| Fault::new("no number"))?;
             match &line[..1] {
                 "+" => drop(self.streams.insert(id, (0, 0))),
-                _ => drop(self.streams.remove(&id)),
+                _ => {
+                    self.streams.remove(&id);
+                    out.put(format!("!{id}\n").as_bytes());
+                }
             }
             self.next_at.get_or_insert(now + EVERY_NS);
         }

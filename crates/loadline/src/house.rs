@@ -6,6 +6,7 @@ use workload::Room;
 /// Every room of this program.
 pub(crate) static ROOMS: &[&Room] = &[
     &::cache::load::ROOM,
+    &::records::load::ROOM,
     &workload::http::ROOM,
     &workload::null::ROOM,
     &::cache::load::CODECS,

@@ -175,11 +175,11 @@ pub trait Dialect: Send {
         let _ = (now, out);
     }
 
-    /// The engine wants no more of the stream that the request `tag` began, and may use the name
-    /// again: says so to the server, and reports nothing of it from now on.
+    /// The engine wants no more of the stream that the request `tag` began: says so to the server,
+    /// and reports no update of it from now on. A [`Done`] follows once nothing more of it comes,
+    /// so that its last bytes are not in the way of what is asked next.
     fn cancel(&mut self, tag: Tag, out: &mut Output) {
-        let _ = out;
-        self.expire(tag);
+        let _ = (tag, out);
     }
 
     /// The engine has given up on `tag` and may use the name again: a late answer must be

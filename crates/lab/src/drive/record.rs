@@ -284,7 +284,7 @@ impl Recorder {
     fn keep_findings(&mut self, now: Ns, events: &mut Events) {
         for finding in events.findings.drain(..) {
             if self.found.len() < MOST_FOUND {
-                self.found.push(Found { at: now, finding });
+                self.found.push(Found { at: now - self.clock_zero, finding });
             }
         }
     }

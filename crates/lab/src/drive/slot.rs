@@ -24,6 +24,8 @@ struct Pending {
     operation: usize,
     /// Updates so far, when it is a stream.
     stream: Option<u64>,
+    /// Whether it is a stream that is being ended: nothing of it counts any more.
+    ends: bool,
 }
 
 /// How far a connection is.
@@ -164,7 +166,7 @@ impl Slot {
         let Some(tag) = self.free.pop() else { return 0 };
         let op: Op<'_> = self.stream.draw();
         let operation = op.operation;
-        let pending = Pending { scheduled, sent: now, operation, stream: None };
+        let pending = Pending { scheduled, sent: now, operation, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
         self.dialect.request(now, tag, &op, &mut self.output);
         self.left -= 1;
@@ -177,20 +179,18 @@ impl Slot {
         let key = (first + self.outstanding() as u64) % keys.max(1);
         let Some(tag) = self.free.pop() else { return };
         let op = self.stream.draw_for(key);
-        let pending =
-            Pending { scheduled: now, sent: now, operation: op.operation, stream: Some(0) };
+        let (operation, stream) = (op.operation, Some(0));
+        let pending = Pending { scheduled: now, sent: now, operation, stream, ends: false };
         self.pending[tag as usize] = Some(pending);
         self.dialect.request(now, tag, &op, &mut self.output);
     }
 
     /// Ends all streams; what each has brought goes to `recorder`.
-    pub(super) fn cancel(&mut self, recorder: &mut Recorder) {
-        // The last tag was handed out last: giving them back in turn keeps streams in order.
-        for tag in (0..self.pending.len()).rev() {
-            let Some(pending) = self.pending[tag] else { continue };
-            let Some(updates) = pending.stream else { continue };
-            self.pending[tag] = None;
-            self.free.push(tag as Tag);
+    pub(super) fn cancel(&mut self, now: Ns, recorder: &mut Recorder) {
+        for (tag, place) in self.pending.iter_mut().enumerate() {
+            let Some(pending) = place else { continue };
+            let Some(updates) = pending.stream.take() else { continue };
+            (pending.ends, pending.sent) = (true, now);
             self.dialect.cancel(tag as Tag, &mut self.output);
             recorder.counts.missing += u64::from(updates == 0);
             recorder.streams.each.push(updates);
@@ -213,7 +213,8 @@ impl Slot {
         // A key is only taken once there is a place for it.
         let Some(tag) = self.free.pop() else { return false };
         let Some(key) = keys.next() else { return false };
-        let pending = Pending { scheduled: now, sent: now, operation: 0, stream: None };
+        let pending =
+            Pending { scheduled: now, sent: now, operation: 0, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
         self.dialect.prepare(now, tag, key, &mut self.output);
         true
@@ -234,11 +235,14 @@ impl Slot {
             // An answer to nothing can only be a mistake of the dialect; it must not be counted.
             debug_assert!(place.is_some(), "tag {} was not under way", done.tag);
             if let Some(pending) = place {
+                self.free.push(done.tag);
+                if pending.ends {
+                    continue;
+                }
                 recorder.done(pending.operation, now - pending.scheduled, done);
                 if timed {
                     recorder.record(Figure::Service, pending.operation, now - pending.sent);
                 }
-                self.free.push(done.tag);
             }
         }
     }
@@ -280,7 +284,9 @@ impl Slot {
             {
                 *place = None;
                 self.dialect.expire(tag as Tag);
-                recorder.missing(now, pending.operation, now - pending.scheduled);
+                if !pending.ends {
+                    recorder.missing(now, pending.operation, now - pending.scheduled);
+                }
                 self.free.push(tag as Tag);
                 expired += 1;
             }

@@ -190,9 +190,6 @@ impl<T: Transport> Worker<T> {
             Order::Run(length_ns) => self.begin_run(start, start + length_ns),
         };
         let spun_ns = self.drive(&mut work, start);
-        for slot in &mut self.slots {
-            slot.cancel(&mut self.recorder);
-        }
         self.recorder.end_second();
         let generator = thread_cpu().since(cpu);
         let wall_ns = clock::now() - start;
@@ -200,7 +197,7 @@ impl<T: Transport> Worker<T> {
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
         Piece {
-            duration_ns: self.recorder.last_answer.saturating_sub(start),
+            duration_ns: self.last_answer(&work).saturating_sub(start),
             counts: self.recorder.counts,
             generator,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
@@ -216,10 +213,7 @@ impl<T: Transport> Worker<T> {
                 | Work::Streams { .. } => Default::default(),
             },
             figures: self.recorder.take_each(self.duty.workload.room),
-            streams: match std::mem::take(&mut self.recorder.streams) {
-                sum if sum.each.is_empty() => Vec::new(),
-                sum => vec![sum],
-            },
+            streams: self.take_streams(),
             ..Piece::default()
         }
     }
@@ -316,7 +310,7 @@ impl<T: Transport> Worker<T> {
                 *stopped || self.slots.iter().all(done)
             }
             Work::Streams { until, .. } if now >= *until => {
-                self.end_streams();
+                self.end_streams(now);
                 true
             }
             Work::Streams { .. } => false,

@@ -3,9 +3,26 @@
 
 use wire::Ns;
 
+use super::super::streams::StreamSum;
 use super::{Transport, Work, Worker};
 
 impl<T: Transport> Worker<T> {
+    /// When a piece's last answer came; what is read while streams end counts for nothing.
+    pub(super) fn last_answer(&self, work: &Work) -> Ns {
+        match *work {
+            Work::Streams { until, .. } => self.recorder.last_answer.min(until),
+            _ => self.recorder.last_answer,
+        }
+    }
+
+    /// What the streams of a piece have brought.
+    pub(super) fn take_streams(&mut self) -> Vec<StreamSum> {
+        match std::mem::take(&mut self.recorder.streams) {
+            sum if sum.each.is_empty() => Vec::new(),
+            sum => vec![sum],
+        }
+    }
+
     /// Begins as many streams on a slot as it is deep, each about a key of its own.
     pub(super) fn subscribe(&mut self, index: usize, now: Ns) {
         let (depth, keys) = (self.origin.depth as u64, self.duty.workload.keys.count());
@@ -15,11 +32,11 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// Ends every stream, and pauses too.
+    /// Ends every stream, and pauses too. What still comes of them is waited for.
     #[cold]
-    pub(super) fn end_streams(&mut self) {
+    pub(super) fn end_streams(&mut self, now: Ns) {
         for index in 0..self.slots.len() {
-            self.slots[index].cancel(&mut self.recorder);
+            self.slots[index].cancel(now, &mut self.recorder);
             self.read_again(index);
             self.flush(index);
         }

@@ -1,0 +1,153 @@
+//! Values that have come, held against what is known to be true.
+
+use wire::Output;
+use workload::{Events, Finding, Mismatch, Update, WrittenBy};
+
+use super::super::layout::Found;
+use super::super::operations::{Sent, Stage, What};
+use super::super::{GET, MONITOR, PUT, ROOM, RPC};
+use super::{PvAccess, QUEUE_SIZE};
+use crate::protocol::Command;
+use crate::protocol::messages::{Operation as Asking, subcommand};
+
+impl PvAccess {
+    #[cold]
+    pub(super) fn found(
+        &self,
+        what: What,
+        key: u64,
+        note: String,
+        received: String,
+        events: &mut Events,
+    ) {
+        let index = match what {
+            What::Get => GET,
+            What::Put => PUT,
+            What::Monitor => MONITOR,
+            What::Rpc => RPC,
+        };
+        events.found(|| Finding {
+            operation: ROOM.operations[index].name,
+            key: self.name(key).as_bytes().to_vec(),
+            expected: match self.truth.written_by {
+                WrittenBy::Clients => b"a version between those sent and answered".to_vec(),
+                WrittenBy::Target => b"a value that goes on from the last one".to_vec(),
+            },
+            received: received.into_bytes(),
+            note,
+        });
+    }
+
+    /// What is wrong with a value that a get has brought.
+    #[inline]
+    pub(super) fn wrong_value(&mut self, request: u32, found: &Found) -> Option<String> {
+        let operation = &self.operations[request as usize];
+        let Some(number) = found.number else {
+            return Some("the answer holds no value".to_owned());
+        };
+        if found.count != self.truth.size.unwrap_or(1) {
+            return Some(format!("{} elements instead of what was written", found.count));
+        }
+        if !found.alike {
+            return Some("the elements of one value differ".to_owned());
+        }
+        if self.truth.written_by == WrittenBy::Target {
+            let last = self.channels[operation.channel as usize].last.replace(number);
+            return last.filter(|last| number < *last).map(|_| Mismatch::Stale.to_string());
+        }
+        let Sent::Read(floor) = operation.sent else { return None };
+        let checked = self.truth.check_number(operation.key, floor, number);
+        checked.err().map(|mismatch| mismatch.to_string())
+    }
+
+    /// A value has come, whole and counted.
+    #[inline]
+    pub(super) fn brought(
+        &mut self,
+        request: u32,
+        changed: u64,
+        overrun: u64,
+        found: &Found,
+        events: &mut Events,
+        out: &mut Output,
+    ) {
+        let Some(operation) = self.operations.get_mut(request as usize) else { return };
+        if operation.stage == Stage::Gone {
+            return;
+        }
+        if found.number.is_some() && operation.tag.is_some() {
+            events.elements += found.count;
+            events.payload_bytes += found.count * 8;
+        }
+        if operation.what == What::Monitor {
+            self.updated(request, changed, overrun, found, events);
+            return self.acknowledge(request, out);
+        }
+        let wrong = self.wrong_value(request, found);
+        let wrong = wrong.map(|note| (note, format!("{:?}", found.number)));
+        self.finish(request, wrong, events);
+    }
+
+    pub(super) fn updated(
+        &mut self,
+        request: u32,
+        changed: u64,
+        overrun: u64,
+        found: &Found,
+        events: &mut Events,
+    ) {
+        let size = self.truth.size.unwrap_or(1);
+        let by_clients = self.truth.written_by == WrittenBy::Clients;
+        let operation = &mut self.operations[request as usize];
+        let (key, Some(stream)) = (operation.key, operation.tag) else { return };
+        let value_bits = operation.layout.as_ref().map_or(0, |layout| layout.value_bits);
+        if changed & value_bits == 0 {
+            // Something else of the record has changed.
+            return;
+        }
+        let Some(number) = found.number else { return };
+        let last = operation.last.replace(number);
+        let step = last.map_or(1, |last| number.wrapping_sub(last));
+        let missed = u64::try_from(step - 1).unwrap_or(0);
+        let says_so = overrun & value_bits != 0;
+        let is_owned = !by_clients || number >> 32 == key.cast_signed();
+        let note = match () {
+            () if found.count != size => Some("another number of elements than expected"),
+            () if !found.alike => Some("the elements of one value differ"),
+            () if !is_owned => Some("the value belongs to another record"),
+            () if step <= 0 => Some("the value does not advance"),
+            () if says_so && last.is_some() && missed == 0 => {
+                Some("a value is said to be left out, and none is missing")
+            }
+            () => None,
+        };
+        if let Some(note) = note {
+            let received = format!("{number} after {last:?}");
+            self.found(What::Monitor, key, note.to_owned(), received, events);
+        }
+        events.updates.push(Update {
+            stream,
+            missed,
+            merged: if says_so { missed } else { 0 },
+            wrong: note.is_some(),
+            made_unix_ns: found.made_unix_ns(),
+        });
+    }
+
+    /// Opens the window of a monitor again, by half of it at a time.
+    pub(super) fn acknowledge(&mut self, request: u32, out: &mut Output) {
+        let operation = &mut self.operations[request as usize];
+        operation.unacknowledged += 1;
+        if !self.pipeline || operation.unacknowledged < QUEUE_SIZE / 2 {
+            return;
+        }
+        let count = std::mem::take(&mut operation.unacknowledged);
+        let number = operation.channel;
+        let channel = self.server_number(number);
+        let asking = Asking { channel, request, subcommand: subcommand::ACKNOWLEDGE };
+        self.say(Command::Monitor, out, |writer| {
+            asking.write(writer);
+            writer.u32(count);
+        });
+    }
+}
