@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help tour test bench credibility peers fmt needs
+.PHONY: help tour test bench soak credibility peers fmt needs
 
 # A shell that was open while Rust was installed does not have cargo on its path yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -13,6 +13,7 @@ help:
 	@echo 'make test    everything that a change must pass: format, lints, docs, tidy, tests'
 	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
+	@echo 'make soak    abuse the services for five minutes: right answers, flat memory, no lost places'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
 
@@ -29,6 +30,9 @@ bench: needs
 
 credibility: needs
 	@cargo --locked xtask credibility
+
+soak: needs
+	@cargo --locked xtask soak
 
 peers: needs
 	@cargo --locked xtask peers

@@ -41,8 +41,61 @@ pub enum ClientError {
     BadKey,
 }
 
-trait Socket: Read + Write + Send {}
-impl<S: Read + Write + Send> Socket for S {}
+trait Socket: Read + Write + Send {
+    /// How long a read may take.
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()>;
+}
+
+impl Socket for TcpStream {
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(patience)
+    }
+}
+
+impl Socket for UnixStream {
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(patience)
+    }
+}
+
+/// When a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum When {
+    /// In any case.
+    Always,
+    /// Where there is none.
+    Absent,
+    /// Where there is one.
+    Present,
+    /// Behind the one that is there; its flags and expiry stay.
+    Behind,
+    /// Before the one that is there; its flags and expiry stay.
+    Before,
+    /// Where the one that is there has this unique number.
+    Unchanged(u64),
+}
+
+/// What has become of a store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stored {
+    /// It is stored.
+    Stored,
+    /// What was demanded of the one that is there is not so.
+    NotStored,
+    /// Somebody has stored another value meanwhile.
+    Changed,
+    /// There is none.
+    NotFound,
+}
+
+/// An item of a dump, without its value.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dumped {
+    /// The key.
+    pub key: Vec<u8>,
+    /// What is told of it, such as `exp` and `size`, in the server's order.
+    pub facts: Vec<(String, String)>,
+}
 
 /// A connection to a cache.
 pub struct Client {
@@ -122,12 +175,48 @@ impl Client {
         flags: u32,
         expire_s: i64,
     ) -> Result<(), ClientError> {
-        let mut request = b"set ".to_vec();
+        match self.store(When::Always, key, value, flags, expire_s)? {
+            Stored::Stored => Ok(()),
+            other => Err(ClientError::Unexpected(format!("{other:?} to a plain set"))),
+        }
+    }
+
+    /// Stores a value under a condition. `flags` and `expire_s` don't count where a value is
+    /// continued.
+    ///
+    /// # Errors
+    /// When the key can't be said, the server refuses, or the connection breaks.
+    pub fn store(
+        &mut self,
+        when: When,
+        key: &[u8],
+        value: &[u8],
+        flags: u32,
+        expire_s: i64,
+    ) -> Result<Stored, ClientError> {
+        let (name, cas) = match when {
+            When::Always => ("set", None),
+            When::Absent => ("add", None),
+            When::Present => ("replace", None),
+            When::Behind => ("append", None),
+            When::Before => ("prepend", None),
+            When::Unchanged(cas) => ("cas", Some(cas)),
+        };
+        let mut request = format!("{name} ").into_bytes();
         request.extend_from_slice(checked(key)?);
         request.extend_from_slice(format!(" {flags} {expire_s} {}", value.len()).as_bytes());
+        if let Some(cas) = cas {
+            request.extend_from_slice(format!(" {cas}").as_bytes());
+        }
         self.send(request, &[value, b"\r\n"].concat())?;
         let line = self.line()?;
-        if read_answer(&line) == Answer::Stored { Ok(()) } else { Err(unexpected(&line)) }
+        match read_answer(&line) {
+            Answer::Stored => Ok(Stored::Stored),
+            Answer::NotFound => Ok(Stored::NotFound),
+            Answer::Other(b"NOT_STORED") => Ok(Stored::NotStored),
+            Answer::Other(b"EXISTS") => Ok(Stored::Changed),
+            _ => Err(unexpected(&line)),
+        }
     }
 
     /// Removes a key; whether it was there.
@@ -141,6 +230,103 @@ impl Client {
             Answer::Deleted => Ok(true),
             Answer::NotFound => Ok(false),
             _ => Err(unexpected(&line)),
+        }
+    }
+
+    /// Gives a key another expiry; whether it was there.
+    ///
+    /// # Errors
+    /// When the key can't be said, the server refuses, or the connection breaks.
+    pub fn touch(&mut self, key: &[u8], expire_s: i64) -> Result<bool, ClientError> {
+        let end = format!(" {expire_s}");
+        self.send([b"touch ", checked(key)?, end.as_bytes()].concat(), b"")?;
+        let line = self.line()?;
+        match read_answer(&line) {
+            Answer::Other(b"TOUCHED") => Ok(true),
+            Answer::NotFound => Ok(false),
+            _ => Err(unexpected(&line)),
+        }
+    }
+
+    /// Counts a number up, or down where `grows` is not so; what it is then, if there is one.
+    ///
+    /// # Errors
+    /// When the key can't be said, the value is no number, or the connection breaks.
+    pub fn count(&mut self, key: &[u8], by: u64, grows: bool) -> Result<Option<u64>, ClientError> {
+        let (name, end) = (if grows { b"incr " } else { b"decr " }, format!(" {by}"));
+        self.send([name, checked(key)?, end.as_bytes()].concat(), b"")?;
+        let line = self.line()?;
+        if read_answer(&line) == Answer::NotFound {
+            return Ok(None);
+        }
+        let number = std::str::from_utf8(&line).ok().and_then(|text| text.trim().parse().ok());
+        number.map(Some).ok_or_else(|| unexpected(&line))
+    }
+
+    /// Forgets everything, after `delay_s` seconds.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn flush(&mut self, delay_s: u32) -> Result<(), ClientError> {
+        self.send(format!("flush_all {delay_s}").into_bytes(), b"")?;
+        let line = self.line()?;
+        if line == b"OK" { Ok(()) } else { Err(unexpected(&line)) }
+    }
+
+    /// Says who the client is, where a server wants to know.
+    ///
+    /// # Errors
+    /// When the server does not believe it, or the connection breaks.
+    pub fn sign_in(&mut self, name: &str, password: &str) -> Result<(), ClientError> {
+        self.set(b"sign-in", format!("{name} {password}").as_bytes(), 0, 0)
+    }
+
+    /// Shows all items, without their values, for as long as `show` returns true.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn dump(&mut self, mut show: impl FnMut(Dumped) -> bool) -> Result<(), ClientError> {
+        self.send(b"lru_crawler metadump all".to_vec(), b"")?;
+        loop {
+            let line = self.line()?;
+            if line == b"END" {
+                return Ok(());
+            }
+            let text = text(&line);
+            let mut facts = text.split(' ').filter_map(|word| word.split_once('='));
+            let Some(("key", key)) = facts.next() else { return Err(unexpected(&line)) };
+            let facts = facts.map(|(name, fact)| (name.to_owned(), fact.to_owned())).collect();
+            if !show(Dumped { key: decoded(key), facts }) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Shows lines of what happens, for as long as `show` returns true or the server runs.
+    ///
+    /// # Errors
+    /// When the server refuses, knows no such stream, or the connection breaks.
+    pub fn watch(
+        &mut self,
+        streams: &[String],
+        mut show: impl FnMut(&str) -> bool,
+    ) -> Result<(), ClientError> {
+        if streams.iter().flat_map(|one| one.bytes()).any(|byte| byte <= b' ') {
+            return Err(ClientError::BadKey);
+        }
+        self.send(format!("watch {}", streams.join(" ")).trim_end().as_bytes().to_vec(), b"")?;
+        let line = self.line()?;
+        if line != b"OK" {
+            return Err(unexpected(&line));
+        }
+        self.socket.set_patience(None)?;
+        loop {
+            match self.line() {
+                Ok(line) if show(&text(&line)) => {}
+                Ok(_) => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => return Ok(()),
+                Err(error) => return Err(error.into()),
+            }
         }
     }
 
@@ -243,6 +429,21 @@ fn checked(key: &[u8]) -> Result<&[u8], ClientError> {
     if fits && is_plain { Ok(key) } else { Err(ClientError::BadKey) }
 }
 
+/// A key in which `%` and two digits stand for a byte.
+fn decoded(written: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(written.len());
+    let mut rest = written.as_bytes();
+    while let [first, after @ ..] = rest {
+        let byte = after
+            .get(..2)
+            .filter(|_| *first == b'%')
+            .and_then(|digits| u8::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok());
+        rest = if byte.is_some() { &after[2..] } else { after };
+        key.push(byte.unwrap_or(*first));
+    }
+    key
+}
+
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
@@ -252,9 +453,26 @@ fn unexpected(line: &[u8]) -> ClientError {
     if line.starts_with("ERROR")
         || line.starts_with("CLIENT_ERROR ")
         || line.starts_with("SERVER_ERROR ")
+        || line.starts_with("WATCHER_")
+        || line.starts_with("BUSY ")
     {
         ClientError::Refused(line)
     } else {
         ClientError::Unexpected(line)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::decoded;
+
+    #[test]
+    fn a_key_is_decoded_as_it_was_encoded_whatever_bytes_it_has() {
+        let mut written = Vec::new();
+        let key: Vec<u8> = (0..=255).collect();
+        crate::protocol::text::put_encoded(&key, &mut written);
+        assert_eq!(decoded(&String::from_utf8(written).expect("text")), key);
+        assert_eq!(decoded("100%"), b"100%");
+        assert_eq!(decoded("%zz%4"), b"%zz%4");
     }
 }

@@ -1,11 +1,14 @@
 //! `loadline cache`: a small client for people and scripts.
 
+mod show;
+
 use std::io::{Read as _, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::cache::client::{Client, Found};
-use anyhow::Context as _;
-use serde_json::{Value, json};
+use ::cache::client::{Client, Stored, When};
+use anyhow::{Context as _, bail};
+use serde_json::json;
 use wire::Address;
 
 const EXAMPLES: &str = "\
@@ -13,7 +16,16 @@ Examples:
   loadline cache set greeting hello --expire 60
   loadline cache get greeting                       prints the value, or exits with 1
   echo hello | loadline cache set greeting -        the value from standard input
-  loadline cache stats --server 127.0.0.1:11212 --json";
+  loadline cache set greeting bye --if absent       also: present, behind, before
+  loadline cache gets greeting                      with its unique number, then …
+  loadline cache set greeting bye --cas 17          … only if nobody has changed it since
+  loadline cache incr visits 1
+  loadline cache stats evictions                    why items went; also: cpu, hotkeys, items, …
+  loadline cache dump --json                        all keys, one JSON object a line
+  loadline cache watch mutations evictions          what happens, until Ctrl-C
+  loadline cache stats --server 127.0.0.1:11212 --json
+
+Exit codes: 0 done, 1 not there, not stored or an error, 2 wrong arguments.";
 
 /// Arguments of `loadline cache`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +41,11 @@ pub(crate) struct CacheArgs {
     )]
     pub(crate) server: Address,
 
-    /// Print one JSON object
+    /// Say who you are: a file whose first line is NAME:PASSWORD
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) auth_file: Option<PathBuf>,
+
+    /// Print one JSON object; of a dump or a stream, one a line
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
@@ -53,7 +69,7 @@ pub(crate) enum CacheCommand {
         #[arg(required = true, value_name = "KEY")]
         keys: Vec<String>,
     },
-    /// Store a value
+    /// Store a value; exit code 1 when it is not stored
     Set {
         /// The key
         key: String,
@@ -65,19 +81,75 @@ pub(crate) enum CacheCommand {
         /// Seconds until it is gone, or a Unix time; 0 is never
         #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
         expire: i64,
+        /// Store it only if the key is absent or present, or behind or before what is there
+        #[arg(long = "if", value_enum, value_name = "CONDITION", conflicts_with = "cas")]
+        condition: Option<Condition>,
+        /// Store it only if this is still the unique number, which gets prints
+        #[arg(long, value_name = "NUMBER")]
+        cas: Option<u64>,
     },
     /// Remove a key; exit code 1 when it wasn't there
     Delete {
         /// The key
         key: String,
     },
+    /// Give a key another expiry; exit code 1 when it wasn't there
+    Touch {
+        /// The key
+        key: String,
+        /// Seconds until it is gone, or a Unix time; 0 is never
+        #[arg(allow_negative_numbers = true)]
+        expire: i64,
+    },
+    /// Count a number up, and print it; exit code 1 when it wasn't there
+    Incr {
+        /// The key
+        key: String,
+        /// By how much
+        #[arg(default_value_t = 1)]
+        by: u64,
+    },
+    /// Count a number down to no less than 0, and print it; exit code 1 when it wasn't there
+    Decr {
+        /// The key
+        key: String,
+        /// By how much
+        #[arg(default_value_t = 1)]
+        by: u64,
+    },
+    /// Forget everything
+    Flush {
+        /// Seconds until then
+        #[arg(long, default_value_t = 0, value_name = "SECONDS")]
+        delay: u32,
+    },
     /// Print the server's statistics
     Stats {
-        /// A group, such as settings; reset starts the counts again
+        /// A group, such as settings, items, evictions, cpu or hotkeys; reset starts counts again
         group: Option<String>,
+    },
+    /// Print all keys with their expiry (a Unix time, -1 is never) and size
+    Dump,
+    /// Print what happens, line by line, until Ctrl-C
+    Watch {
+        /// Streams: fetchers (the default), mutations, evictions, connevents
+        streams: Vec<String>,
     },
     /// Print the server's version
     Version,
+}
+
+/// When a value is stored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Condition {
+    /// Where the key has none
+    Absent,
+    /// Where the key has one
+    Present,
+    /// Behind the one that is there
+    Behind,
+    /// Before the one that is there
+    Before,
 }
 
 /// Asks, prints, and says with the exit code whether it was there.
@@ -85,82 +157,69 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
     let mut client = Client::connect(&args.server).with_context(|| {
         format!("cannot reach a cache at {}; start one with `loadline serve cache`", args.server)
     })?;
+    if let Some(path) = &args.auth_file {
+        sign_in(&mut client, path)?;
+    }
+    let json = args.json;
     match args.command {
-        CacheCommand::Get { keys } => get(&mut client, &keys, false, args.json),
-        CacheCommand::Gets { keys } => get(&mut client, &keys, true, args.json),
-        CacheCommand::Set { key, value, flags, expire } => {
-            client.set(key.as_bytes(), &read_value(value)?, flags, expire)?;
-            answer(args.json, &json!({ "schema": 1, "stored": key }), "stored")
+        CacheCommand::Get { keys } => show::get(&mut client, &keys, false, json),
+        CacheCommand::Gets { keys } => show::get(&mut client, &keys, true, json),
+        CacheCommand::Set { key, value, flags, expire, condition, cas } => {
+            let when = when(condition, cas);
+            let value = read_value(value)?;
+            let stored = client.store(when, key.as_bytes(), &value, flags, expire)?;
+            show::stored(&key, stored, json)?;
+            Ok(exit_code(stored == Stored::Stored))
         }
         CacheCommand::Delete { key } => {
-            let found = client.delete(key.as_bytes())?;
-            let text = if found { "deleted" } else { "not there" };
-            answer(args.json, &json!({ "schema": 1, "deleted": found }), text)?;
-            Ok(exit_code(found))
+            show::found(client.delete(key.as_bytes())?, "deleted", json)
+        }
+        CacheCommand::Touch { key, expire } => {
+            show::found(client.touch(key.as_bytes(), expire)?, "touched", json)
+        }
+        CacheCommand::Incr { key, by } => {
+            show::number(client.count(key.as_bytes(), by, true)?, json)
+        }
+        CacheCommand::Decr { key, by } => {
+            show::number(client.count(key.as_bytes(), by, false)?, json)
+        }
+        CacheCommand::Flush { delay } => {
+            client.flush(delay)?;
+            show::line(json, &json!({ "schema": 1, "flushed_in_s": delay }), "flushed")?;
+            Ok(ExitCode::SUCCESS)
         }
         CacheCommand::Stats { group } => {
-            let stats = client.stats(group.as_deref().unwrap_or_default())?;
-            let width = stats.iter().map(|(name, _)| name.len()).max().unwrap_or_default();
-            let lines = stats.iter().map(|(name, value)| format!("{name:<width$}  {value}"));
-            let text = lines.collect::<Vec<_>>().join("\n");
-            let stats: serde_json::Map<_, _> =
-                stats.into_iter().map(|(name, value)| (name, Value::from(value))).collect();
-            answer(args.json, &json!({ "schema": 1, "stats": stats }), &text)
+            show::stats(client.stats(group.as_deref().unwrap_or_default())?, json)
         }
+        CacheCommand::Dump => show::dump(&mut client, json),
+        CacheCommand::Watch { streams } => show::watch(&mut client, &streams, json),
         CacheCommand::Version => {
             let version = client.version()?;
-            answer(args.json, &json!({ "schema": 1, "version": version }), &version)
+            show::line(json, &json!({ "schema": 1, "version": version }), &version)?;
+            Ok(ExitCode::SUCCESS)
         }
     }
 }
 
-fn get(client: &mut Client, keys: &[String], all: bool, json: bool) -> anyhow::Result<ExitCode> {
-    let wanted: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
-    let found = client.get(&wanted, all)?;
-    let is_complete = found.len() == keys.len();
-    let mut out = std::io::stdout().lock();
-    if json {
-        let items: Vec<_> = found.iter().map(described).collect();
-        writeln!(out, "{}", json!({ "schema": 1, "items": items }))?;
-        return Ok(exit_code(is_complete));
+fn when(condition: Option<Condition>, cas: Option<u64>) -> When {
+    match (condition, cas) {
+        (_, Some(cas)) => When::Unchanged(cas),
+        (None, None) => When::Always,
+        (Some(Condition::Absent), _) => When::Absent,
+        (Some(Condition::Present), _) => When::Present,
+        (Some(Condition::Behind), _) => When::Behind,
+        (Some(Condition::Before), _) => When::Before,
     }
-    for item in &found {
-        if all {
-            let cas = item.cas.unwrap_or_default();
-            let key = String::from_utf8_lossy(&item.key);
-            writeln!(out, "{key}  flags {}  cas {cas}", item.flags)?;
-        }
-        // The value as it is, whatever bytes it has.
-        out.write_all(&item.value)?;
-        out.write_all(b"\n")?;
-    }
-    drop(out);
-    for key in keys {
-        if !found.iter().any(|item| item.key == key.as_bytes()) {
-            eprintln!("{key} is not there");
-        }
-    }
-    Ok(exit_code(is_complete))
 }
 
-/// An item as JSON; a value that is no text is given in hexadecimal.
-fn described(item: &Found) -> Value {
-    let mut object = json!({
-        "key": String::from_utf8_lossy(&item.key),
-        "flags": item.flags,
-        "bytes": item.value.len(),
-    });
-    match std::str::from_utf8(&item.value) {
-        Ok(text) => object["value"] = json!(text),
-        Err(_) => {
-            let hex: String = item.value.iter().map(|byte| format!("{byte:02x}")).collect();
-            object["value_hex"] = json!(hex);
-        }
-    }
-    if let Some(cas) = item.cas {
-        object["cas"] = json!(cas);
-    }
-    object
+fn sign_in(client: &mut Client, path: &PathBuf) -> anyhow::Result<()> {
+    let text = std::fs::read_to_string(path)
+        .with_context(|| format!("cannot read who you are from {}", path.display()))?;
+    let first = text.lines().next().unwrap_or_default();
+    let Some((name, password)) = first.split_once(':') else {
+        bail!("{}:1: write NAME:PASSWORD", path.display());
+    };
+    client.sign_in(name, password).with_context(|| format!("signing in as {name}"))
 }
 
 fn read_value(written: String) -> anyhow::Result<Vec<u8>> {
@@ -172,16 +231,12 @@ fn read_value(written: String) -> anyhow::Result<Vec<u8>> {
     Ok(value)
 }
 
-fn answer(json: bool, object: &Value, text: &str) -> anyhow::Result<ExitCode> {
-    let mut out = std::io::stdout().lock();
-    if json {
-        writeln!(out, "{object}")?
-    } else {
-        writeln!(out, "{text}")?
-    }
-    Ok(ExitCode::SUCCESS)
+fn exit_code(done: bool) -> ExitCode {
+    if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-fn exit_code(found: bool) -> ExitCode {
-    if found { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+/// Writes a line of a stream; whether somebody still reads.
+fn write_line(text: &str) -> bool {
+    let mut out = std::io::stdout().lock();
+    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }

@@ -65,7 +65,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Serve a room
     Serve(serve::ServeArgs),
-    /// Talk to a cache: get, set, delete, stats
+    /// Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …
     Cache(cache::CacheArgs),
     /// Talk to a pvAccess server: get, put, monitor, info, list, call
     Records(Box<records::RecordsArgs>),

@@ -1,52 +1,13 @@
 //! `loadline serve cache`, from outside: memcached's command line, Unix sockets, datagrams.
 
+mod served;
+
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::UdpSocket;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// A service, ended with the test.
-struct Served {
-    child: Child,
-    ready: serde_json::Value,
-}
-
-impl Served {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["serve", "cache"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("loadline starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("a line");
-        let ready = serde_json::from_str(&line).expect("the ready line");
-        Self { child, ready }
-    }
-
-    fn address(&self) -> &str {
-        self.ready["address"].as_str().expect("an address")
-    }
-
-    fn ask(&self, arguments: &[&str]) -> Output {
-        Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["cache", "--server", self.address()])
-            .args(arguments)
-            .output()
-            .expect("loadline runs")
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
+use served::Served;
 
 #[test]
 fn memcacheds_options_are_taken_and_what_means_nothing_is_said() {
@@ -131,4 +92,74 @@ fn datagrams_are_answered_in_pieces_at_the_port_of_tcp() {
     assert_eq!(answer, format!("VALUE key 0 3000\r\n{value}\r\nEND\r\n").into_bytes());
     let refused = ask([7, 9, 0, 0, 0, 2, 0, 0]);
     assert_eq!(refused[8..], *b"SERVER_ERROR multi-packet request not supported\r\n");
+}
+
+#[test]
+fn the_client_asks_all_that_a_cache_can_be_asked() {
+    let served = Served::start(&["--listen", "127.0.0.1:0"]);
+    let ask = |arguments: &[&str], code: i32| {
+        let output = served.ask(arguments);
+        let said = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}: {said}");
+        said
+    };
+    assert_eq!(ask(&["set", "key", "a", "--if", "present"], 1), "not stored\n");
+    assert_eq!(ask(&["set", "key", "b", "--if", "absent"], 0), "stored\n");
+    assert_eq!(ask(&["set", "key", "c", "--if", "behind"], 0), "stored\n");
+    assert_eq!(ask(&["set", "key", "a", "--if", "before"], 0), "stored\n");
+    assert_eq!(ask(&["get", "key"], 0), "abc\n");
+    let gets = ask(&["gets", "key", "--json"], 0);
+    let gets: serde_json::Value = serde_json::from_str(&gets).expect("JSON");
+    let cas = gets["items"][0]["cas"].to_string();
+    assert_eq!(ask(&["set", "key", "7", "--cas", &cas], 0), "stored\n");
+    assert_eq!(ask(&["set", "key", "8", "--cas", &cas], 1), "changed meanwhile\n");
+    assert_eq!(ask(&["incr", "key", "3"], 0), "10\n");
+    assert_eq!(ask(&["decr", "key", "99", "--json"], 0), "{\"number\":0,\"schema\":1}\n");
+    assert_eq!(ask(&["incr", "other"], 1), "not there\n");
+    assert_eq!(ask(&["touch", "key", "1000"], 0), "touched\n");
+    assert_eq!(ask(&["touch", "other", "1000"], 1), "not there\n");
+    let dump: serde_json::Value =
+        serde_json::from_str(&ask(&["dump", "--json"], 0)).expect("one item");
+    assert_eq!((&dump["key"], &dump["size"]), (&"key".into(), &5.into()), "{dump}");
+    assert!(ask(&["stats", "evictions"], 0).contains("policy"));
+    assert_eq!(ask(&["flush"], 0), "flushed\n");
+    assert_eq!(ask(&["dump"], 0), "");
+    assert_eq!(ask(&["delete", "key", "--json"], 1), "{\"deleted\":false,\"schema\":1}\n");
+    let refused = served.ask(&["watch", "everything"]);
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("the server says: ERROR"));
+}
+
+#[test]
+fn the_client_watches_what_happens_and_says_who_it_is() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let accounts = folder.path().join("accounts");
+    std::fs::write(&accounts, "me:secret\n").expect("written");
+    let accounts = accounts.to_str().expect("UTF-8");
+    let served = Served::start(&["--listen", "127.0.0.1:0", "--auth-file", accounts]);
+    assert!(!served.ask(&["set", "key", "value"]).status.success());
+    let mut watcher = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["cache", "--server", served.address(), "--auth-file", accounts])
+        .args(["watch", "mutations", "connevents", "--json"])
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("loadline runs");
+    let mut lines = BufReader::new(watcher.stdout.take().expect("a pipe")).lines();
+    // Until it watches, nothing is told: others come and go meanwhile.
+    let stored = std::thread::scope(|scope| {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        scope.spawn(move || {
+            while stopped.try_recv() == Err(std::sync::mpsc::TryRecvError::Empty) {
+                served.ask(&["set", "key", "value", "--auth-file", accounts]);
+            }
+        });
+        let stored = lines.by_ref().map(|line| line.expect("a line")).find(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            line["type"] == "item_store"
+        });
+        drop(stop);
+        stored
+    });
+    assert!(stored.is_some_and(|line| line.contains("\"key\":\"key\"")));
+    let _ = watcher.kill();
+    let _ = watcher.wait();
 }

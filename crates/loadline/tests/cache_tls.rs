@@ -1,8 +1,12 @@
 //! `loadline serve cache` over TLS, spoken to by programs of others: OpenSSL's and Python's.
 
-use std::io::{BufRead, BufReader, Write};
+mod served;
+
+use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
+
+use served::Served;
 
 /// Whether a program is there. A missing one is a named skip on a user's machine, and a failure
 /// in a CI.
@@ -13,41 +17,6 @@ fn is_there(program: &str) -> bool {
         println!("skipped: {program} is not installed");
     }
     found
-}
-
-/// A service, ended with the test.
-struct Served {
-    child: Child,
-    ready: serde_json::Value,
-}
-
-impl Served {
-    fn start(arguments: &[&str]) -> Self {
-        let mut child = Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["serve", "cache"])
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("loadline starts");
-        let mut line = String::new();
-        let stdout = child.stdout.take().expect("a pipe");
-        BufReader::new(stdout).read_line(&mut line).expect("a line");
-        let ready = serde_json::from_str(&line).expect("the ready line");
-        Self { child, ready }
-    }
-
-    fn address(&self, name: &str) -> String {
-        self.ready["addresses"][name].as_str().expect("an address").to_owned()
-    }
-}
-
-impl Drop for Served {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// A certificate for 127.0.0.1 that vouches for itself, and its key.
@@ -120,17 +89,17 @@ fn openssl_and_python_speak_to_it_encrypted_and_a_listener_may_stay_plain() {
     let listen = "127.0.0.1:0,notls:127.0.0.1:0";
     let served = Served::start(&["-l", listen, "-Z", "-o", &suboptions, "-I", "2m"]);
     for version in ["-tls1_2", "-tls1_3"] {
-        let said = s_client(&served.address("memcached"), &certificate, version, LINES);
+        let said = s_client(served.named("memcached"), &certificate, version, LINES);
         assert_eq!(said, (true, ANSWERS.to_owned()), "{version}");
     }
-    let plain = served.address("memcached2");
+    let plain = served.named("memcached2");
     let mut socket = std::net::TcpStream::connect(plain).expect("a connection");
     socket.write_all(b"get key\r\nstats settings\r\nquit\r\n").expect("sent");
     let text = std::io::read_to_string(socket).expect("text");
     assert!(text.starts_with("VALUE key 0 5\r\nhello\r\nEND\r\n"), "{text}");
     assert!(text.contains("STAT ssl_enabled yes\r\n"), "{text}");
     let output = Command::new("python3")
-        .args(["-c", PYTHON, &served.address("memcached")])
+        .args(["-c", PYTHON, served.named("memcached")])
         .arg(&certificate)
         .output();
     match output {
@@ -152,10 +121,10 @@ fn clients_without_a_certificate_are_sent_away_where_one_is_required() {
     let [path, key] = [&certificate, &key].map(|path| path.to_str().expect("UTF-8"));
     let own = ["--listen", "127.0.0.1:0", "--tls-cert", path, "--tls-key", key];
     let served = Served::start(&[&own[..], &["--tls-client-ca", path]].concat());
-    let (_, said) = s_client(&served.address("memcached"), &certificate, "-tls1_2", LINES);
+    let (_, said) = s_client(served.named("memcached"), &certificate, "-tls1_2", LINES);
     assert_eq!(said, "");
     let served = Served::start(&own);
-    let said = s_client(&served.address("memcached"), &certificate, "-tls1_2", LINES);
+    let said = s_client(served.named("memcached"), &certificate, "-tls1_2", LINES);
     assert_eq!(said, (true, ANSWERS.to_owned()));
     // The wrong key is said before anything is ready.
     let output = Command::new(env!("CARGO_BIN_EXE_loadline"))

@@ -6,6 +6,7 @@ mod bench;
 mod credibility;
 mod peers;
 mod process;
+mod soak;
 mod test;
 mod tidy;
 
@@ -31,6 +32,8 @@ enum Task {
     Bench(bench::Args),
     /// Hold what the lab says against what is known to be true
     Credibility(credibility::Args),
+    /// Abuse the services for minutes, and see what they make of it
+    Soak(soak::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -41,6 +44,7 @@ fn main() -> ExitCode {
         Task::Peers(args) => peers::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Credibility(args) => credibility::run(&args),
+        Task::Soak(args) => soak::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

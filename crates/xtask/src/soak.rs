@@ -1,0 +1,34 @@
+//! `cargo xtask soak`: what a service has to bear, for minutes. Each room's soak is an ignored test
+//! of the command, so that it runs the program that is shipped, from outside.
+
+use std::process::Command;
+
+use anyhow::{Result, bail};
+
+use crate::process::run as run_command;
+
+/// How long to soak.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Minutes of abuse
+    #[arg(long, default_value_t = 4.0)]
+    minutes: f64,
+
+    /// Starts under immediate load
+    #[arg(long, default_value_t = 1000)]
+    starts: u32,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let seconds = args.minutes * 60.0;
+    if !(4.0..=86_400.0).contains(&seconds) {
+        bail!("--minutes {} is not between 0.07 and 1440", args.minutes);
+    }
+    // One after another: they measure memory, and share two processors with what they abuse.
+    let mut soak = Command::new("cargo");
+    soak.args(["test", "--release", "--locked", "-p", "loadline", "--test", "soak", "--"])
+        .args(["--ignored", "--nocapture", "--test-threads", "1"])
+        .env("SOAK_SECONDS", (seconds as u64).to_string())
+        .env("SOAK_STARTS", args.starts.to_string());
+    run_command(&mut soak)
+}
