@@ -4,8 +4,6 @@
 //! An item's age since it was last read is known to a fifteenth of a lap, in four bits of its head,
 //! so none keeps a list: a read writes at most those bits.
 
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering::Relaxed};
-
 /// A policy.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Policy {
@@ -53,6 +51,14 @@ impl Policy {
         row.map_or("", |(name, _)| name)
     }
 
+    /// The policy of which this is the number.
+    #[inline]
+    pub(super) fn of(number: u8) -> Self {
+        const BY_NUMBER: [Policy; 5] =
+            [Policy::Fifo, Policy::Clock, Policy::Lru, Policy::S3Fifo, Policy::Adaptive];
+        BY_NUMBER.get(usize::from(number)).copied().unwrap_or_default()
+    }
+
     /// What it begins with: what may change while it runs is where it starts from.
     pub(super) fn at_first(self) -> Self {
         if self == Self::Adaptive { Self::Lru } else { self }
@@ -88,62 +94,16 @@ impl std::str::FromStr for Policy {
     }
 }
 
-/// What all shards of a store share: each acts on it by itself, and nothing else is read or
-/// written in an order with it.
-#[derive(Debug)]
-pub(super) struct Shared {
-    /// The policy that they go by now.
-    policy: AtomicU8,
-    /// Whether one of them has found that it holds more than a processor's caches do.
-    is_large: AtomicBool,
-}
-
-impl Shared {
-    /// Begins with `policy`.
-    pub(super) fn new(policy: Policy) -> Self {
-        Self { policy: AtomicU8::new(policy as u8), is_large: AtomicBool::new(false) }
-    }
-
-    /// Whether a shard has said that it is large.
-    #[inline]
-    pub(super) fn is_large(&self) -> bool {
-        self.is_large.load(Relaxed)
-    }
-
-    /// Says that a shard is large.
-    pub(super) fn become_large(&self) {
-        self.is_large.store(true, Relaxed);
-    }
-
-    /// The policy in force.
-    #[inline]
-    pub(super) fn policy(&self) -> Policy {
-        match self.policy.load(Relaxed) {
-            number if number == Policy::Fifo as u8 => Policy::Fifo,
-            number if number == Policy::Clock as u8 => Policy::Clock,
-            number if number == Policy::S3Fifo as u8 => Policy::S3Fifo,
-            _ => Policy::Lru,
-        }
-    }
-
-    /// Puts another in force.
-    pub(super) fn set_policy(&self, policy: Policy) {
-        self.policy.store(policy as u8, Relaxed);
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{Policy, Shared};
+    use super::Policy;
 
     #[test]
     fn a_policy_is_known_by_its_name() {
         for (name, policy) in Policy::ALL {
             assert_eq!(name.parse(), Ok(policy));
             assert_eq!(policy.name(), name);
-            let shared = Shared::new(Policy::Fifo);
-            shared.set_policy(policy.at_first());
-            assert_eq!(shared.policy(), policy.at_first());
+            assert_eq!(Policy::of(policy as u8), policy);
         }
         assert!("mru".parse::<Policy>().unwrap_err().contains("s3fifo"));
     }

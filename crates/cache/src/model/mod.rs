@@ -18,12 +18,13 @@ mod loss;
 mod operations;
 mod prefetch;
 mod shard;
+mod shared;
 mod sharing;
 mod trial;
 
 use std::collections::TryReserveError;
 use std::hash::{BuildHasher, Hasher as _};
-use std::sync::atomic::{AtomicU32, AtomicUsize};
+use std::sync::atomic::{self, AtomicUsize};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use ahead::Ahead;
@@ -35,8 +36,8 @@ pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
 pub use sharing::Sharing;
 
-use evict::Shared;
 use shard::Shard;
+use shared::Shared;
 
 /// Seconds of the service's own clock. They start at [`FIRST_SECOND`], so that a second that has
 /// certainly passed and is not 0 exists from the start.
@@ -244,8 +245,6 @@ pub struct Store {
     shared: Arc<Shared>,
     limits: Limits,
     memory_bytes: AtomicUsize,
-    /// The second from which on everything stored before is gone; 0 is none.
-    flush_s: AtomicU32,
 }
 
 /// A shard's log may be at most this long for its 32-bit positions.
@@ -287,7 +286,7 @@ impl Store {
         };
         // Where nothing is let go, there is nothing to choose.
         let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
-        let shared = Arc::new(Shared::new(policy.at_first()));
+        let shared = Arc::new(Shared::new(policy.at_first() as u8));
         let budget_bytes = limits.memory_bytes / count;
         let shards = (0..count)
             .map(|number| {
@@ -308,7 +307,6 @@ impl Store {
             shared,
             limits,
             memory_bytes: AtomicUsize::new(limits.memory_bytes),
-            flush_s: AtomicU32::new(0),
         })
     }
 
@@ -324,7 +322,7 @@ impl Store {
 
     /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
     pub fn policy_in_force(&self) -> Policy {
-        self.shared.policy()
+        Policy::of(self.shared.policy())
     }
 
     #[inline]

@@ -127,18 +127,13 @@ impl Store {
 
     /// Forgets everything once the second `at_s` has come: see [`Store::tick`].
     pub fn flush_at(&self, at_s: Seconds) {
-        self.flush_s.store(at_s, Relaxed);
+        self.shared.flush_at(at_s);
     }
 
     /// Carries out what was to happen at a second that has come. Cheap enough for every batch.
     #[inline]
     pub fn tick(&self, now_s: Seconds) {
-        let flush_s = self.flush_s.load(Relaxed);
-        // Of several threads that come here at once, one does it.
-        if flush_s != 0
-            && flush_s <= now_s
-            && self.flush_s.compare_exchange(flush_s, 0, Relaxed, Relaxed).is_ok()
-        {
+        if self.shared.is_due(now_s) {
             self.clear();
         }
     }

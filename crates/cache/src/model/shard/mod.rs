@@ -15,7 +15,7 @@ mod walk;
 use std::collections::TryReserveError;
 use std::sync::Arc;
 
-use super::evict::{AGES, Policy, Shared};
+use super::evict::{AGES, Policy};
 use super::ghost::Ghosts;
 use super::index::Index;
 use super::item::{
@@ -24,6 +24,7 @@ use super::item::{
 use super::log::Log;
 use super::loss::{Losses, Witness};
 use super::prefetch::prefetch;
+use super::shared::Shared;
 use super::trial::Trial;
 use super::{Counts, Hashed, Hasher, Rules};
 
@@ -94,7 +95,8 @@ impl Shard {
         shared: Arc<Shared>,
     ) -> Result<Self, TryReserveError> {
         let index = Index::new();
-        let small_bytes = if shared.policy().filters() { small::part_of(budget_bytes) } else { 0 };
+        let small_bytes =
+            if Policy::of(shared.policy()).filters() { small::part_of(budget_bytes) } else { 0 };
         let does_trial = number == 0 && rules.evict && rules.policy == Policy::Adaptive;
         let trial_bytes = if does_trial { Trial::bytes(budget_bytes) } else { 0 };
         let beside = index.bytes() + small_bytes + trial_bytes;
@@ -154,6 +156,12 @@ impl Shard {
     #[inline]
     fn bytes_mut(&mut self, at: usize) -> &mut [u8] {
         self.logs[ring_of(at)].at_mut(at & !SMALL_BIT)
+    }
+
+    /// The policy in force.
+    #[inline]
+    fn policy(&self) -> Policy {
+        Policy::of(self.shared.policy())
     }
 
     #[inline]
@@ -238,7 +246,7 @@ impl Shard {
         if let Some(trial) = &mut self.trial
             && let Some(policy) = trial.read(hashed.tag, found, items)
         {
-            self.shared.set_policy(policy);
+            self.shared.set_policy(policy as u8);
         }
     }
 

@@ -47,7 +47,7 @@ impl Shard {
 
     /// Makes room for a new item of `count` bytes, and says where.
     pub(super) fn make_room(&mut self, now_s: u32, tag: u32, count: usize) -> Option<usize> {
-        if self.small_bytes > 0 || self.shared.policy().filters() {
+        if self.small_bytes > 0 || self.policy().filters() {
             return self.make_filtered_room(now_s, tag, count);
         }
         self.make_main_room(now_s, count)
@@ -166,7 +166,7 @@ impl Shard {
     /// Whether the policy gives the main ring's oldest item another lap.
     fn keeps(&self, head: &Head) -> bool {
         let age = self.age.wrapping_sub(head.accessed.age) % (AGES + 1);
-        self.shared.policy().keeps((head.bits & REFERENCED != 0).then_some(age))
+        self.policy().keeps((head.bits & REFERENCED != 0).then_some(age))
     }
 
     /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.

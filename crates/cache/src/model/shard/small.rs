@@ -27,7 +27,7 @@ impl Shard {
         tag: u32,
         count: usize,
     ) -> Option<usize> {
-        if !self.shared.policy().filters() {
+        if !self.policy().filters() {
             self.close_small(now_s);
             return self.make_main_room(now_s, count);
         }
