@@ -20,6 +20,23 @@ pub struct Export {
     packed: bool,
 }
 
+/// The rows of run ?1 in a table of what hangs on trials, each with its target and round.
+macro_rules! of_trials {
+    ($table:literal, $columns:literal, $rest:literal) => {
+        concat!(
+            "SELECT target.name AS target, round.ordinal AS round, ",
+            $columns,
+            " FROM ",
+            $table,
+            " JOIN trial ON trial.id = ",
+            $table,
+            ".trial_id JOIN target ON target.id = trial.target_id
+             JOIN round ON round.id = trial.round_id WHERE round.run_id = ?1 ",
+            $rest
+        )
+    };
+}
+
 /// Every table that can be exported. Their columns are those of the ledger.
 pub static EXPORTS: &[Export] = &[
     Export {
@@ -38,38 +55,29 @@ pub static EXPORTS: &[Export] = &[
     Export {
         name: "seconds",
         doc: "the same of each second",
-        sql: "SELECT target.name AS target, round.ordinal AS round, trial_id, clients, operation,
-                kind, second, count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns
-            FROM histogram
-            JOIN trial ON trial.id = histogram.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 AND second IS NOT NULL
-            ORDER BY trial_id, second, clients, operation, kind",
+        sql: of_trials!(
+            "histogram",
+            "trial_id, clients, operation, kind, second, count, min_ns, mean_ns, p50_ns, p90_ns,
+             p99_ns, p999_ns, max_ns",
+            "AND second IS NOT NULL ORDER BY trial_id, second, clients, operation, kind"
+        ),
         packed: false,
     },
     Export {
         name: "streams",
         doc: "what the streams of a trial's group of clients have brought",
-        sql: "SELECT target.name AS target, round.ordinal AS round, trial_id, clients, streams,
-                updates, missed, merged, least_updates, stream.fairness, staleness_p50_ns,
-                staleness_p99_ns, staleness_max_ns
-            FROM stream
-            JOIN trial ON trial.id = stream.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, clients",
+        sql: of_trials!(
+            "stream",
+            "trial_id, clients, streams, updates, missed, merged, least_updates, stream.fairness,
+             staleness_p50_ns, staleness_p99_ns, staleness_max_ns",
+            "ORDER BY trial_id, clients"
+        ),
         packed: false,
     },
     Export {
         name: "slices",
         doc: "a slice of a trial",
-        sql: "SELECT target.name AS target, round.ordinal AS round, slice.*
-            FROM slice
-            JOIN trial ON trial.id = slice.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, slice.ordinal",
+        sql: of_trials!("slice", "slice.*", "ORDER BY trial_id, slice.ordinal"),
         packed: false,
     },
     Export {
@@ -92,34 +100,19 @@ pub static EXPORTS: &[Export] = &[
     Export {
         name: "slow",
         doc: "one of the slowest requests of a trial",
-        sql: "SELECT target.name AS target, round.ordinal AS round, slow.*
-            FROM slow
-            JOIN trial ON trial.id = slow.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, latency_ns DESC, at_ns",
+        sql: of_trials!("slow", "slow.*", "ORDER BY trial_id, latency_ns DESC, at_ns"),
         packed: false,
     },
     Export {
         name: "values",
         doc: "a figure that a call measured itself",
-        sql: "SELECT target.name AS target, round.ordinal AS round, value.*
-            FROM value
-            JOIN trial ON trial.id = value.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, value.ordinal",
+        sql: of_trials!("value", "value.*", "ORDER BY trial_id, value.ordinal"),
         packed: false,
     },
     Export {
         name: "counters",
         doc: "what a service itself counted in a trial",
-        sql: "SELECT target.name AS target, round.ordinal AS round, counter.*
-            FROM counter
-            JOIN trial ON trial.id = counter.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, counter.name",
+        sql: of_trials!("counter", "counter.*", "ORDER BY trial_id, counter.name"),
         packed: false,
     },
     Export {
@@ -131,23 +124,13 @@ pub static EXPORTS: &[Export] = &[
     Export {
         name: "usage",
         doc: "a figure of what was used in a trial",
-        sql: "SELECT target.name AS target, round.ordinal AS round, usage.*
-            FROM usage
-            JOIN trial ON trial.id = usage.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY trial_id, name",
+        sql: of_trials!("usage", "usage.*", "ORDER BY trial_id, name"),
         packed: false,
     },
     Export {
         name: "findings",
         doc: "a wrong answer, its bytes in hex",
-        sql: "SELECT target.name AS target, round.ordinal AS round, finding.*
-            FROM finding
-            JOIN trial ON trial.id = finding.trial_id
-            JOIN target ON target.id = trial.target_id
-            JOIN round ON round.id = trial.round_id
-            WHERE round.run_id = ?1 ORDER BY finding.id",
+        sql: of_trials!("finding", "finding.*", "ORDER BY finding.id"),
         packed: false,
     },
     Export {

@@ -8,6 +8,7 @@ use wire::{Fault, Input, Ns, Output};
 use workload::{Dialect, Events, Op, Tag, Truth};
 
 use super::asked::{Asked, Form};
+use super::in_turn::{self, InTurn, Step};
 use super::{ASIDE, DELETE, MG, MGET, SET};
 use crate::protocol::MOST_LINE_BYTES;
 use crate::protocol::text::answer::{DELETED, END, LINE_END, NOT_FOUND, STORED, put_number};
@@ -21,18 +22,6 @@ const META_MISS: &[u8] = b"EN\r\n";
 
 /// A data block that is not the expected one may claim to be at most this long.
 const MOST_SKIPPED_BYTES: usize = 1 << 30;
-
-/// What reading an answer has come to.
-enum Step {
-    /// So many bytes are understood; the request is not fully answered.
-    Part(usize),
-    /// So many bytes are understood; the request is answered.
-    Done(usize),
-    /// More bytes are needed.
-    More,
-    /// These bytes are no answer to this request.
-    Broken,
-}
 
 /// The client side of one connection.
 #[derive(Debug)]
@@ -150,28 +139,6 @@ impl Memcached {
         into.extend_from_slice(end);
         self.asked.truth.values.put(key, version, into);
         into.extend_from_slice(LINE_END);
-    }
-
-    /// Reads one step of the answer to the oldest request.
-    #[inline]
-    fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
-        match form {
-            Form::Values => self.step_values(bytes, events),
-            Form::Meta | Form::Aside => self.step_meta(form, bytes, events),
-            Form::Store if bytes.starts_with(STORED) => {
-                self.asked.written();
-                Step::Done(STORED.len())
-            }
-            Form::Delete if bytes.starts_with(DELETED) => {
-                self.asked.written();
-                Step::Done(DELETED.len())
-            }
-            Form::Delete if bytes.starts_with(NOT_FOUND) => {
-                self.asked.nothing_removed(NOT_FOUND, events);
-                Step::Done(NOT_FOUND.len())
-            }
-            Form::Store | Form::Delete => self.step_refusal(form, bytes, events),
-        }
     }
 
     #[inline]
@@ -297,12 +264,6 @@ impl Memcached {
     fn unfinished(&mut self, bytes: &[u8], events: &mut Events) -> Step {
         if bytes.len() > MOST_LINE_BYTES { self.broken(bytes, events) } else { Step::More }
     }
-
-    #[cold]
-    fn broken(&mut self, received: &[u8], events: &mut Events) -> Step {
-        self.asked.wrong(received, "this is no answer to the request", events);
-        Step::Broken
-    }
 }
 
 /// The first line of `bytes`, without its end, and how long it is with it.
@@ -317,6 +278,39 @@ fn meta_value_bytes(line: &[u8]) -> Option<usize> {
     let digits = rest.split(|byte| *byte == b' ').next()?;
     let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
     (length <= MOST_SKIPPED_BYTES).then_some(length)
+}
+
+impl InTurn for Memcached {
+    #[inline]
+    fn asked(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
+
+    #[inline]
+    fn skip(&mut self) -> &mut usize {
+        &mut self.skip
+    }
+
+    #[inline]
+    fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
+        match form {
+            Form::Values => self.step_values(bytes, events),
+            Form::Meta | Form::Aside => self.step_meta(form, bytes, events),
+            Form::Store if bytes.starts_with(STORED) => {
+                self.asked.written();
+                Step::Done(STORED.len())
+            }
+            Form::Delete if bytes.starts_with(DELETED) => {
+                self.asked.written();
+                Step::Done(DELETED.len())
+            }
+            Form::Delete if bytes.starts_with(NOT_FOUND) => {
+                self.asked.nothing_removed(NOT_FOUND, events);
+                Step::Done(NOT_FOUND.len())
+            }
+            Form::Store | Form::Delete => self.step_refusal(form, bytes, events),
+        }
+    }
 }
 
 impl Dialect for Memcached {
@@ -371,35 +365,7 @@ impl Dialect for Memcached {
         events: &mut Events,
         out: &mut Output,
     ) -> Result<(), Fault> {
-        let bytes = input.bytes();
-        let mut used = 0;
-        let outcome = loop {
-            let skipped = self.skip.min(bytes.len() - used);
-            self.skip -= skipped;
-            used += skipped;
-            let rest = &bytes[used..];
-            if rest.is_empty() {
-                break Ok(());
-            }
-            let Some(form) = self.asked.form() else {
-                self.broken(rest, events);
-                self.asked.forget_done();
-                break Err(Fault::new("bytes came that nobody asked for"));
-            };
-            match self.step(form, rest, events) {
-                Step::Part(count) => used += count,
-                Step::Done(count) => {
-                    used += count;
-                    self.asked.finish(events);
-                }
-                Step::More => break Ok(()),
-                Step::Broken => {
-                    self.asked.finish(events);
-                    break Err(Fault::new("the answer does not belong to the request"));
-                }
-            }
-        };
-        input.consume(used);
+        let outcome = in_turn::receive(self, input, events);
         // Nobody waits for these stores: whether they were right, later reads tell.
         for key in std::mem::take(&mut self.missed) {
             self.put_set(key, self.asked.truth.prepared_version(), QUIET_END, out.tail());

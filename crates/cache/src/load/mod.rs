@@ -3,6 +3,7 @@
 mod asked;
 mod codec;
 mod counters;
+mod in_turn;
 mod memcached;
 mod redis;
 mod udp;

@@ -7,6 +7,7 @@ use wire::{Fault, Input, Ns, Output};
 use workload::{Dialect, Events, Op, Tag, Truth};
 
 use super::asked::{Asked, Form};
+use super::in_turn::{self, InTurn, Step};
 use super::{DELETE, MGET, SET};
 use crate::protocol::resp::{LINE_END, Reply, put_command, put_word, read_reply};
 use crate::protocol::text::answer::put_number;
@@ -28,18 +29,6 @@ pub struct Redis {
 
 /// Has the next command go without a reply: `CLIENT REPLY SKIP`.
 const SKIP_REPLY: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n";
-
-/// What reading an answer has come to.
-enum Step {
-    /// So many bytes are understood; the request is not fully answered.
-    Part(usize),
-    /// So many bytes are understood; the request is answered.
-    Done(usize),
-    /// More bytes are needed.
-    More,
-    /// These bytes are no answer to this request.
-    Broken,
-}
 
 /// A right answer about `key`.
 fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
@@ -77,7 +66,49 @@ impl Redis {
         put_word(values.len(key), into, |into| values.put(key, version, into));
     }
 
-    /// Reads one reply to the oldest request.
+    fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
+        let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
+        if count != self.asked.truth.values.len(key) {
+            if count > MOST_SKIPPED_BYTES {
+                return self.broken(bytes, events);
+            }
+            let shown = &bytes[..bytes.len().min(used + count + LINE_END.len())];
+            self.asked.wrong(shown, "another length than expected", events);
+            self.skip = count + LINE_END.len();
+            return self.after_one(used);
+        }
+        let Some(data) = bytes[used..].get(..count + LINE_END.len()) else { return Step::More };
+        let (value, end) = data.split_at(count);
+        if end != LINE_END {
+            return self.broken(bytes, events);
+        }
+        self.asked.check(value, events);
+        self.after_one(used + data.len())
+    }
+
+    /// One key is answered; an array may hold more, a single string may not.
+    #[inline]
+    fn after_one(&mut self, used: usize) -> Step {
+        if self.in_array { self.after(used) } else { Step::Done(used) }
+    }
+
+    #[inline]
+    fn after(&mut self, used: usize) -> Step {
+        if self.asked.keys_left() == 0 { Step::Done(used) } else { Step::Part(used) }
+    }
+}
+
+impl InTurn for Redis {
+    #[inline]
+    fn asked(&mut self) -> &mut Asked {
+        &mut self.asked
+    }
+
+    #[inline]
+    fn skip(&mut self) -> &mut usize {
+        &mut self.skip
+    }
+
     #[inline]
     fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
         let (reply, used) = match read_reply(bytes) {
@@ -117,41 +148,9 @@ impl Redis {
         Step::Done(used)
     }
 
-    fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
-        let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
-        if count != self.asked.truth.values.len(key) {
-            if count > MOST_SKIPPED_BYTES {
-                return self.broken(bytes, events);
-            }
-            let shown = &bytes[..bytes.len().min(used + count + LINE_END.len())];
-            self.asked.wrong(shown, "another length than expected", events);
-            self.skip = count + LINE_END.len();
-            return self.after_one(used);
-        }
-        let Some(data) = bytes[used..].get(..count + LINE_END.len()) else { return Step::More };
-        let (value, end) = data.split_at(count);
-        if end != LINE_END {
-            return self.broken(bytes, events);
-        }
-        self.asked.check(value, events);
-        self.after_one(used + data.len())
-    }
-
-    /// One key is answered; an array may hold more, a single string may not.
     #[inline]
-    fn after_one(&mut self, used: usize) -> Step {
-        if self.in_array { self.after(used) } else { Step::Done(used) }
-    }
-
-    #[inline]
-    fn after(&mut self, used: usize) -> Step {
-        if self.asked.keys_left() == 0 { Step::Done(used) } else { Step::Part(used) }
-    }
-
-    #[cold]
-    fn broken(&mut self, received: &[u8], events: &mut Events) -> Step {
-        self.asked.wrong(received, "this is no answer to the request", events);
-        Step::Broken
+    fn answered(&mut self) {
+        self.in_array = false;
     }
 }
 
@@ -200,36 +199,7 @@ impl Dialect for Redis {
         events: &mut Events,
         out: &mut Output,
     ) -> Result<(), Fault> {
-        let bytes = input.bytes();
-        let mut used = 0;
-        let outcome = loop {
-            let skipped = self.skip.min(bytes.len() - used);
-            self.skip -= skipped;
-            used += skipped;
-            let rest = &bytes[used..];
-            if rest.is_empty() {
-                break Ok(());
-            }
-            let Some(form) = self.asked.form() else {
-                self.broken(rest, events);
-                self.asked.forget_done();
-                break Err(Fault::new("bytes came that nobody asked for"));
-            };
-            match self.step(form, rest, events) {
-                Step::Part(count) => used += count,
-                Step::Done(count) => {
-                    used += count;
-                    self.in_array = false;
-                    self.asked.finish(events);
-                }
-                Step::More => break Ok(()),
-                Step::Broken => {
-                    self.asked.finish(events);
-                    break Err(Fault::new("the answer does not belong to the request"));
-                }
-            }
-        };
-        input.consume(used);
+        let outcome = in_turn::receive(self, input, events);
         // Nobody waits for these stores: whether they were right, later reads tell.
         for key in std::mem::take(&mut self.missed) {
             out.put(SKIP_REPLY);

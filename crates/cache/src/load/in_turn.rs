@@ -1,0 +1,82 @@
+//! Answers that come in the order of their requests: the loop that reads them, whatever the
+//! protocol. Data plane.
+
+use wire::{Fault, Input};
+use workload::Events;
+
+use super::asked::{Asked, Form};
+
+/// What reading an answer has come to.
+pub(super) enum Step {
+    /// So many bytes are understood; the request is not fully answered.
+    Part(usize),
+    /// So many bytes are understood; the request is answered.
+    Done(usize),
+    /// More bytes are needed.
+    More,
+    /// These bytes are no answer to this request.
+    Broken,
+}
+
+/// One protocol's way to read answers.
+pub(super) trait InTurn {
+    /// What was asked.
+    fn asked(&mut self) -> &mut Asked;
+
+    /// How many bytes of a wrong value are still to come and are passed over.
+    fn skip(&mut self) -> &mut usize;
+
+    /// Reads the next part of the answer to the oldest request.
+    fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step;
+
+    /// The oldest request is answered.
+    #[inline]
+    fn answered(&mut self) {}
+
+    /// These bytes answer nothing.
+    #[cold]
+    fn broken(&mut self, received: &[u8], events: &mut Events) -> Step {
+        self.asked().wrong(received, "this is no answer to the request", events);
+        Step::Broken
+    }
+}
+
+/// Consumes every whole answer of `input`.
+#[inline]
+pub(super) fn receive(
+    client: &mut impl InTurn,
+    input: &mut Input,
+    events: &mut Events,
+) -> Result<(), Fault> {
+    let bytes = input.bytes();
+    let mut used = 0;
+    let outcome = loop {
+        let skipped = (*client.skip()).min(bytes.len() - used);
+        *client.skip() -= skipped;
+        used += skipped;
+        let rest = &bytes[used..];
+        if rest.is_empty() {
+            break Ok(());
+        }
+        let Some(form) = client.asked().form() else {
+            client.broken(rest, events);
+            client.asked().forget_done();
+            break Err(Fault::new("bytes came that nobody asked for"));
+        };
+        match client.step(form, rest, events) {
+            Step::Part(count) => used += count,
+            Step::Done(count) => {
+                used += count;
+                client.answered();
+                client.asked().finish(events);
+            }
+            Step::More => break Ok(()),
+            Step::Broken => {
+                client.asked().finish(events);
+                break Err(Fault::new("the answer does not belong to the request"));
+            }
+        }
+    };
+    input.consume(used);
+    outcome
+}
