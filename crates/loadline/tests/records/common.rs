@@ -52,8 +52,8 @@ impl Drop for Served {
 /// test is skipped, and says so; in a CI it fails.
 pub(crate) fn peer(program: &str) -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("target/venv/bin").join(program);
-    let has_p4p = Command::new(root.join("target/venv/bin/python"))
+    let path = root.join("target/venv/records/bin").join(program);
+    let has_p4p = Command::new(root.join("target/venv/records/bin/python"))
         .args(["-c", "import p4p"])
         .stderr(Stdio::null())
         .status()
@@ -82,7 +82,13 @@ pub(crate) fn run(program: &Path, arguments: &[&str]) -> String {
 
 /// `loadline records` with these arguments: what it says, or what it complains of.
 pub(crate) fn ask(server: &str, arguments: &[&str]) -> Result<String, String> {
+    ask_as("tester", server, arguments)
+}
+
+/// As a user of this name.
+pub(crate) fn ask_as(user: &str, server: &str, arguments: &[&str]) -> Result<String, String> {
     let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .env("USER", user)
         .args(["records", "--timeout", "20", "--server", server])
         .args(arguments)
         .output()

@@ -3,7 +3,7 @@
 
 mod common;
 
-use common::{Foreign, Served, ask, peer, run};
+use common::{Foreign, Served, ask, ask_as, peer, run};
 
 /// What the tests of one server find there.
 const RECORDS: &str = r#"
@@ -157,6 +157,37 @@ fn a_source_of_arrays_is_monitored_and_one_that_is_too_large_is_refused() {
         .expect("loadline runs");
     let said = String::from_utf8_lossy(&refused.stderr);
     assert!(!refused.status.success() && said.contains("use a smaller size or queue"), "{said}");
+}
+
+#[test]
+fn rules_say_who_may_do_what_and_puts_are_logged() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("puts.jsonl");
+    let rules = "[[access]]\nrecords = [\"wave\"]\nusers = [\"nobody*\"]\nrights = \"none\"\n\
+                 [[access]]\nusers = [\"anonymous\"]\nhosts = [\"127.*\"]\nrights = \"read\"\n";
+    let arguments = ["--put-log", log.to_str().expect("UTF-8")];
+    let served = Served::start(&format!("{rules}{RECORDS}"), &arguments);
+    let asks = |user: &str, arguments: &[&str]| ask_as(user, served.address(), arguments);
+    assert!(asks("alice", &["put", "temperature", "30"]).is_ok());
+    assert!(asks("alice", &["put", "temperature", "99"]).is_err());
+    let refused = asks("alice", &["put", "temperature", "31", "--anonymous"]).unwrap_err();
+    assert!(refused.contains("you may not change temperature"), "{refused}");
+    assert!(asks("alice", &["get", "temperature", "--anonymous"]).is_ok());
+    assert!(asks("nobody1", &["get", "wave"]).unwrap_err().contains("may not use \"wave\""));
+    let text = std::fs::read_to_string(&log).expect("a log");
+    let lines: Vec<serde_json::Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let said: Vec<_> = lines.iter().map(|line| (&line["user"], &line["now"]["value"])).collect();
+    assert_eq!(
+        said,
+        [
+            (&"alice".into(), &"30".into()),
+            (&"alice".into(), &"30".into()),
+            (&"anonymous".into(), &"30".into()),
+        ]
+    );
+    let refused = |at: usize| lines[at]["refused"].as_str().is_some();
+    assert!(!refused(0) && refused(1) && refused(2), "{text}");
 }
 
 #[test]

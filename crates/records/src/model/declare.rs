@@ -1,4 +1,5 @@
-//! Records declared in a TOML file: a table `[[record]]` each.
+//! Records declared in a TOML file: a table `[[record]]` each, and who may use them: a table
+//! `[[access]]` for each rule.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -7,6 +8,7 @@ use serde::Deserialize;
 use toml::Spanned;
 use toml::Value as Toml;
 
+use super::access::{Access, Rule};
 use super::normative::{self, Parts};
 use super::rules::has_limits;
 use crate::protocol::{Item, MOST_NAME_BYTES, Number, Scalar, Type, Value};
@@ -37,6 +39,8 @@ pub struct DeclareError {
 struct File {
     #[serde(default)]
     record: Vec<Spanned<Written>>,
+    #[serde(default)]
+    access: Vec<Rule>,
 }
 
 #[derive(Deserialize)]
@@ -99,11 +103,24 @@ const TYPES: &str = "boolean, byte, short, int, long, ubyte, ushort, uint, ulong
 /// A mistake and where it is in the text.
 type Mistake = (Range<usize>, String);
 
-/// Reads declarations.
+/// Reads declarations of records only.
+///
+/// # Errors
+/// As of [`declare_all`], and when there are rules, too.
+pub fn declare(text: &str) -> Result<Vec<Declared>, DeclareError> {
+    let (records, access) = declare_all(text)?;
+    if !access.0.is_empty() {
+        let what = "rules of access have no place here, only records".to_owned();
+        return Err(DeclareError { line: 1, what });
+    }
+    Ok(records)
+}
+
+/// Reads declarations of records, and the rules of who may use them.
 ///
 /// # Errors
 /// When the text is no TOML, or a declaration makes no sense; the error says where and why.
-pub fn declare(text: &str) -> Result<Vec<Declared>, DeclareError> {
+pub fn declare_all(text: &str) -> Result<(Vec<Declared>, Access), DeclareError> {
     let line = |at: usize| text[..at.min(text.len())].bytes().filter(|b| *b == b'\n').count() + 1;
     let file: File = toml::from_str(text).map_err(|error| {
         let at = error.span().map_or(0, |span| span.start);
@@ -122,7 +139,7 @@ pub fn declare(text: &str) -> Result<Vec<Declared>, DeclareError> {
         }
         all.push(one);
     }
-    Ok(all)
+    Ok((all, Access(file.access)))
 }
 
 fn one(written: Spanned<Written>) -> Result<Declared, Mistake> {
@@ -419,6 +436,7 @@ mod tests {
         assert!(error(text).starts_with("line 4: record \"a\": only numbers have limits"));
         let twice = "[[record]]\nname = \"a\"\ntype = \"int\"\n".repeat(2);
         assert!(error(&twice).starts_with("line 5: record \"a\" is declared twice"));
+        assert!(error("[[access]]\nrights = \"read\"").contains("only records"));
         assert!(error("[[record]]\nnames = 1").starts_with("line 2: unknown field `names`"));
     }
 }

@@ -2,13 +2,15 @@
 //!
 //! It does no I/O and knows no clock: a change brings its time along.
 
+mod access;
 mod declare;
 pub mod normative;
 mod record;
 mod rules;
 mod versions;
 
-pub use declare::{DeclareError, Declared, declare};
+pub use access::{Access, Rights, Rule};
+pub use declare::{DeclareError, Declared, declare, declare_all};
 pub use record::{Draft, Notify, PutError, Record, Subscription};
 pub use versions::{Cursor, Update};
 

@@ -11,7 +11,7 @@ use super::monitors::{Inbox, Turns};
 use super::operations::{Context, Operations, What, begin, go_on, refuse, say};
 use super::search::{answer_search, found};
 use super::service::Service;
-use crate::model::Record;
+use crate::model::{Record, Rights};
 use crate::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
     Offer, Operation, Search, Text, subcommand,
@@ -46,6 +46,8 @@ pub struct Who {
     pub user: Arc<str>,
     /// The host's name, as the client gave it.
     pub host: Arc<str>,
+    /// The address that it came from, which is proven.
+    pub address: Arc<str>,
 }
 
 /// The server side of one connection.
@@ -55,7 +57,8 @@ pub struct RecordsConnection {
     frames: Frames,
     known: Registry,
     who: Option<Who>,
-    peer: Option<Address>,
+    /// The address of the other end, without its port.
+    address: Arc<str>,
     channels: HashMap<u32, Channel, RandomState>,
     operations: Operations,
     next_channel: u32,
@@ -74,7 +77,7 @@ impl RecordsConnection {
             service,
             known: Registry::default(),
             who: None,
-            peer: None,
+            address: Arc::from(""),
             channels: HashMap::default(),
             operations: Operations::default(),
             next_channel: 1,
@@ -138,7 +141,7 @@ impl RecordsConnection {
                 let user = text("user").filter(|_| is_named);
                 let user = user.unwrap_or_else(|| Arc::from("anonymous"));
                 let host = text("host").unwrap_or_else(|| Arc::from(""));
-                self.who = Some(Who { user, host });
+                self.who = Some(Who { user, host, address: Arc::clone(&self.address) });
                 Status::ok()
             }
             method => Status::error(format!("{method:?} is no way to introduce oneself here")),
@@ -150,11 +153,11 @@ impl RecordsConnection {
     fn create(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
         let asked = CreateChannels::read(reader);
         reader.end()?;
-        if self.who.is_none() {
+        let Some(who) = self.who.clone() else {
             return Err(Fault::new("a channel is asked for before the introduction"));
-        }
+        };
         for (client_id, name) in asked.0 {
-            let (server_id, status) = match self.open_channel(client_id, &name) {
+            let (server_id, status) = match self.open_channel(client_id, &name, &who) {
                 Ok(server_id) => (server_id, Status::ok()),
                 Err(why) => (u32::MAX, Status::error(why)),
             };
@@ -164,7 +167,7 @@ impl RecordsConnection {
         Ok(())
     }
 
-    fn open_channel(&mut self, client_id: u32, name: &str) -> Result<u32, String> {
+    fn open_channel(&mut self, client_id: u32, name: &str, who: &Who) -> Result<u32, String> {
         let most = self.service.limits.channels;
         if self.channels.len() >= most {
             return Err(format!("a connection has at most {most} channels"));
@@ -177,12 +180,16 @@ impl RecordsConnection {
                 .map(Target::Record)
                 .ok_or_else(|| format!("there is no record {name:?}"))?,
         };
+        let rights = self.service.access.rights(name, &who.user, &who.address);
+        if rights == Rights::None {
+            return Err(format!("{} may not use {name:?}", who.user));
+        }
         while self.channels.contains_key(&self.next_channel) || self.next_channel == u32::MAX {
             self.next_channel = self.next_channel.wrapping_add(1);
         }
         let server_id = self.next_channel;
         self.next_channel = server_id.wrapping_add(1);
-        let channel = Channel { server_id, client_id, target, may_put: true };
+        let channel = Channel { server_id, client_id, target, may_put: rights == Rights::Write };
         self.channels.insert(server_id, channel);
         Ok(server_id)
     }
@@ -205,7 +212,7 @@ impl RecordsConnection {
     ) -> Result<(), Fault> {
         let head = Operation::read(reader);
         reader.end()?;
-        let Self { service, known, inbox, channels, operations, .. } = self;
+        let Self { service, known, inbox, channels, operations, who, .. } = self;
         let channel = channels.get(&head.channel);
         let Some(channel) = channel else {
             // The channel may have been closed while this was on its way.
@@ -214,7 +221,7 @@ impl RecordsConnection {
             }
             return Ok(());
         };
-        let mut context = Context { service, known, inbox, out };
+        let mut context = Context { service, known, inbox, who: who.as_ref(), out };
         if head.has(subcommand::INIT) {
             if operations.contains_key(&head.request) {
                 return Err(Fault::new("the number of an operation is used for another"));
@@ -302,7 +309,10 @@ impl RecordsConnection {
 impl Connection for RecordsConnection {
     fn opened(&mut self, _now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
         self.inbox.open(peer.waker.clone());
-        self.peer = Some(peer.address.clone());
+        self.address = match &peer.address {
+            Address::Internet(address) => Arc::from(address.ip().to_canonical().to_string()),
+            Address::Unix(_) => Arc::from("local"),
+        };
         let order = Header::control(Sender::Server, Order::Little, control::SET_ORDER, 0);
         out.put(&order.bytes());
         let methods = ["anonymous", "ca"].map(Arc::from).to_vec();

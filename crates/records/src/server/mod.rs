@@ -5,6 +5,7 @@ mod connection;
 mod monitors;
 mod operations;
 mod producer;
+mod putlog;
 mod search;
 mod service;
 
@@ -16,6 +17,7 @@ use wire::{Address, Config, ListenOptions, Listener, WhenFull};
 
 pub use connection::{RecordsConnection, Who};
 pub use producer::{ProduceError, Producer, Production, Seen, Watcher};
+pub use putlog::{PutEntry, PutLog};
 pub use search::Discovery;
 pub use service::{AddError, Limits, Service};
 

@@ -8,8 +8,9 @@ use foldhash::fast::RandomState;
 use wire::{Fault, Output};
 
 use super::calls;
-use super::connection::{Channel, Target};
+use super::connection::{Channel, Target, Who};
 use super::monitors::{Inbox, Monitor, News};
+use super::putlog::PutEntry;
 use super::service::{Service, count};
 use crate::model::Record;
 use crate::protocol::messages::{Answer, Operation, Text, subcommand};
@@ -49,6 +50,7 @@ pub(super) struct Context<'a> {
     pub(super) service: &'a Arc<Service>,
     pub(super) known: &'a mut Registry,
     pub(super) inbox: &'a Arc<Inbox>,
+    pub(super) who: Option<&'a Who>,
     pub(super) out: &'a mut Output,
 }
 
@@ -245,7 +247,8 @@ pub(super) fn go_on(
             }
         }
         What::Process(record) => {
-            let status = match (record.is_gone(), record.is_writable()) {
+            let is_writable = record.is_writable() && channel.may_put;
+            let status = match (record.is_gone(), is_writable) {
                 (true, _) => Status::error(format!("{} is no more", record.name())),
                 (_, false) => Status::error(format!("{} can only be read", record.name())),
                 _ => {
@@ -295,10 +298,15 @@ fn put(
     let fields = reader.changed(record.kind(), context.known, &mut scratch.0);
     reader.end()?;
     count(&context.service.counts.puts, 1);
+    let time = Service::now();
     let result = match channel.may_put {
-        true => record.put(Service::now(), &fields, &mut scratch.0).map_err(|why| why.to_string()),
+        true => record.put(time, &fields, &mut scratch.0).map_err(|why| why.to_string()),
         false => Err(format!("you may not change {}", record.name())),
     };
+    if let (Some(log), Some(who)) = (&context.service.put_log, context.who) {
+        let refused = result.as_ref().err().map(String::as_str);
+        log.note(&PutEntry { time, who, record, fields: &fields, refused });
+    }
     Ok(match result {
         Ok(()) => Status::ok(),
         Err(why) => {

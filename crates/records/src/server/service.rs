@@ -7,7 +7,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::monitors::Inbox;
-use crate::model::{Record, Time};
+use super::putlog::PutLog;
+use crate::model::{Access, Record, Time};
 use crate::protocol::messages::Guid;
 use crate::protocol::{MOST_MESSAGE_BYTES, Pool};
 
@@ -65,6 +66,8 @@ pub struct Service {
     changes: AtomicU16,
     connections: Mutex<Vec<Weak<Inbox>>>,
     pub(super) counts: Counts,
+    pub(super) access: Access,
+    pub(super) put_log: Option<PutLog>,
     /// Where it listens, once it does.
     pub(super) listening: OnceLock<Vec<SocketAddr>>,
 }
@@ -84,10 +87,17 @@ pub(super) struct Counts {
 const WARM_BUFFERS: usize = 4;
 
 impl Service {
-    /// A service without records.
+    /// A service without records, which everybody may use.
     pub fn new(limits: Limits) -> Arc<Self> {
+        Self::with(limits, Access::default(), None)
+    }
+
+    /// A service without records.
+    pub fn with(limits: Limits, access: Access, put_log: Option<PutLog>) -> Arc<Self> {
         Arc::new(Self {
             limits,
+            access,
+            put_log,
             guid: rand::random(),
             pool: Pool::new(WARM_BUFFERS),
             records: RwLock::default(),

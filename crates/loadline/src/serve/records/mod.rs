@@ -1,6 +1,7 @@
 //! `loadline serve records`. It minds the environment that EPICS servers mind.
 
 mod producer;
+mod putlog;
 
 use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::records::environment::{ServerEnvironment, place};
-use ::records::model::{Record, declare};
+use ::records::model::{Access, Declared, Record, declare_all};
 use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -38,6 +39,10 @@ records.toml has a table for each record:
   units = \"C\"
   control = { low = 0, high = 80 }                        puts outside are refused
   alarm = { high_warning = 60, high = 75 }
+  [[access]]               # the first rule that fits decides; without any, all may do all
+  records = [\"temp*\"]
+  users = [\"alice\"]        # as clients say, unproven; hosts = [\"10.0.*\"] are addresses
+  rights = \"write\"         # none, read or write
 
 EPICS_PVAS_INTF_ADDR_LIST, _SERVER_PORT, _BROADCAST_PORT, _BEACON_ADDR_LIST,
 _AUTO_BEACON_ADDR_LIST, _IGNORE_ADDR_LIST and EPICS_PVA_CONN_TMO are minded where no option says
@@ -88,6 +93,10 @@ pub(crate) struct RecordsArgs {
         value_parser = clap::value_parser!(u32).range(1..)
     )]
     max_connections: u32,
+
+    /// Note who has put what: a JSON object a line, appended to this file
+    #[arg(long, value_name = "FILE")]
+    put_log: Option<PathBuf>,
 
     #[command(flatten)]
     producer: producer::ProducerArgs,
@@ -141,25 +150,26 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
 fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
     let message_bytes = usize::try_from(args.max_message.bytes).unwrap_or(usize::MAX);
     if !(1024..=u32::MAX as usize).contains(&message_bytes) {
-        bail!(
-            "--max-message has to be between 1 KiB and 4 GiB - 1, which is what a message can say"
-        );
+        bail!("--max-message has to be 1 KiB to 4 GiB - 1, which is what a message can say");
     }
-    let service = Service::new(Limits { message_bytes, ..Limits::default() });
-    if let Some(path) = &args.config {
-        for declared in read_config(path)? {
-            let writable = declared.is_writable;
-            let (name, item, now) = (&declared.name, declared.item, Service::now());
-            service.add(Record::new(name, item, writable, message_bytes, now))?;
-        }
+    let (declared, access) = match &args.config {
+        Some(path) => read_config(path)?,
+        None => Default::default(),
+    };
+    let put_log = args.put_log.as_deref().map(putlog::open).transpose()?;
+    let limits = Limits { message_bytes, ..Limits::default() };
+    let service = Service::with(limits, access, put_log);
+    for one in declared {
+        let now = Service::now();
+        service.add(Record::new(&one.name, one.item, one.is_writable, message_bytes, now))?;
     }
     Ok(service)
 }
 
-fn read_config(path: &Path) -> anyhow::Result<Vec<::records::model::Declared>> {
+fn read_config(path: &Path) -> anyhow::Result<(Vec<Declared>, Access)> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    declare(&text).with_context(|| format!("{shown} declares no records"))
+    declare_all(&text).with_context(|| format!("{shown} declares no records"))
 }
 
 /// What was typed, and what the environment says where nothing was.
