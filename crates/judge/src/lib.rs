@@ -19,6 +19,7 @@
 //! | `bootstrap` | intervals by resampling |
 //! | `random` | random numbers that are the same everywhere |
 //! | `capacity` | which load to try next, and what the tries say |
+//! | `change_points` | where a series over commits changed for good |
 //! | `knee` | where more load begins to cost more than it brings |
 //! | `usl` | the Universal Scalability Law, and when points don't carry it |
 //! | `modes` | whether figures fall into two groups |
@@ -28,6 +29,7 @@
 
 mod bootstrap;
 mod capacity;
+mod change_points;
 mod holm;
 mod interval;
 mod knee;
@@ -47,6 +49,7 @@ mod verdict;
 
 pub use bootstrap::{RESAMPLES, bootstrap, median_ratio_interval};
 pub use capacity::{Capacity, Held, Search, Try};
+pub use change_points::{ChangePoint, Hunt, change_points};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
 pub use knee::knee;

@@ -20,6 +20,7 @@
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
 //! | `comparison` | what a comparison asked, its looks, and what targets were built from |
 //! | `cost` | system calls of an operation, and floors of the host |
+//! | `history` | the runs of one suite, oldest first |
 //! | `search` | searches for the highest load, and who sends how much at once |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
@@ -30,6 +31,7 @@ mod cost;
 mod error;
 mod export;
 mod histogram;
+mod history;
 mod merge;
 mod open;
 mod process;
@@ -50,6 +52,7 @@ pub use error::LedgerError;
 pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
+pub use history::PastRun;
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;

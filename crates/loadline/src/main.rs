@@ -6,6 +6,7 @@ mod capacity;
 mod compare;
 mod doctor;
 mod exit;
+mod history;
 mod home;
 mod house;
 mod ledgers;
@@ -53,6 +54,8 @@ enum Command {
     Compare(Box<compare::CompareArgs>),
     /// Find the highest load that meets every requirement of a suite
     Capacity(Box<capacity::CapacityArgs>),
+    /// Say where a suite's figures changed for good, over all its runs on this kind of host
+    History(history::HistoryArgs),
     /// Say what a suite would run and for how long, without starting anything
     Plan(plan::PlanArgs),
     /// Report a run that is in the ledger
@@ -99,6 +102,7 @@ fn main() -> ExitCode {
         Command::Run(args) => run::run(&args),
         Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
+        Command::History(args) => history::run(&args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Rerun(args) => rerun::run(args),

@@ -20,6 +20,7 @@
 //! | `capacity` | the highest load, from a run whose points are loads |
 //! | `little` | Little's law, checked on every trial |
 //! | `scaling` | how throughput grows with connections or threads |
+//! | `history`, `host` | all runs of a suite on one kind of host, and what makes a kind |
 //! | `samples` | two series of figures from elsewhere |
 //! | `outcome` | what the exit code needs to know |
 //! | `conclusion` | the run in a sentence or two |
@@ -37,6 +38,8 @@ mod counters;
 mod export;
 mod figures;
 mod groups;
+mod history;
+mod host;
 mod json;
 mod limits;
 mod little;
@@ -59,6 +62,8 @@ pub use counters::CounterFigures;
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
+pub use history::{History, Question};
+pub use host::{Difference, differences};
 pub use json::{SCHEMA, json};
 pub use limits::{LimitSummary, LimitsSummary};
 pub use little::Broken;

@@ -4,6 +4,7 @@ mod capacity;
 mod common;
 mod compare;
 mod counters;
+mod history;
 mod http;
 mod in_process;
 mod ledgers;

@@ -1,0 +1,109 @@
+//! `loadline history`: where did a suite's figures change for good, over commits?
+
+use std::io::Write;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use judge::Hunt;
+use ledger::Ledger;
+use report::{History, Question};
+use workload::units::Share;
+
+use crate::exit::Failure;
+use crate::home::Home;
+
+/// Arguments of `loadline history`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline history suites/tour.toml
+  loadline history suites/tour.toml --metric latency.p99 --target memcached
+  loadline history suites/tour.toml --fail-on worse     for CI
+
+Runs on the latest run's kind of host are one series per point. docs/verdicts.md says how changes
+are found.")]
+pub(crate) struct HistoryArgs {
+    /// The suite's TOML file; the suite of the last run unless given
+    suite: Option<PathBuf>,
+    /// The target; the first one unless given
+    #[arg(long, value_name = "TARGET")]
+    target: Option<String>,
+    /// The metric, such as rate_per_s or latency.p99; the suite's primary one unless given
+    #[arg(long, value_name = "METRIC")]
+    metric: Option<String>,
+    /// Leave out runs before this one: a change that was accepted
+    #[arg(long, value_name = "RUN")]
+    since: Option<i64>,
+    /// Only changes of at least this much
+    #[arg(long, value_name = "SHARE", default_value = "0%")]
+    least_change: Share,
+    /// The most probable chance that counts as a change
+    #[arg(long, value_name = "P", default_value_t = 0.001)]
+    p_value: f64,
+    /// The least runs on either side of a change
+    #[arg(long, value_name = "RUNS", default_value_t = 2)]
+    least_segment: usize,
+    /// Print it as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Exit with 3 when the last change at any point is for the worse
+    #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
+    fail_on: Option<String>,
+}
+
+pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
+    if !(args.p_value > 0.0 && args.p_value < 0.5) || args.least_segment == 0 {
+        let message = "--p-value lies between 0 and 0.5, and --least-segment above 0";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let metric = args.metric.as_deref();
+    if let Some(name) = metric.filter(|name| judge::metric_named(name).is_none()) {
+        let known: Vec<&str> = judge::METRICS.iter().map(|metric| metric.suite).collect();
+        return Err(Failure::Usage(format!(
+            "there is no metric \"{name}\"; there are {}",
+            known.join(", ")
+        )));
+    }
+    let home = Home::find(args.ledger.as_deref())?;
+    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let title = title(args, &ledger)?;
+    let question = Question {
+        title: title.clone(),
+        target: args.target.clone(),
+        metric: args.metric.clone(),
+        since: args.since,
+        hunt: Hunt {
+            p_value: args.p_value,
+            least_change: args.least_change.fraction,
+            least_segment: args.least_segment,
+            ..Hunt::default()
+        },
+    };
+    let history = History::of(&ledger, &question)?;
+    let history = history.with_context(|| format!("the ledger has no run of \"{title}\""))?;
+    let mut out = std::io::stdout().lock();
+    if args.json {
+        writeln!(out, "{:#}", history.json())?;
+    } else {
+        write!(out, "{}", history.text())?;
+    }
+    Ok(ExitCode::from(history.outcome().exit_code(args.fail_on.is_some())))
+}
+
+/// The title of the suite, which runs are known by.
+fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
+    let Some(path) = &args.suite else {
+        let runs = ledger.runs()?;
+        return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
+    };
+    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let table: toml::Table =
+        text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
+    let title = table.get("title").and_then(toml::Value::as_str);
+    let title = title.with_context(|| format!("{}: it has no title", path.display()))?;
+    Ok(title.to_owned())
+}

@@ -1,0 +1,269 @@
+//! All runs of a suite on one kind of host, over commits: where did it change for good?
+
+use std::collections::BTreeMap;
+
+use judge::{ChangePoint, Direction, Hunt, Metric, change_points, metric_named, series_interval};
+use ledger::{Ledger, LedgerError, PastRun};
+use serde_json::{Map, Value, json};
+
+use crate::contest::change;
+use crate::host::{kind_of, kind_words};
+use crate::json::SCHEMA;
+use crate::number::value_of;
+use crate::outcome::Outcome;
+
+/// Runs under which a series has no change points to speak of.
+const RUNS_LEAST: usize = 6;
+
+/// What is looked at.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Question {
+    /// The suite's title.
+    pub title: String,
+    /// The target; the first one of the latest run unless given.
+    pub target: Option<String>,
+    /// The metric, by its name in suites; the latest run's primary one unless given.
+    pub metric: Option<String>,
+    /// Runs before this one are left out.
+    pub since: Option<i64>,
+    /// How change points are searched.
+    pub hunt: Hunt,
+}
+
+/// The history of a suite.
+#[derive(Debug, Clone, PartialEq)]
+pub struct History {
+    title: String,
+    target: String,
+    metric: &'static Metric,
+    /// What its host is, in words.
+    host: String,
+    /// Runs of the suite on other kinds of hosts, which are left out.
+    elsewhere: usize,
+    series: Vec<Series>,
+}
+
+/// One point over runs.
+#[derive(Debug, Clone, PartialEq)]
+struct Series {
+    point: String,
+    settings: String,
+    runs: Vec<Past>,
+    changes: Vec<ChangePoint>,
+}
+
+/// One run of a series.
+#[derive(Debug, Clone, PartialEq)]
+struct Past {
+    id: i64,
+    started_at: String,
+    commit: Option<String>,
+    figure: f64,
+}
+
+impl History {
+    /// The history that the ledger holds, on the latest run's kind of host. `None` when the suite
+    /// has no run in it, or the metric isn't known.
+    ///
+    /// Fails when the ledger can't be read.
+    pub fn of(ledger: &Ledger, question: &Question) -> Result<Option<History>, LedgerError> {
+        let runs = ledger.past_runs(&question.title)?;
+        let Some(latest) = runs.last() else { return Ok(None) };
+        let name = question.metric.as_ref().unwrap_or(&latest.primary_metric);
+        let Some(metric) = metric_named(name) else { return Ok(None) };
+        let target = question.target.clone().unwrap_or_else(|| latest.target.clone());
+        let kind = kind_of(&latest.fingerprint);
+        let (here, elsewhere): (Vec<&PastRun>, Vec<&PastRun>) =
+            runs.iter().partition(|run| kind_of(&run.fingerprint) == kind);
+        let mut series: BTreeMap<(String, String), Vec<Past>> = BTreeMap::new();
+        for run in here {
+            if question.since.is_some_and(|since| run.id.get() < since) {
+                continue;
+            }
+            let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+            for row in ledger.figures(run.id, metric.sql)? {
+                if row.target == target {
+                    figures.entry(row.point).or_default().push(row.value);
+                }
+            }
+            for (point, values) in figures {
+                let Some(interval) = series_interval(&values, 0.95) else { continue };
+                let key = (point, run.settings.clone());
+                series.entry(key).or_default().push(past(run, interval.mean));
+            }
+        }
+        let series = series.into_iter().map(|((point, settings), runs)| {
+            let figures: Vec<f64> = runs.iter().map(|run| run.figure).collect();
+            let changes = match figures.len() >= RUNS_LEAST {
+                true => change_points(&figures, &question.hunt),
+                false => Vec::new(),
+            };
+            Series { point, settings, runs, changes }
+        });
+        Ok(Some(History {
+            title: question.title.clone(),
+            target,
+            metric,
+            host: kind_words(&kind),
+            elsewhere: elsewhere.len(),
+            series: series.collect(),
+        }))
+    }
+
+    /// What the exit code needs to know: worse when the last change of any point is for the worse,
+    /// can't tell when no point has enough runs.
+    pub fn outcome(&self) -> Outcome {
+        let enough = |series: &Series| series.runs.len() >= RUNS_LEAST;
+        Outcome {
+            requirement_broken: false,
+            worse: self
+                .series
+                .iter()
+                .any(|series| series.changes.last().is_some_and(|change| self.is_worse(change))),
+            cant_tell: !self.series.iter().any(enough),
+        }
+    }
+
+    fn is_worse(&self, change: &ChangePoint) -> bool {
+        match self.metric.direction {
+            Direction::HigherIsBetter => change.after < change.before,
+            Direction::LowerIsBetter => change.after > change.before,
+        }
+    }
+
+    /// The last changes in a sentence each, or that there is none.
+    pub fn sentences(&self) -> Vec<String> {
+        let (name, target) = (self.metric.suite, &self.target);
+        let mut lines = Vec::new();
+        for series in &self.series {
+            let Some(last) = series.changes.last() else { continue };
+            let word = if self.is_worse(last) { "worse" } else { "better" };
+            let (before, after) = (&series.runs[last.index - 1], &series.runs[last.index]);
+            lines.push(format!(
+                "{target} became {word} at {}: {name} {} since run {} ({}), after {} of {} runs.",
+                crate::text::one_line(&series.point),
+                change(last.after / last.before),
+                after.id,
+                range(before, after),
+                last.index,
+                series.runs.len()
+            ));
+        }
+        if !lines.is_empty() {
+            return lines;
+        }
+        let most = self.series.iter().map(|series| series.runs.len()).max().unwrap_or(0);
+        if most < RUNS_LEAST {
+            return vec![format!(
+                "It can't be told whether {target} changed: {most} runs on this kind of host are \
+                 too few, it takes {RUNS_LEAST}."
+            )];
+        }
+        vec![format!("{target} did not change in {most} runs by {name}.")]
+    }
+
+    /// The history for a terminal.
+    pub fn text(&self) -> String {
+        let mut text = format!("{}  {} of {}\n", self.title, self.metric.suite, self.target);
+        text.push_str(&format!("  host  {}\n", crate::text::one_line(&self.host)));
+        if self.elsewhere > 0 {
+            let runs = if self.elsewhere == 1 { "run" } else { "runs" };
+            text.push_str(&format!("  {} {runs} on other hosts left out\n", self.elsewhere));
+        }
+        for series in &self.series {
+            let settings = match series.settings.as_str() {
+                "[]" => String::new(),
+                settings => format!("  {settings}"),
+            };
+            let point = crate::text::one_line(&series.point);
+            text.push_str(&format!("\n{point}{settings}\n"));
+            for (index, run) in series.runs.iter().enumerate() {
+                let mark = match series.changes.iter().find(|change| change.index == index) {
+                    Some(found) => {
+                        let word = if self.is_worse(found) { "worse" } else { "better" };
+                        format!("  ← {word}: {}", change(found.after / found.before))
+                    }
+                    None => String::new(),
+                };
+                let figure = value_of(run.figure, self.metric.unit);
+                let (id, at) = (run.id, crate::text::one_line(&run.started_at));
+                let day = at.get(..16).unwrap_or(&at).replace('T', " ");
+                let commit = run.commit.as_deref().map_or("", short);
+                text.push_str(&format!("  {id:>5}  {day}  {commit:<10}  {figure:>10}{mark}\n"));
+            }
+        }
+        text.push('\n');
+        for line in self.sentences() {
+            text.push_str(&format!("{}\n", crate::text::one_line(&line)));
+        }
+        text
+    }
+
+    /// The same for programs.
+    pub fn json(&self) -> Value {
+        let series = |series: &Series| {
+            let runs = series.runs.iter().map(|run| {
+                json!({
+                    "run": run.id,
+                    "started_at": run.started_at,
+                    "commit": run.commit,
+                    "figure": run.figure,
+                })
+            });
+            let changes = series.changes.iter().map(|change| {
+                let (before, after) = (&series.runs[change.index - 1], &series.runs[change.index]);
+                json!({
+                    "verdict": if self.is_worse(change) { "worse" } else { "better" },
+                    "before": change.before,
+                    "after": change.after,
+                    "ratio": change.after / change.before,
+                    "p_value": change.p_value,
+                    "last_run": before.id,
+                    "first_run": after.id,
+                    "last_commit": before.commit,
+                    "first_commit": after.commit,
+                })
+            });
+            json!({
+                "point": series.point,
+                "settings": series.settings,
+                "runs": runs.collect::<Vec<_>>(),
+                "changes": changes.collect::<Vec<_>>(),
+            })
+        };
+        json!({
+            "schema": SCHEMA,
+            "suite": self.title,
+            "target": self.target,
+            "metric": self.metric.json,
+            "host": self.host,
+            "elsewhere": self.elsewhere,
+            "series": self.series.iter().map(series).collect::<Vec<_>>(),
+            "conclusion": self.sentences().join(" "),
+        })
+    }
+}
+
+fn past(run: &PastRun, figure: f64) -> Past {
+    let commit = fact(&run.fingerprint, "program_commit");
+    Past { id: run.id.get(), started_at: run.started_at.clone(), commit, figure }
+}
+
+fn fact(fingerprint: &Map<String, Value>, name: &str) -> Option<String> {
+    fingerprint.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
+fn short(commit: &str) -> &str {
+    commit.get(..10).unwrap_or(commit)
+}
+
+/// `a1b2c3d4e5..0123456789`, or the runs where commits are unknown.
+fn range(before: &Past, after: &Past) -> String {
+    match (&before.commit, &after.commit) {
+        (Some(before), Some(after)) if before != after => {
+            format!("{}..{}", short(before), short(after))
+        }
+        (Some(before), Some(_)) => format!("both sides are commit {}", short(before)),
+        _ => format!("after run {}", before.id),
+    }
+}

@@ -1,0 +1,77 @@
+//! What the runs of a suite say over commits.
+
+mod fixture;
+
+use fixture::Bench;
+use judge::Hunt;
+use ledger::Ledger;
+use report::{History, Question};
+use serde_json::json;
+
+/// A ledger with a run per rate, each of a commit of its own, on this kind of CPU.
+fn runs(mut ledger: Ledger, cpu: &str, rates: &[u64]) -> Ledger {
+    for (number, rate) in rates.iter().enumerate() {
+        let commit = format!("{number:040}");
+        let facts = json!({"cpu": cpu, "cpus": "2", "program_commit": commit});
+        let mut bench = Bench::built(ledger, &["ours"], "rate_per_s", &facts);
+        bench.point("cache/get", 16);
+        for round in 0..5 {
+            bench.round();
+            bench.trial(0, rate + round, 33_000, |_| ());
+        }
+        bench.finish();
+        ledger = bench.ledger;
+    }
+    ledger
+}
+
+fn question() -> Question {
+    Question {
+        title: "Cache: reads under load".into(),
+        target: None,
+        metric: None,
+        since: None,
+        hunt: Hunt::default(),
+    }
+}
+
+const STEP: [u64; 12] = [
+    100_000, 100_300, 99_800, 100_100, 99_900, 100_200, 100_000, 93_000, 93_200, 92_900, 93_100,
+    93_000,
+];
+
+#[test]
+fn a_change_for_good_is_found_with_the_commits_that_are_responsible() {
+    let ledger = runs(Ledger::in_memory().unwrap(), "X", &STEP);
+    let history = History::of(&ledger, &question()).unwrap().unwrap();
+    let sentence = history.sentences().join(" ");
+    let expected = "ours became worse at cache/get: rate_per_s 7.0 % less since run 8 \
+        (0000000000..0000000000), after 7 of 12 runs.";
+    assert_eq!(sentence, expected);
+    let json = history.json();
+    let change = &json["series"][0]["changes"][0];
+    assert_eq!((&change["last_run"], &change["first_run"]), (&json!(7), &json!(8)));
+    assert_eq!(change["first_commit"], format!("{:040}", 7));
+    assert_eq!(history.outcome().exit_code(true), 3);
+    assert_eq!(history.outcome().exit_code(false), 0);
+    assert!(history.text().contains("← worse: 7.0 % less"), "{}", history.text());
+    // Once it is accepted, what came since is all there is.
+    let since = Question { since: Some(8), ..question() };
+    let history = History::of(&ledger, &since).unwrap().unwrap();
+    assert_eq!(history.outcome().exit_code(true), 4);
+    assert!(history.sentences()[0].contains("5 runs on this kind of host are too few"));
+}
+
+#[test]
+fn other_kinds_of_hosts_are_left_out_and_latencies_go_the_other_way() {
+    let ledger = runs(Ledger::in_memory().unwrap(), "Y", &[50_000; 3]);
+    let ledger = runs(ledger, "X", &[100_000; 7]);
+    let history = History::of(&ledger, &question()).unwrap().unwrap();
+    assert!(history.text().contains("3 runs on other hosts left out"), "{}", history.text());
+    assert_eq!(history.sentences(), ["ours did not change in 7 runs by rate_per_s."]);
+    let cost = Question { metric: Some("server.cpu_ns_per_op".into()), ..question() };
+    let history = History::of(&ledger, &cost).unwrap().unwrap();
+    assert_eq!(history.json()["metric"], "server.cpu_ns_per_op");
+    let unknown = Question { title: "Another".into(), ..question() };
+    assert_eq!(History::of(&ledger, &unknown).unwrap(), None);
+}
