@@ -1,10 +1,11 @@
 //! Targets: started in process groups of their own, pinned, awaited, and stopped. Control plane.
 
 mod guard;
+mod kept;
 mod process;
 mod ready;
 
-use std::path::Path;
+use std::path::PathBuf;
 
 pub use guard::{enter_main, guard_main};
 pub use process::{DeployError, Deployed, Deployer};
@@ -32,13 +33,16 @@ pub fn pin_this_thread(cpus: &[usize]) -> std::io::Result<()> {
     Ok(rustix::thread::sched_setaffinity(None, &set)?)
 }
 
+/// Where `program` lies.
+pub(crate) fn program_file(program: &str) -> Option<PathBuf> {
+    if program.contains('/') {
+        return Some(PathBuf::from(program)).filter(|path| path.is_file());
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).map(|folder| folder.join(program)).find(|path| path.is_file())
+}
+
 /// Why `program` can't be started, when it can't be found.
 pub(crate) fn missing_program(program: &str) -> Option<String> {
-    let found = if program.contains('/') {
-        Path::new(program).is_file()
-    } else {
-        let path = std::env::var_os("PATH").unwrap_or_default();
-        std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    };
-    (!found).then(|| format!("{program} is not installed"))
+    program_file(program).is_none().then(|| format!("{program} is not installed"))
 }

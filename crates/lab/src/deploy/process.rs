@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use wire::Address;
 
 use super::guard::{self, Guard};
-use super::{pin_this_thread, ready};
+use super::{kept, pin_this_thread, ready};
 use crate::drive::batch::Batch;
 use crate::plan::{Medium, Target, TargetKind};
 
@@ -74,6 +74,8 @@ pub enum DeployError {
 pub struct Deployer {
     exe: PathBuf,
     folder: PathBuf,
+    /// Where data sets are kept.
+    data: PathBuf,
     guard: Guard,
     started: u32,
 }
@@ -87,19 +89,24 @@ pub struct Deployed {
     pub address: Address,
     /// What to run, when it is a batch: nothing runs in between.
     pub batch: Option<Batch>,
+    /// Whether its data were prepared before, and copied.
+    pub is_restored: bool,
+    /// Its folder of data, where these are kept.
+    data: Option<PathBuf>,
     process: Option<(Child, Place)>,
 }
 
 impl Deployer {
-    /// Logs go to `folder`, which is made; `exe` is this program.
+    /// Logs go to `folder`, which is made, and data sets are kept in `data`; `exe` is this program.
     ///
     /// # Errors
     /// When the folder can't be made or the guard can't be started.
-    pub fn new(exe: &Path, folder: &Path) -> io::Result<Self> {
+    pub fn new(exe: &Path, folder: &Path, data: &Path) -> io::Result<Self> {
         std::fs::create_dir_all(folder)?;
         Ok(Self {
             exe: exe.to_owned(),
             folder: folder.to_owned(),
+            data: data.to_owned(),
             guard: Guard::start(exe)?,
             started: 0,
         })
@@ -145,10 +152,10 @@ impl Deployer {
         if target.kind == TargetKind::InProcess {
             // Its process is started for each piece of load.
             let address = Address::Unix(PathBuf::from("in-process"));
-            return Ok(Deployed { name, address, batch: None, process: None });
+            return Ok(Deployed::at(name, address));
         }
         if let TargetKind::Address(address) = &target.kind {
-            return Ok(Deployed { name, address: address.clone(), batch: None, process: None });
+            return Ok(Deployed::at(name, address.clone()));
         }
         let folder = self.folder_for(&name);
         let (command, announced) = self.command(target);
@@ -172,13 +179,19 @@ impl Deployer {
                 figures: target.figures.clone(),
             };
             let address = place.address();
-            return Ok(Deployed { name, address, batch: Some(batch), process: None });
+            let mut deployed = Deployed::at(name, address);
+            deployed.batch = Some(batch);
+            return Ok(deployed);
         }
+        let data = target.kept_data.as_ref().map(|_| place.data());
+        let is_restored = self.restore(target, &place).map_err(start_error)?;
         let mut child = self.spawn(target, &command, &place).map_err(start_error)?;
         self.guard.tell('+', child.id());
         guard::let_in(&mut child);
         let address = place.address();
-        let mut deployed = Deployed { name, address, batch: None, process: Some((child, place)) };
+        let mut deployed = Deployed::at(name, address);
+        (deployed.is_restored, deployed.data) = (is_restored, data);
+        deployed.process = Some((child, place));
         match deployed.await_ready(target, announced, stop) {
             Ok(()) => Ok(deployed),
             Err(error) => {
@@ -186,6 +199,32 @@ impl Deployer {
                 Err(error)
             }
         }
+    }
+
+    /// Copies the data of a target to where it starts, if they are kept; whether they are.
+    fn restore(&self, target: &Target, place: &Place) -> io::Result<bool> {
+        let Some(name) = &target.kept_data else { return Ok(false) };
+        let kept = self.data.join(name);
+        let is_there = kept.is_dir();
+        if is_there {
+            kept::copy(&kept, &place.data())?;
+        } else {
+            std::fs::create_dir_all(place.data())?;
+        }
+        Ok(is_there)
+    }
+
+    /// Stops a target that has been prepared, and keeps its data for later starts.
+    ///
+    /// # Errors
+    /// When they can't be copied.
+    pub fn keep(&mut self, target: &Target, mut deployed: Deployed) -> io::Result<()> {
+        let data = deployed.data.take();
+        self.stop(deployed);
+        let Some((name, data)) = target.kept_data.as_ref().zip(data) else { return Ok(()) };
+        std::fs::create_dir_all(&self.data)?;
+        kept::keep(&data, &self.data.join(name))?;
+        std::fs::remove_dir_all(data)
     }
 
     /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
@@ -231,6 +270,10 @@ impl Deployer {
     pub fn stop(&mut self, mut deployed: Deployed) {
         let group = deployed.group();
         deployed.end();
+        if let Some(data) = deployed.data.take() {
+            // A copy of what is kept, or what was never finished.
+            let _ = std::fs::remove_dir_all(data);
+        }
         if let Some(group) = group {
             self.guard.tell('-', group.as_raw_nonzero().get() as u32);
         }
@@ -256,6 +299,11 @@ impl Place {
         Self { folder: folder.to_owned(), port, socket, medium }
     }
 
+    /// The folder for its data, which placeholders call `{data}`.
+    fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
     fn address(&self) -> Address {
         match self.medium {
             Medium::Tcp | Medium::Udp => Address::Internet((Ipv4Addr::LOCALHOST, self.port).into()),
@@ -270,6 +318,7 @@ impl Place {
             argument
                 .replace("{port}", &self.port.to_string())
                 .replace("{socket}", &self.socket.display().to_string())
+                .replace("{data}", &self.data().display().to_string())
                 .replace("{dir}", &self.folder.display().to_string())
         };
         command.iter().map(fill).collect()
@@ -318,6 +367,11 @@ fn helper(
 }
 
 impl Deployed {
+    /// Something at an address that the lab has not started.
+    fn at(name: String, address: Address) -> Self {
+        Self { name, address, batch: None, is_restored: false, data: None, process: None }
+    }
+
     /// Text of the suite with what is known of the target filled in.
     pub fn fill(&self, text: &str) -> String {
         let (host, port) = match &self.address {

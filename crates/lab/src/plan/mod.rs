@@ -93,6 +93,8 @@ pub struct Target {
     pub env: BTreeMap<String, String>,
     /// What is picked out of a batch's output, by name.
     pub figures: Vec<(String, regex_lite::Regex)>,
+    /// The name under which the data that preparing it writes are kept, where they are.
+    pub kept_data: Option<String>,
     /// A command run once before anything starts.
     pub build: Option<Vec<String>>,
     /// A command run before each start.

@@ -120,7 +120,7 @@ fn resolve_point(
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let mut targets = Vec::new();
     for target in &spec.target {
-        targets.push(target::resolve(source, target, room, house)?);
+        targets.push(target::resolve(source, target, &workload, house)?);
     }
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
     if (room.name == batch::ROOM.name) != (batches.count() == targets.len()) {

@@ -99,6 +99,8 @@ pub(crate) struct TargetSpec {
     pub(crate) cpus: Vec<usize>,
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
+    /// `keep`: what preparing it writes to `{data}` is kept, and copied before each start.
+    pub(crate) data: Option<DataSpec>,
     /// Run once before anything starts.
     pub(crate) build: Option<Vec<String>>,
     /// Run before each start, in the target's own folder.
@@ -110,6 +112,14 @@ pub(crate) struct TargetSpec {
     pub(crate) optional: bool,
     /// How long it may take until it accepts connections; 10 s unless said otherwise.
     pub(crate) ready_within: Option<Span>,
+}
+
+/// `data = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum DataSpec {
+    /// Prepared once, kept, and copied before each start.
+    Keep,
 }
 
 /// `transport = …`

@@ -16,6 +16,17 @@ use crate::drive::program;
 pub(super) fn resolve(
     source: &Source,
     spec: &TargetSpec,
+    workload: &workload::Workload,
+    house: House<'_>,
+) -> Result<Target> {
+    let target = resolve_in(source, spec, workload.room, house)?;
+    let kept_data = kept_data(source, spec, &target, workload)?;
+    Ok(Target { kept_data, ..target })
+}
+
+fn resolve_in(
+    source: &Source,
+    spec: &TargetSpec,
     room: &'static workload::Room,
     house: House<'_>,
 ) -> Result<Target> {
@@ -73,6 +84,7 @@ pub(super) fn resolve(
         env: spec.env.clone(),
         figures: resolve_figures(&spec.figures)
             .map_err(|problem| wrong("figures", problem, None))?,
+        kept_data: None,
         build: spec.build.clone(),
         setup: spec.setup.clone(),
         wrap: spec.wrap.clone(),
@@ -152,6 +164,37 @@ fn resolve_kind(
             Err(("name", message.into()))
         }
     }
+}
+
+/// The name of the data set that a target with `data = "keep"` prepares: it follows from all that
+/// the data depend on. Another program file is another data set, as its format may be.
+fn kept_data(
+    source: &Source,
+    spec: &TargetSpec,
+    target: &Target,
+    workload: &workload::Workload,
+) -> Result<Option<String>> {
+    if spec.data.is_none() {
+        return Ok(None);
+    }
+    let wrong =
+        |message: &str| Err(source.error_at(&format!("target.{}.data", spec.name), message, None));
+    let command = match &target.kind {
+        TargetKind::Command(command) => command,
+        TargetKind::Room(_, arguments) => arguments,
+        _ => return wrong("only what the lab starts, with serve or command, has data to keep"),
+    };
+    if !command.iter().any(|argument| argument.contains("{data}")) {
+        return wrong("say in its command where {data} goes, the folder that is kept");
+    }
+    if workload.prepared_keys() == 0 {
+        return wrong("this workload prepares nothing that could be kept");
+    }
+    let program = deploy::program_file(&command[0]).and_then(|path| path.metadata().ok());
+    let program = program.map(|program| (program.len(), program.modified().ok()));
+    let of = (&target.kind, &target.setup, &target.env, target.dialect.name, program);
+    let about = format!("{of:?} {} {:?} {:?}", workload.room.name, workload.keys, workload.values);
+    Ok(Some(crate::observe::sha256(about.as_bytes())[..16].to_owned()))
 }
 
 /// `http://HOST:PORT/PATH`, or `none`.

@@ -139,9 +139,8 @@ fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> 
         plan,
         exe,
         watch,
-        deployer: Deployer::new(exe, &folder).map_err(|source| RunError::System {
-            what: format!("preparing {}", folder.display()),
-            source,
+        deployer: Deployer::new(exe, &folder, &logs.with_file_name("data")).map_err(|source| {
+            RunError::System { what: format!("preparing {}", folder.display()), source }
         })?,
         random: SmallRng::seed_from_u64(seed),
         stop,

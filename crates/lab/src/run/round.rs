@@ -245,7 +245,9 @@ impl Conductor<'_> {
         round: u64,
     ) {
         let here = &self.plan.points[point];
+        self.keep_data(bench, here, target, round);
         let Some(deployed) = &bench.deployed else { return };
+        let is_restored = deployed.is_restored;
         let program = match self.program(deployed, point, target, round) {
             Ok(program) => program,
             Err(problem) => {
@@ -265,19 +267,10 @@ impl Conductor<'_> {
         };
         let outcome = Session::open(&load).and_then(|mut session| {
             let before = self.now();
-            let piece = session.prepare()?;
-            bench.trial.prepare_ns = Some(self.now() - before);
-            bench.trial.counts.wrong = piece.counts.wrong;
-            if piece.counts.missing > 0 {
-                let missing = piece.counts.missing;
-                let reason = format!("{missing} writes unanswered while preparing");
-                bench.trial.fail(FailedAt::Prepare, reason);
+            if !is_restored {
+                let piece = session.prepare()?;
+                bench.trial.prepared(piece, self.now() - before);
             }
-            bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
-            if !bench.trial.is_valid() {
-                bench.trial.failed_at.get_or_insert(FailedAt::Prepare);
-            }
-            bench.trial.found.extend(piece.found);
             let before = self.now();
             if self.plan.rounds.warm_up.ns > 0 {
                 let piece = session.run(self.plan.rounds.warm_up.ns)?;
@@ -291,6 +284,43 @@ impl Conductor<'_> {
         match outcome {
             Ok(session) => bench.session = Some(session),
             Err(error) => bench.fail(FailedAt::Prepare, &error),
+        }
+    }
+
+    /// Prepares the data that a target keeps, where they are not kept yet: writes every key, stops
+    /// it in good order, keeps what it leaves, and starts it again on a copy of that.
+    fn keep_data(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
+        let is_wanted = |deployed: &&Deployed| target.kept_data.is_some() && !deployed.is_restored;
+        let Some(deployed) = bench.deployed.as_ref().filter(is_wanted) else { return };
+        let load = Load {
+            program: None,
+            address: &deployed.address,
+            batch: None,
+            dialect: target.dialect,
+            workload: &here.workload,
+            clients: &here.clients,
+            round,
+            clock_zero: self.clock_zero,
+            stop: self.stop.clone(),
+        };
+        let before = self.now();
+        match Session::open(&load).and_then(|mut session| session.prepare()) {
+            Ok(piece) => bench.trial.prepared(piece, self.now() - before),
+            Err(error) => return bench.fail(FailedAt::Prepare, &error),
+        }
+        drop(bench.service.take());
+        self.watch.leave(&target.name);
+        let Some(deployed) = bench.deployed.take() else { return };
+        if !bench.trial.is_valid() || self.stopped() {
+            return self.deployer.stop(deployed);
+        }
+        if let Err(error) = self.deployer.keep(target, deployed) {
+            return bench.trial.fail(FailedAt::Prepare, format!("keeping its data: {error}"));
+        }
+        let again = self.start(bench.trial.target, target, bench.trial.round);
+        (bench.deployed, bench.meter, bench.service) = (again.deployed, again.meter, again.service);
+        if let Some(reason) = again.trial.reason.filter(|_| bench.deployed.is_none()) {
+            bench.trial.fail(FailedAt::Start, reason);
         }
     }
 

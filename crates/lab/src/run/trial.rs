@@ -116,6 +116,22 @@ impl Trial {
         self.invalidate(reason);
     }
 
+    /// Notes how its target was prepared.
+    pub(crate) fn prepared(&mut self, piece: Piece, took_ns: u64) {
+        self.prepare_ns = Some(took_ns);
+        self.counts.wrong = piece.counts.wrong;
+        if piece.counts.missing > 0 {
+            let missing = piece.counts.missing;
+            let reason = format!("{missing} writes unanswered while preparing");
+            self.fail(FailedAt::Prepare, reason);
+        }
+        self.judge_answers(&piece.found, piece.trouble.as_deref());
+        if !self.is_valid() {
+            self.failed_at.get_or_insert(FailedAt::Prepare);
+        }
+        self.found.extend(piece.found);
+    }
+
     /// A trial that is not as it was expected to be measured something else: it is invalid.
     pub(crate) fn hold_against(&mut self, expected: &[Requirement]) {
         for condition in expected {

@@ -124,3 +124,52 @@ fn whole_processes_are_batches_with_their_time_memory_and_figures() {
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("status 3") && said.contains("struck a rock"), "{said}");
 }
+
+#[test]
+fn data_that_were_prepared_once_are_kept_and_copied_for_every_later_start() {
+    let redis = std::process::Command::new("redis-server").arg("--version").output();
+    if redis.is_err() {
+        assert!(std::env::var("CI").is_err(), "redis-server is not installed: cargo xtask peers");
+        println!("skipped: redis-server is not installed");
+        return;
+    }
+    let target = "command = ['redis-server', '--bind', '127.0.0.1', '--port', '{port}', \
+         '--dir', '{data}', '--save', '3600 1']\nspeaks = 'redis'\ndata = 'keep'";
+    // Two rounds, of which the second and both of the next run read what the first has written.
+    let suite = suite(target).replace("at_least = 1\nat_most = 1", "at_least = 2\nat_most = 2");
+    let place = Place::with(&suite);
+    let run = |settings: &[&str]| -> serde_json::Value {
+        let arguments = [&["run", "suite.toml", "--wait", "--json"], settings].concat();
+        let output = place.loadline(&arguments);
+        serde_json::from_str(&stdout(&output)).unwrap_or_else(|_| panic!("{}", stderr(&output)))
+    };
+    let check = |json: &serde_json::Value| {
+        for trial in json["trials"].as_array().expect("trials") {
+            assert_eq!(
+                (&trial["validity"], &trial["misses"]),
+                (&"valid".into(), &0.into()),
+                "{trial:#}"
+            );
+            assert_eq!(trial["wrong"], 0, "{trial:#}");
+        }
+    };
+    let sets = || std::fs::read_dir(place.path().join(".loadline/data")).expect("data").count();
+    check(&run(&[]));
+    assert_eq!(sets(), 1);
+    let kept = std::fs::read_dir(place.path().join(".loadline/data")).expect("data").next();
+    let kept = kept.expect("a set").expect("readable").path();
+    let dump = std::fs::metadata(kept.join("dump.rdb")).expect("its data");
+    // Writers get a copy: what is kept stays as it was prepared.
+    check(&run(&["--set", "workload.operation=set"]));
+    let after = std::fs::metadata(kept.join("dump.rdb")).expect("its data");
+    assert_eq!((dump.len(), dump.modified().ok()), (after.len(), after.modified().ok()));
+    assert_eq!(sets(), 1, "the same keys and values are the same set");
+    check(&run(&["--set", "workload.value.bytes=41"]));
+    assert_eq!(sets(), 2);
+    let runs = place.path().join(".loadline/runs/1");
+    let copies = std::fs::read_dir(runs).expect("starts").flatten();
+    assert_eq!(copies.filter(|start| start.path().join("data").exists()).count(), 0);
+    let wrong = Place::with(&suite.replace("'{data}'", "'{dir}'"));
+    let output = wrong.loadline(&["plan", "suite.toml"]);
+    assert!(code(&output) == 2 && stderr(&output).contains("{data}"), "{}", stderr(&output));
+}
