@@ -166,3 +166,29 @@ fn a_store_is_shared_as_it_is_asked_to_be() {
     }
     assert!("rcu".parse::<Sharing>().unwrap_err().contains("global-lock"));
 }
+
+#[test]
+fn a_full_store_uses_its_memory_and_little_more_while_items_become_smaller_and_more() {
+    for policy in [Policy::Lru, Policy::S3Fifo, Policy::Adaptive] {
+        let memory_bytes = 8 << 20;
+        let store = store_with(memory_bytes, 1 << 18, policy);
+        let mut number = 0_u64;
+        for value_bytes in [2000, 300, 60, 8] {
+            let value = vec![7; value_bytes];
+            // Two laps, in which the index grows to what so many items need.
+            for _ in 0..2 * memory_bytes / (value_bytes + 34) {
+                number += 1;
+                set(&store, &number.to_be_bytes(), &value);
+                if number.is_multiple_of(256) {
+                    let most = memory_bytes as u64 * 105 / 100;
+                    let held = store.holdings();
+                    assert!(held.touched_bytes <= most, "{policy:?} {value_bytes}: {held:?}");
+                }
+            }
+            let held = store.holdings();
+            let least = memory_bytes as u64 * 95 / 100;
+            assert!(held.item_bytes + held.index_bytes >= least * 93 / 95, "{policy:?} {held:?}");
+            assert!(held.touched_bytes >= least, "{policy:?} {value_bytes}: {held:?}");
+        }
+    }
+}

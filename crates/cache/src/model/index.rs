@@ -28,6 +28,10 @@ const FIRST_PLACES: usize = 1024;
 /// Slots after the last place.
 const SPARE_SLOTS: usize = 64;
 
+/// A table grows by this part of itself: in small steps, because memory kept for a step that is
+/// still to come holds nothing.
+const GROWTH: usize = 8;
+
 /// A table fuller than this grows first, in 1/1024.
 const FULLEST: usize = 896;
 
@@ -92,6 +96,11 @@ impl Index {
         self.count * 1024 >= self.places * FULLEST
     }
 
+    /// How much memory the table will take once it has grown, about.
+    pub(super) fn grown_bytes(&self) -> usize {
+        self.bytes() + self.bytes() / GROWTH + size_of::<Slot>()
+    }
+
     /// Adds an entry. The caller has made sure that no entry of the same key is there.
     pub(super) fn insert(&mut self, tag: u32, position: u32) {
         if self.is_full() {
@@ -147,10 +156,10 @@ impl Index {
         self.count = 0;
     }
 
-    /// Makes a table a quarter larger. Entries are met in the order of their tags, so each goes
+    /// Makes a table an eighth larger. Entries are met in the order of their tags, so each goes
     /// to its wanted place or right behind the one before.
     fn grow(&mut self) {
-        let mut places = self.places + self.places / 4;
+        let mut places = self.places + self.places / GROWTH;
         'larger: loop {
             let mut slots: Vec<Slot> = vec![0; places + SPARE_SLOTS];
             let mut next = 0;
@@ -158,7 +167,7 @@ impl Index {
                 let place = ((u64::from(tag_of(*slot)) * places as u64) >> 32) as usize;
                 let at = place.max(next);
                 if at >= slots.len() {
-                    places += places / 4;
+                    places += places / GROWTH;
                     continue 'larger;
                 }
                 slots[at] = *slot;

@@ -303,7 +303,7 @@ impl Shard {
             }
         }
         if self.index.is_full() {
-            self.make_index_room();
+            self.make_index_room(now_s);
         }
         let Some(at) = self.make_room(now_s, hashed.tag, count) else { return false };
         if !self.rules.evict

@@ -2,7 +2,7 @@
 
 use super::super::Hashed;
 use super::super::evict::AGES;
-use super::super::item::{self, DEAD, FETCHED, GRANULE_BYTES, Head, REFERENCED};
+use super::super::item::{self, DEAD, FETCHED, Head, REFERENCED};
 use super::super::log::Log;
 use super::super::loss::Loss;
 use super::super::trial::Trial;
@@ -22,14 +22,28 @@ const PASS_FACTOR: usize = 16;
 /// reclaimed by moving. A larger part holds more, a smaller one moves less.
 const FULLEST: usize = 896;
 
+/// An index may grow before the main ring has given it the memory, by this part of the budget.
+const OVERDRAFT: usize = 32;
+
 impl Shard {
-    /// The index is about to grow by a quarter: the main ring has to give as much.
-    pub(super) fn make_index_room(&mut self) {
+    /// The index is about to grow: the main ring has to give as much.
+    pub(super) fn make_index_room(&mut self, now_s: u32) {
         // A rare moment, and one that comes again while a store grows.
         if self.touched_bytes() as u64 * self.cas_step > LARGE_BYTES {
             self.shared.become_large();
         }
-        self.fit_main(self.index.bytes() + self.index.bytes() / 4 + GRANULE_BYTES);
+        let grown = self.index.grown_bytes();
+        self.fit_main(grown);
+        // The ring gives what it has to give after a lap. Until then one item goes for each that
+        // comes, which also shortens the lap.
+        let most = self.budget_bytes + self.budget_bytes / OVERDRAFT;
+        let more = grown - self.index.bytes();
+        let mut moves_left = MOST_MOVES;
+        while self.rules.evict
+            && self.index.is_full()
+            && self.touched_bytes() + more > most
+            && self.pass_oldest(now_s, true, &mut moves_left).is_some()
+        {}
     }
 
     /// Lets the main ring have what the budget leaves beside an index of `index_bytes` and all
