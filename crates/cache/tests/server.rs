@@ -75,6 +75,39 @@ fn one_connection_too_many_is_told_so() {
 }
 
 #[test]
+fn one_connection_too_many_may_be_let_wait() {
+    let options = Options { most_connections: 1, wait_when_full: true, ..Options::default() };
+    let server = start(options);
+    let mut first = connect(&server);
+    first.version().unwrap();
+    let mut second = connect(&server);
+    drop(first);
+    assert_eq!(second.version().unwrap(), cache::VERSION);
+}
+
+#[test]
+fn a_connection_that_says_nothing_is_closed_and_its_place_is_free() {
+    let idle_timeout = Some(Duration::from_millis(300));
+    let server = start(Options { idle_timeout, ..Options::default() });
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut silent = TcpStream::connect(address).unwrap();
+    // One that has begun a command and does not go on is silent, too.
+    let mut begun = TcpStream::connect(address).unwrap();
+    begun.write_all(b"set key 0 0 100000\r\nxxx").unwrap();
+    for socket in [&mut silent, &mut begun] {
+        let mut said = Vec::new();
+        socket.read_to_end(&mut said).unwrap();
+        assert!(said.is_empty());
+    }
+    // Each place is counted off after its socket is closed.
+    let (counters, started) = (server.prometheus(), std::time::Instant::now());
+    while !counters().contains("\ncache_curr_connections 0\n") {
+        assert!(started.elapsed() < Duration::from_secs(60), "{}", counters());
+        std::thread::yield_now();
+    }
+}
+
+#[test]
 fn a_pipeline_larger_than_every_buffer_is_answered_in_order() {
     let server = start(Options { output_limit_bytes: 10_000, ..Options::default() });
     let mut client = connect(&server);

@@ -74,7 +74,10 @@ with context.wrap_socket(socket.create_connection((host, int(port))), server_hos
     for _ in range(20):
         assert f.readline() == b'VALUE large 0 %d\\r\\n' % len(value)
         assert f.read(len(value) + 2) == value + b'\\r\\n' and f.readline() == b'END\\r\\n'
-    print(s.version())
+    version = s.version()
+    # It says that it will send nothing more, and waits for the server to say the same.
+    s.unwrap().close()
+    print(version)
 ";
 
 #[test]

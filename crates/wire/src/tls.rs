@@ -22,6 +22,9 @@ const RECORD_BYTES: usize = 16 << 10;
 /// Room for what one record brings.
 const ROOM_BYTES: usize = RECORD_BYTES;
 
+/// rustls reads this much at a time when nothing is unfinished, and then keeps no more.
+const MOST_KEPT_BYTES: usize = 4 << 10;
+
 /// So many pieces of the output go into one record at most.
 const MOST_PIECES: usize = 16;
 
@@ -125,7 +128,7 @@ impl Tls {
             ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
         // It is given one record at a time, and the next only when that is sent.
         connection.set_buffer_limit(None);
-        Ok(Session { connection, plaintext_bytes: 0 })
+        Ok(Session { connection, plaintext_bytes: 0, end: None })
     }
 }
 
@@ -135,14 +138,15 @@ pub(crate) struct Session {
     connection: ServerConnection,
     /// Decrypted bytes that were not read yet.
     plaintext_bytes: usize,
+    /// How it has ended, once all that came before is read.
+    end: Option<ReadOutcome>,
 }
 
-/// What one read of the socket has brought.
+/// Whether one read of the socket has brought anything, if only the connection's end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Received {
     Something,
     Nothing,
-    /// The peer will send nothing more.
-    End,
 }
 
 /// A socket as rustls reads and writes it.
@@ -165,8 +169,9 @@ impl Write for Socket<'_> {
 }
 
 impl Session {
+    /// Whether a read would say something without the socket.
     pub(crate) fn has_plaintext(&self) -> bool {
-        self.plaintext_bytes > 0
+        self.plaintext_bytes > 0 || self.end.is_some()
     }
 
     pub(crate) fn has_unsent(&self) -> bool {
@@ -188,36 +193,44 @@ impl Session {
             if !self.is_handshaking() {
                 return Handshake::Done;
             }
-            match self.receive(socket) {
-                Ok(Received::Something) => {}
-                Ok(Received::Nothing) => return Handshake::Reads,
-                Ok(Received::End) => return Handshake::Failed(ErrorKind::UnexpectedEof),
-                Err(kind) => return Handshake::Failed(kind),
+            if self.receive(socket) == Received::Nothing {
+                return Handshake::Reads;
+            }
+            match self.end {
+                Some(ReadOutcome::Failed(kind)) => return Handshake::Failed(kind),
+                Some(_) => return Handshake::Failed(ErrorKind::UnexpectedEof),
+                None => {}
             }
         }
     }
 
-    /// Receives and decrypts once.
-    fn receive(&mut self, socket: BorrowedFd<'_>) -> Result<Received, ErrorKind> {
-        match self.connection.read_tls(&mut Socket(socket)) {
-            Ok(0) => return Ok(Received::End),
-            Ok(_) => {}
-            Err(error) => {
-                return match error.kind() {
-                    ErrorKind::WouldBlock => Ok(Received::Nothing),
-                    ErrorKind::Interrupted => Ok(Received::Something),
-                    kind => Err(kind),
-                };
-            }
-        }
-        let Ok(state) = self.connection.process_new_packets() else {
-            // The alert that says what is wrong, if the socket takes it.
-            let _ = self.send_encrypted(socket);
-            return Err(ErrorKind::InvalidData);
+    /// Receives and decrypts once. What ends the connection is kept until all that came before
+    /// it is read.
+    fn receive(&mut self, socket: BorrowedFd<'_>) -> Received {
+        let end = match self.connection.read_tls(&mut Socket(socket)) {
+            Ok(0) => ReadOutcome::Closed,
+            Ok(_) => match self.connection.process_new_packets() {
+                Ok(state) => {
+                    self.plaintext_bytes = state.plaintext_bytes_to_read();
+                    if !state.peer_has_closed() {
+                        return Received::Something;
+                    }
+                    ReadOutcome::Closed
+                }
+                Err(_) => {
+                    // The alert that says what is wrong, if the socket takes it.
+                    let _ = self.send_encrypted(socket);
+                    ReadOutcome::Failed(ErrorKind::InvalidData)
+                }
+            },
+            Err(error) => match error.kind() {
+                ErrorKind::WouldBlock => return Received::Nothing,
+                ErrorKind::Interrupted => return Received::Something,
+                kind => ReadOutcome::Failed(kind),
+            },
         };
-        self.plaintext_bytes = state.plaintext_bytes_to_read();
-        let is_over = state.peer_has_closed() && self.plaintext_bytes == 0;
-        Ok(if is_over { Received::End } else { Received::Something })
+        self.end = Some(end);
+        Received::Something
     }
 
     /// Reads until there are decrypted bytes, or the socket has no more.
@@ -229,25 +242,35 @@ impl Session {
     ) -> ReadOutcome {
         let mut total = 0;
         loop {
-            while self.has_plaintext() {
+            while self.plaintext_bytes > 0 {
                 let space = match input.space(ROOM_BYTES, limit) {
                     Ok(space) => space,
                     Err(_) if total > 0 => return ReadOutcome::Bytes(total),
                     Err(fault) => return ReadOutcome::Full(fault),
                 };
-                let Ok(count @ 1..) = self.connection.reader().read(space) else { break };
+                // It gives what it has said that it has; if not, there is nothing to wait for.
+                let count = self.connection.reader().read(space).unwrap_or(0);
                 input.filled(count);
-                self.plaintext_bytes -= count.min(self.plaintext_bytes);
                 total += count;
+                self.plaintext_bytes =
+                    if count == 0 { 0 } else { self.plaintext_bytes.saturating_sub(count) };
             }
+            // After much has come, one more read: it is what has rustls shrink its buffer, so that
+            // an idle connection does not keep one as large as a record.
+            if 0 < total && total <= MOST_KEPT_BYTES {
+                return ReadOutcome::Bytes(total);
+            }
+            if total == 0
+                && let Some(end) = self.end.take()
+            {
+                return end;
+            }
+            let received = self.receive(socket);
             if total > 0 {
                 return ReadOutcome::Bytes(total);
             }
-            match self.receive(socket) {
-                Ok(Received::Something) => {}
-                Ok(Received::Nothing) => return ReadOutcome::Blocked,
-                Ok(Received::End) => return ReadOutcome::Closed,
-                Err(kind) => return ReadOutcome::Failed(kind),
+            if received == Received::Nothing {
+                return ReadOutcome::Blocked;
             }
         }
     }

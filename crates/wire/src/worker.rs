@@ -492,6 +492,9 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     /// Closes at once.
     fn close(&mut self, token: u64, why: Closed) {
         self.lent.discard();
+        if let Some(slot) = self.slots.get_mut(token) {
+            slot.link.end(slot.socket.as_fd());
+        }
         self.tell_closed(token, why);
         self.finish(token);
     }

@@ -82,6 +82,8 @@ pub struct Options {
     pub item_bytes: usize,
     /// Connections open at once.
     pub most_connections: usize,
+    /// Whether one more waits until another is closed, instead of being sent away.
+    pub wait_when_full: bool,
     /// A connection with so many unsent bytes is not read from until they are sent.
     pub output_limit_bytes: usize,
     /// Where it receives datagrams; nowhere unless asked to.
@@ -138,6 +140,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             item_bytes: 1 << 20,
             most_connections: 1024,
+            wait_when_full: false,
             output_limit_bytes: 256 << 10,
             datagrams: Vec::new(),
             backlog: 1024,
@@ -176,6 +179,9 @@ impl Options {
 /// Input that waits for the end of its message: the longest line and the largest data block that
 /// is not read into a place of its own, with room for a batch of others.
 const INPUT_LIMIT_BYTES: usize = 64 << 10;
+
+/// What one connection too many is told.
+const TOO_MANY: &[u8] = b"ERROR Too many open connections\r\n";
 
 /// A server that can't be started.
 #[derive(Debug, thiserror::Error)]
@@ -241,7 +247,10 @@ impl CacheServer {
         let config = Config {
             threads,
             most_connections: options.most_connections,
-            when_full: WhenFull::Refuse(Bytes::from_static(b"ERROR Too many open connections\r\n")),
+            when_full: match options.wait_when_full {
+                true => WhenFull::Wait,
+                false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
+            },
             input_limit_bytes: INPUT_LIMIT_BYTES,
             // A connection pauses once so much waits: with 1, after every answer.
             output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },

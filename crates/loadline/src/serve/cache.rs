@@ -303,6 +303,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         memory_bytes: bytes(memory)?,
         item_bytes: bytes(item_bytes)?,
         most_connections: args.max_connections as usize,
+        wait_when_full: args.memcached.waits_when_full(),
         backlog: args.backlog,
         unix_mode: args.memcached.mask.or(args.memcached.socket.as_ref().map(|_| 0o700)),
         idle_timeout: args.memcached.idle_timeout()?,

@@ -82,7 +82,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("auth_enabled_sasl", &"no");
     put("auth_enabled_ascii", &yes(service.accounts.is_some()));
     put("item_size_max", &options.item_bytes);
-    put("maxconns_fast", &"yes");
+    put("maxconns_fast", &yes(!options.wait_when_full));
     put("lru_crawler", &"yes");
     put_encryption(service, put);
     for (name, value) in NOTHING_HERE {

@@ -111,6 +111,8 @@ pub(crate) struct MemcachedArgs {
 
 /// Suboptions of `-o` that mean here what they mean there.
 const MEANT: &[&str] = &[
+    "maxconns_fast",
+    "no_maxconns_fast",
     "idle_timeout",
     "watcher_logbuf_size",
     "track_sizes",
@@ -132,7 +134,6 @@ const REFUSED: &[(&str, &str)] = &[
 
 /// Suboptions of `-o` that are understood and mean nothing here; each may have `no_` before it.
 const MEANINGLESS: &[&str] = &[
-    "maxconns_fast",
     "hashpower",
     "tail_repair_time",
     "hash_algorithm",
@@ -212,6 +213,12 @@ impl MemcachedArgs {
     pub(super) fn idle_timeout(&self) -> anyhow::Result<Option<Duration>> {
         let seconds = self.number("idle_timeout", "seconds")?;
         Ok(seconds.filter(|seconds| *seconds > 0).map(Duration::from_secs))
+    }
+
+    /// Whether one connection too many waits; the last word counts.
+    pub(super) fn waits_when_full(&self) -> bool {
+        let last = self.names().filter(|name| name.ends_with("maxconns_fast")).last();
+        last == Some("no_maxconns_fast")
     }
 
     /// How many bytes of lines wait for one who watches.
