@@ -2,8 +2,9 @@
 //!
 //! A thread takes about one batch of [`ONE_IN`] as a sample, after gaps of random length so that
 //! no rhythm of a client can hide from it. Within it, the thread's CPU clock is read whenever the
-//! command changes: two system calls for a batch of one kind. All other batches pay for counting
-//! one number down. That is measured to cost less than half a percent of a request.
+//! command changes: two system calls for a batch of one kind, of 170 ns each where this was
+//! written. All other batches pay for counting one number down. With the list of keys that is
+//! about 4 ns for a batch, where a single `get` over a socket takes 1,500 ns or more.
 
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Mutex, MutexGuard, PoisonError};
