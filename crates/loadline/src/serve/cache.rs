@@ -42,7 +42,7 @@ LICENSE-MIT and LICENSE-APACHE of its source say both in full. It holds no code 
 
 /// Arguments of `loadline serve cache`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = EXAMPLES, version)]
 pub(crate) struct CacheArgs {
     /// Where to listen: ADDRESS, ADDRESS:PORT or unix:PATH; may be given several times; `notls:`
     /// before it leaves that one unencrypted
@@ -518,6 +518,8 @@ mod tests {
 
     #[test]
     fn every_long_name_of_memcached_is_known() {
+        let version = read("-V").expect_err("it ends there");
+        assert!(version.contains(env!("CARGO_PKG_VERSION")), "{version}");
         let line = "--port=0 --udp-port=0 --unix-socket=/tmp/a --unix-mask=700 --enable-shutdown \
                     --listen=127.0.0.1 --enable-coredumps --user=x --memory-limit=64 \
                     --disable-evictions --conn-limit=9 --lock-memory --verbose --pidfile=/tmp/b \
