@@ -127,6 +127,35 @@ fn a_pipelined_monitor_says_no_more_than_there_is_room_for() {
 }
 
 #[test]
+fn filters_hold_back_what_is_not_wanted() {
+    let service = service();
+    let mut session = Session::introduced(&service);
+    let request = "field(value[array=1:2])";
+    let (channel, kind) = begun(&mut session, Command::Get, "array", request);
+    let get = Operation { channel, request: 7, subcommand: 0 };
+    let answers = session.say(Command::Get, |writer| get.write(writer));
+    let mut reader = answers[0].reader();
+    Answer::read(&mut reader);
+    Status::read(&mut reader);
+    let mut nodes = zeros(&kind);
+    reader.changed(&kind, &mut Registry::default(), &mut nodes);
+    assert_eq!(nodes[1].to_string(), "[2, 3]");
+    let mut session = Session::introduced(&service);
+    let request = "record[queueSize=9]field(value[deadband=abs:1])";
+    let (channel, kind) = begun(&mut session, Command::Monitor, "number", request);
+    let start = Operation { channel, request: 7, subcommand: 0x44 };
+    let mut told = session.say(Command::Monitor, |writer| start.write(writer));
+    let record = service.find("number").unwrap();
+    for step in 4..9 {
+        let value = Value::Double(f64::from(step) * 0.5);
+        record.update(Time::default(), |draft| draft.set(1, value));
+    }
+    told.extend(session.resume());
+    let told = told.iter().map(|said| update(said, &kind).1.get("value").unwrap().to_string());
+    assert_eq!(told.collect::<Vec<_>>(), ["1.5", "2.5", "3.5"]);
+}
+
+#[test]
 fn a_large_array_is_sent_from_the_record_itself() {
     let service = service();
     let mut session = Session::introduced(&service);

@@ -4,6 +4,7 @@
 
 mod access;
 mod declare;
+mod filter;
 pub mod normative;
 mod record;
 mod rules;
@@ -11,6 +12,7 @@ mod versions;
 
 pub use access::{Access, Rights, Rule};
 pub use declare::{DeclareError, Declared, declare, declare_all};
+pub use filter::Filters;
 pub use record::{Draft, Notify, PutError, Record, Subscription};
 pub use versions::{Cursor, Update};
 

@@ -33,6 +33,19 @@ impl Bits {
         }
     }
 
+    /// Takes `bit` out.
+    pub fn remove(&mut self, bit: usize) {
+        let mask = !(1_u64 << (bit % 64));
+        match bit / 64 {
+            0 => self.first &= mask,
+            word if word <= self.rest.len() => self.rest[word - 1] &= mask,
+            _ => {}
+        }
+        while self.rest.last() == Some(&0) {
+            self.rest.pop();
+        }
+    }
+
     /// Whether it has `bit`.
     #[inline]
     pub fn contains(&self, bit: usize) -> bool {
@@ -220,6 +233,9 @@ mod tests {
             prop_assert_eq!(&Bits::read(&mut reader, 300), &set);
             prop_assert!(reader.end().is_ok() && reader.left() == 0);
             prop_assert!(set.iter().eq(bits.iter().copied()));
+            let mut fewer = set.clone();
+            bits.iter().skip(1).for_each(|bit| fewer.remove(*bit));
+            prop_assert!(fewer.iter().eq(bits.iter().copied().take(1)));
             let narrow = Bits::read(&mut Reader::new(&bytes, order), 70);
             prop_assert!(narrow.iter().eq(bits.iter().copied().filter(|bit| *bit < 70)));
         }

@@ -11,9 +11,9 @@ use wire::{Output, Waker};
 
 use super::operations::{Operations, What};
 use super::service::{Service, count};
-use crate::model::{Notify, Subscription};
+use crate::model::{Filters, Notify, Subscription, Update};
 use crate::protocol::messages::Answer;
-use crate::protocol::{Bits, Command, Order, Sender, message};
+use crate::protocol::{Bits, Command, Order, Sender, Type, Value, message};
 
 /// What other threads tell a connection.
 #[derive(Debug, Default)]
@@ -108,6 +108,7 @@ pub(super) struct Monitor {
     pub(super) subscription: Subscription,
     pub(super) news: Arc<News>,
     pub(super) wanted: Bits,
+    pub(super) filters: Filters,
     pub(super) is_running: bool,
     /// How many more updates the client has room for, if it says so.
     pub(super) window: Option<u64>,
@@ -120,15 +121,25 @@ impl Monitor {
             return false;
         }
         let record = Arc::clone(self.subscription.record());
-        let told = self.subscription.next(&self.wanted, |update, nodes| {
-            message(out, Sender::Server, Order::Little, Command::Monitor, |writer| {
-                Answer { request, subcommand: 0 }.write(writer);
-                writer.changed(record.kind(), &update.changed, nodes);
-                update.overrun.write(writer);
-            });
-            update.lost
+        let Self { subscription, wanted, filters, .. } = self;
+        let told = subscription.next(wanted, |update, nodes| {
+            if filters.is_empty() {
+                say_update(out, request, record.kind(), update, nodes);
+                return (true, update.lost);
+            }
+            let mut update = update.clone();
+            let nodes = filters.apply(Service::now(), nodes, &mut update.changed);
+            let is_said = !update.changed.is_empty();
+            if is_said {
+                say_update(out, request, record.kind(), &update, &nodes);
+            }
+            (is_said, update.lost)
         });
-        let Some(lost) = told else { return false };
+        let Some((is_said, lost)) = told else { return false };
+        if !is_said {
+            // A filter has held it back; there may be another.
+            return true;
+        }
         count(&service.counts.updates, 1);
         if lost > 0 {
             count(&service.counts.lost, lost);
@@ -138,6 +149,14 @@ impl Monitor {
         }
         true
     }
+}
+
+fn say_update(out: &mut Output, request: u32, kind: &Type, update: &Update, nodes: &[Value]) {
+    message(out, Sender::Server, Order::Little, Command::Monitor, |writer| {
+        Answer { request, subcommand: 0 }.write(writer);
+        writer.changed(kind, &update.changed, nodes);
+        update.overrun.write(writer);
+    });
 }
 
 /// The monitors of a connection that have something to say.

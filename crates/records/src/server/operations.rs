@@ -12,7 +12,7 @@ use super::connection::{Channel, Target, Who};
 use super::monitors::{Inbox, Monitor, News};
 use super::putlog::PutEntry;
 use super::service::{Service, count};
-use crate::model::Record;
+use crate::model::{Filters, Record};
 use crate::protocol::messages::{Answer, Operation, Text, subcommand};
 use crate::protocol::{
     Bits, Command, Item, Order, Reader, Registry, Request, Selection, Sender, Severity, Sink,
@@ -33,7 +33,7 @@ pub(super) struct Running {
 /// What an operation does.
 #[derive(Debug)]
 pub(super) enum What {
-    Get(Arc<Record>, Bits),
+    Get(Arc<Record>, Bits, Filters),
     Put(Arc<Record>, Bits, Scratch),
     PutGet(Arc<Record>, [Bits; 2], Scratch),
     Monitor(Box<Monitor>),
@@ -91,8 +91,8 @@ pub(super) fn begin(
     let request = Request::of(item.as_ref());
     let what = match (&channel.target, command) {
         (_, Command::Rpc) => Ok(What::Call),
-        (Target::Service, _) => Err("this channel can only be called"),
-        (Target::Record(record), _) if record.is_gone() => Err("the record is no more"),
+        (Target::Service, _) => Err("this channel can only be called".to_owned()),
+        (Target::Record(record), _) if record.is_gone() => Err("the record is no more".to_owned()),
         (Target::Record(record), command) => {
             operation(context, command, head, record, &request, room)
         }
@@ -108,7 +108,7 @@ pub(super) fn begin(
             Ok(Some(Running { channel: channel.server_id, what }))
         }
         Err(why) => {
-            refuse(context.out, command, head, why);
+            refuse(context.out, command, head, &why);
             Ok(None)
         }
     }
@@ -121,13 +121,21 @@ fn operation(
     record: &Arc<Record>,
     request: &Request,
     room: Option<u32>,
-) -> Result<What, &'static str> {
+) -> Result<What, String> {
     let none = "the request selects no field that the record has";
-    let bits =
-        |selection: &Option<Selection>| selected(selection.as_ref(), record.kind()).ok_or(none);
+    let bits = |selection: &Option<Selection>| {
+        selected(selection.as_ref(), record.kind()).ok_or_else(|| none.to_owned())
+    };
     let record = || Arc::clone(record);
     match command {
-        Command::Get => Ok(What::Get(record(), whole(bits(&request.field)?, &record()))),
+        Command::Get => {
+            let filters = Filters::of(request.field.as_ref(), record().kind())?;
+            Ok(What::Get(record(), whole(bits(&request.field)?, &record()), filters))
+        }
+        // A part that is put must not take the place of the whole.
+        Command::Put | Command::PutGet if has_filters(request, record().kind())? => {
+            Err("filters are for what is read".to_owned())
+        }
         Command::Put => {
             Ok(What::Put(record(), whole(bits(&request.field)?, &record()), Scratch::default()))
         }
@@ -139,15 +147,26 @@ fn operation(
         Command::Process => Ok(What::Process(record())),
         Command::Monitor => {
             let wanted = bits(&request.field)?;
+            let filters = Filters::of(request.field.as_ref(), record().kind())?;
             let queue = queue(context, head, &record(), request);
             let news = News::new(context.inbox, head.request);
             let subscription = record().subscribe(queue, Arc::clone(&news) as _);
             let window = request.is_on("pipeline").then(|| room.unwrap_or(0).into());
-            let monitor = Monitor { subscription, news, wanted, is_running: false, window };
+            let monitor =
+                Monitor { subscription, news, wanted, filters, is_running: false, window };
             Ok(What::Monitor(Box::new(monitor)))
         }
-        _ => Err("there is no such operation"),
+        _ => Err("there is no such operation".to_owned()),
     }
+}
+
+fn has_filters(request: &Request, kind: &Type) -> Result<bool, String> {
+    let Request { field, put_field, get_field, .. } = request;
+    let mut has = false;
+    for selection in [field, put_field, get_field] {
+        has |= !Filters::of(selection.as_ref(), kind)?.is_empty();
+    }
+    Ok(has)
 }
 
 /// The bits of what is selected; of all, without a selection.
@@ -188,7 +207,7 @@ impl What {
     /// The types that the answer to a beginning names.
     fn kinds(&self) -> [Option<&Type>; 2] {
         match self {
-            Self::Get(record, _) | Self::Put(record, ..) => [Some(record.kind()), None],
+            Self::Get(record, ..) | Self::Put(record, ..) => [Some(record.kind()), None],
             Self::PutGet(record, ..) => [Some(record.kind()); 2],
             Self::Monitor(monitor) => [Some(monitor.subscription.record().kind()), None],
             Self::Process(_) | Self::Call => [None, None],
@@ -222,8 +241,16 @@ pub(super) fn go_on(
         return Err(Fault::new("an operation is asked for what it doesn't do"));
     }
     match what {
-        What::Get(record, wanted) => {
+        What::Get(record, wanted, filters) if filters.is_empty() => {
             say_fields(context, command, head, record, wanted);
+        }
+        What::Get(record, wanted, filters) => {
+            // One that has been begun to be used again sends all that it's asked for each time.
+            let mut all = wanted.clone();
+            let apply = |nodes: &[Value]| filters.apply(Service::now(), nodes, &mut all);
+            let nodes = record.read(apply);
+            count(&context.service.counts.gets, 1);
+            say_nodes(context.out, command, head, record.kind(), wanted, &nodes);
         }
         What::Put(record, wanted, _) if head.has(subcommand::GET) => {
             say_fields(context, command, head, record, wanted);
@@ -278,12 +305,22 @@ fn say_fields(
     wanted: &Bits,
 ) {
     count(&context.service.counts.gets, 1);
-    record.read(|nodes| {
-        say(context.out, command, |writer| {
-            Answer { request: head.request, subcommand: head.subcommand }.write(writer);
-            Status::ok().write(writer);
-            writer.changed(record.kind(), wanted, nodes);
-        });
+    record.read(|nodes| say_nodes(context.out, command, head, record.kind(), wanted, nodes));
+}
+
+#[inline]
+fn say_nodes(
+    out: &mut Output,
+    command: Command,
+    head: Operation,
+    kind: &Type,
+    wanted: &Bits,
+    nodes: &[Value],
+) {
+    say(out, command, |writer| {
+        Answer { request: head.request, subcommand: head.subcommand }.write(writer);
+        Status::ok().write(writer);
+        writer.changed(kind, wanted, nodes);
     });
 }
 

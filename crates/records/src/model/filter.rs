@@ -1,0 +1,232 @@
+//! Filters that a client asks for with a field's options, as pvDatabase has them
+//! (`pvDatabaseCPP/src/copy`): `value[array=2:-1]`, `value[deadband=abs:0.5]`,
+//! `timeStamp[timestamp=current]`.
+
+use std::sync::Arc;
+
+use super::Time;
+use crate::protocol::{Array, Bits, Number, Options, Selection, Type, Value};
+
+/// The filters of one operation. Those of a monitor remember what was sent.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Filters(Vec<(usize, Filter)>);
+
+#[derive(Clone, Debug, PartialEq)]
+enum Filter {
+    /// A part of an array: from one index to another, both included, by steps; negative ones
+    /// count from its end.
+    Array { start: i64, step: i64, end: i64 },
+    /// A number is sent when it differs by so much from what was sent last.
+    Deadband { width: f64, is_relative: bool, last: Option<f64> },
+    /// The time of the sending, instead of the record's.
+    Now,
+}
+
+impl Filters {
+    /// The filters that a selection asks for.
+    ///
+    /// # Errors
+    /// When one isn't known, makes no sense, or not for its field; what is said is for the client.
+    pub fn of(selection: Option<&Selection>, kind: &Type) -> Result<Self, String> {
+        let mut all = Vec::new();
+        if let Some(selection) = selection {
+            collect(selection, kind, 0, &mut all)?;
+        }
+        Ok(Self(all))
+    }
+
+    /// Whether there are none.
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// What is sent instead of `nodes`. Fields that needn't be sent are taken out of `changed`.
+    pub fn apply(&mut self, now: Time, nodes: &[Value], changed: &mut Bits) -> Vec<Value> {
+        let mut nodes = nodes.to_vec();
+        for (bit, filter) in &mut self.0 {
+            match filter {
+                Filter::Array { start, step, end } => {
+                    let part = nodes[*bit].as_array().map(|array| part(array, *start, *step, *end));
+                    nodes[*bit] = part.unwrap_or_else(|| nodes[*bit].clone());
+                }
+                Filter::Deadband { width, is_relative, last } => {
+                    let number = nodes[*bit].number().map(Number::real).unwrap_or_default();
+                    let width = if *is_relative { *width / 100.0 * number.abs() } else { *width };
+                    match last {
+                        Some(last) if (number - *last).abs() < width => {
+                            changed.remove(*bit);
+                        }
+                        _ if changed.contains(*bit) => *last = Some(number),
+                        _ => {}
+                    }
+                }
+                Filter::Now => {
+                    nodes[*bit + 1] = Value::Long(now.seconds);
+                    nodes[*bit + 2] = Value::Int(now.nanoseconds);
+                }
+            }
+        }
+        nodes
+    }
+}
+
+fn collect(
+    selection: &Selection,
+    kind: &Type,
+    at: usize,
+    into: &mut Vec<(usize, Filter)>,
+) -> Result<(), String> {
+    if !selection.options.is_empty() {
+        read(&selection.options, kind, at, into)?;
+    }
+    let Type::Structure(structure) = kind else { return Ok(()) };
+    for field in structure.fields() {
+        if let Some((_, below)) = selection.fields.iter().find(|(name, _)| **name == *field.name) {
+            collect(below, &field.kind, at + field.at(), into)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(
+    options: &Options,
+    kind: &Type,
+    bit: usize,
+    into: &mut Vec<(usize, Filter)>,
+) -> Result<(), String> {
+    for (name, value) in options {
+        let wrong = || format!("the filter {name}={value} makes no sense for this field");
+        let filter = match (name.as_str(), kind) {
+            ("array", Type::Array(scalar, _)) if scalar.bytes().is_some() => array(value),
+            ("deadband", Type::Scalar(_)) => deadband(value),
+            ("timestamp", Type::Structure(of)) if of.id() == "time_t" => match value.as_str() {
+                "current" => Some(Filter::Now),
+                // The time of the record is what is sent anyway.
+                "copy" => continue,
+                _ => None,
+            },
+            ("array" | "deadband" | "timestamp", _) => None,
+            // Options that others understand are left alone, as peers do.
+            _ => continue,
+        };
+        into.push((bit, filter.ok_or_else(wrong)?));
+    }
+    Ok(())
+}
+
+/// `start`, `start:end` or `start:step:end`.
+fn array(text: &str) -> Option<Filter> {
+    let numbers = text.split(':').map(|word| word.trim().parse().ok());
+    let numbers = numbers.collect::<Option<Vec<i64>>>()?;
+    let (start, step, end) = match numbers[..] {
+        [start] => (start, 1, -1),
+        [start, end] => (start, 1, end),
+        [start, step, end] => (start, step, end),
+        _ => return None,
+    };
+    (step > 0).then_some(Filter::Array { start, step, end })
+}
+
+/// `abs:width` or `rel:percent`.
+fn deadband(text: &str) -> Option<Filter> {
+    let (kind, width) = text.split_once(':')?;
+    let is_relative = match kind {
+        "abs" => false,
+        "rel" => true,
+        _ => return None,
+    };
+    let width = width.parse().ok().filter(|width: &f64| width.is_finite() && *width >= 0.0)?;
+    Some(Filter::Deadband { width, is_relative, last: None })
+}
+
+fn part(array: &Array, start: i64, step: i64, end: i64) -> Value {
+    let len = i64::try_from(array.len()).unwrap_or(i64::MAX);
+    let index = |at: i64| if at < 0 { len.saturating_add(at) } else { at };
+    let (start, end) = (index(start).max(0), index(end).min(len - 1));
+    let count = if start > end { 0 } else { (end - start) / step + 1 };
+    let each = array.scalar().bytes().unwrap_or(1);
+    let (start, step, count) = (start as usize, step as usize, count as usize);
+    let bytes = match (step, count) {
+        (_, 0) => wire::Bytes::new(),
+        // A part in one piece is sent from where it lies.
+        (1, _) => array.bytes().slice(start * each..(start + count) * each),
+        _ => {
+            let mut bytes = Vec::with_capacity(count * each);
+            for at in (0..count).map(|number| (start + number * step) * each) {
+                bytes.extend_from_slice(&array.bytes()[at..at + each]);
+            }
+            bytes.into()
+        }
+    };
+    Value::Array(Arc::new(Array::new(array.scalar(), bytes)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::normative::{Parts, scalar, scalar_array};
+    use super::*;
+    use crate::protocol::{Request, Scalar, zeros};
+
+    fn filters(request: &str, kind: &Type) -> Result<Filters, String> {
+        Filters::of(Request::parse(request).unwrap().field.as_ref(), kind)
+    }
+
+    #[test]
+    fn a_part_of_an_array_is_taken() {
+        let kind = scalar_array(Scalar::UByte, Parts::default());
+        let mut nodes = zeros(&kind);
+        nodes[1] = Value::array(Scalar::UByte, (0..10).collect::<Vec<u8>>());
+        for (text, part) in [
+            ("7", "[7, 8, 9]"),
+            ("-2", "[8, 9]"),
+            ("2:4", "[2, 3, 4]"),
+            ("1:3:-1", "[1, 4, 7]"),
+            ("0:100", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"),
+            ("5:2", "[]"),
+            ("20", "[]"),
+        ] {
+            let mut filters = filters(&format!("field(value[array={text}])"), &kind).unwrap();
+            let sent = filters.apply(Time::default(), &nodes, &mut Bits::new());
+            assert_eq!(sent[1].to_string(), part, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_number_that_hardly_differs_is_not_sent() {
+        let kind = scalar(Scalar::Double, Parts::default());
+        let mut filters = filters("field(value[deadband=abs:1],timeStamp)", &kind).unwrap();
+        let mut sent = Vec::new();
+        for step in 0..10 {
+            let mut nodes = zeros(&kind);
+            nodes[1] = Value::Double(f64::from(step) * 0.4);
+            let mut changed: Bits = [1, 7].into_iter().collect();
+            filters.apply(Time::default(), &nodes, &mut changed);
+            assert!(changed.contains(7));
+            if changed.contains(1) {
+                sent.push(step);
+            }
+        }
+        assert_eq!(sent, [0, 3, 6, 9]);
+    }
+
+    #[test]
+    fn the_time_of_sending_takes_the_place_of_the_records() {
+        let kind = scalar(Scalar::Double, Parts::default());
+        let mut filters = filters("field(timeStamp[timestamp=current])", &kind).unwrap();
+        let now = Time { seconds: 77, nanoseconds: 5 };
+        let sent = filters.apply(now, &zeros(&kind), &mut Bits::new());
+        let (bit, _) = kind.field("timeStamp").unwrap();
+        assert_eq!(sent[bit + 1..bit + 3], [Value::Long(77), Value::Int(5)]);
+    }
+
+    #[test]
+    fn filters_that_make_no_sense_are_refused() {
+        let kind = scalar(Scalar::Double, Parts::default());
+        for text in ["value[array=1]", "value[deadband=1]", "alarm[timestamp=current]"] {
+            let error = filters(&format!("field({text})"), &kind).unwrap_err();
+            assert!(error.contains("makes no sense for this field"), "{error}");
+        }
+        assert!(filters("field(value[distributor=x])", &kind).unwrap().is_empty());
+    }
+}
