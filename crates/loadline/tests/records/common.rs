@@ -1,8 +1,10 @@
 //! A served room, and the programs of others.
 
 use std::io::{BufRead, BufReader};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
 /// A service, ended with the test.
 pub(crate) struct Served {
@@ -127,4 +129,61 @@ impl Drop for Foreign {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+/// A program that goes on until the test ends it.
+pub(crate) struct Background(Child);
+
+impl Background {
+    pub(crate) fn start(program: &Path, argument: &Path) -> Self {
+        let child = Command::new(program)
+            .arg(argument)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        Self(child)
+    }
+}
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Two ports that nobody has just now.
+pub(crate) fn free_ports() -> [u16; 2] {
+    let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+    sockets.map(|socket| socket.local_addr().expect("an address").port())
+}
+
+/// Whether something that is asked again and again comes true within a minute.
+pub(crate) fn comes_true(mut is_true: impl FnMut() -> bool) -> bool {
+    let end = Instant::now() + Duration::from_secs(60);
+    while Instant::now() < end {
+        if is_true() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    false
+}
+
+/// Waits until somebody listens.
+pub(crate) fn until_ready(address: &str) {
+    assert!(comes_true(|| TcpStream::connect(address).is_ok()), "{address} is not listened on");
+}
+
+/// What `loadline records get` says of a channel that it searches on a port of this host.
+pub(crate) fn find_by(port: u16, name: &str) -> String {
+    let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["records", "--timeout", "2", "get", name])
+        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+        .env("EPICS_PVA_ADDR_LIST", format!("127.0.0.1:{port}"))
+        .output()
+        .expect("loadline runs");
+    String::from_utf8_lossy(&output.stdout).into_owned()
 }

@@ -191,6 +191,37 @@ fn rules_say_who_may_do_what_and_puts_are_logged() {
 }
 
 #[test]
+fn pvagw_stands_in_front_of_our_server() {
+    let Some(gateway) = peer("pvagw") else { return };
+    let served = Served::start(RECORDS, &[]);
+    let folder = tempfile::tempdir().expect("a folder");
+    let config = folder.path().join("gateway.json");
+    let search = served.search().rsplit(':').next().expect("a port").to_owned();
+    let [port, own_search] = common::free_ports();
+    let text = format!(
+        r#"{{"version": 2,
+        "clients": [{{"name": "c", "provider": "pva", "addrlist": "127.0.0.1",
+                      "autoaddrlist": false, "bcastport": {search}}}],
+        "servers": [{{"name": "s", "clients": ["c"], "interface": ["127.0.0.1"],
+                      "serverport": {port}, "bcastport": {own_search},
+                      "autoaddrlist": false, "addrlist": "127.0.0.1"}}]}}"#
+    );
+    std::fs::write(&config, text).expect("written");
+    let _gateway = common::Background::start(&gateway, &config);
+    let address = format!("127.0.0.1:{port}");
+    common::until_ready(&address);
+    // The gateway answers a search for a channel once it has found it itself.
+    let found = || common::find_by(own_search, "temperature").contains("20.5");
+    assert!(common::comes_true(found), "the gateway finds the record");
+    let asks = |arguments: &[&str]| ask(&address, arguments).expect("an answer");
+    assert!(asks(&["put", "temperature", "44"]).contains("44"));
+    assert!(ask(served.address(), &["get", "temperature"]).expect("an answer").contains("44"));
+    assert!(asks(&["monitor", "temperature", "--count", "1"]).contains("44"));
+    let refused = ask(&address, &["put", "temperature", "99"]).unwrap_err();
+    assert!(refused.contains("outside of the limits"), "{refused}");
+}
+
+#[test]
 fn a_config_with_a_mistake_says_file_line_and_what_would_be_right() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("wrong.toml");
