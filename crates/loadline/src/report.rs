@@ -1,7 +1,7 @@
-//! `loadline report`: a run of the ledger, as text or JSON.
+//! `loadline report`: a run of the ledger, as text, JSON, Markdown, JUnit or one HTML file.
 
 use std::io::{IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -12,7 +12,12 @@ use crate::home::Home;
 
 /// Arguments of `loadline report`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  loadline report\n  loadline report 12 --json")]
+#[command(after_help = "\
+Examples:
+  loadline report
+  loadline report 12 --json
+  loadline report 12 --html run-12.html --junit run-12.xml
+  loadline report --markdown >> comment.md")]
 pub(crate) struct ReportArgs {
     /// The run's number, or `last`
     #[arg(default_value = "last")]
@@ -26,6 +31,15 @@ pub(crate) struct ReportArgs {
     /// Say what one operation costs on both sides as well; system calls where the run counted them
     #[arg(long)]
     cost: bool,
+    /// Print it as Markdown on standard output, for a pull request
+    #[arg(long, conflicts_with = "json")]
+    markdown: bool,
+    /// Write it as one HTML file too, which opens without a network
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+    /// Write it as JUnit XML too: requirements, validity and verdicts as tests
+    #[arg(long, value_name = "FILE")]
+    junit: Option<PathBuf>,
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
@@ -35,8 +49,40 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = run_named(&ledger, &args.run)?;
-    let &ReportArgs { json, verbose, cost, .. } = args;
-    Ok(print(&ledger, run, Form { json, verbose, cost }, false)?)
+    let summary = report::Summary::of(ledger.run_view(run)?)?;
+    if let Some(file) = &args.html {
+        save_page(&ledger, run, file)?;
+    }
+    if let Some(file) = &args.junit {
+        save(file, &report::junit(&summary, false))?;
+    }
+    let is_saved = args.html.is_some() || args.junit.is_some();
+    if args.markdown {
+        write!(std::io::stdout().lock(), "{}", report::markdown(&summary))
+            .map_err(anyhow::Error::from)?;
+    } else if args.json || !is_saved {
+        let &ReportArgs { json, verbose, cost, .. } = args;
+        say(&summary, Form { json, verbose, cost })?;
+    }
+    Ok(ExitCode::from(report::outcome(&summary).exit_code(false)))
+}
+
+/// Writes a run as one HTML file and says where it is.
+pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Result<()> {
+    let view = ledger.run_view(run)?;
+    let sights = report::Sights::read(ledger, &view)?;
+    save(file, &report::html(&report::Summary::of(view)?, &sights))
+}
+
+/// Writes a file and says where it is.
+fn save(file: &Path, text: &str) -> anyhow::Result<()> {
+    if let Some(folder) = file.parent() {
+        std::fs::create_dir_all(folder)
+            .with_context(|| format!("cannot make {}", folder.display()))?;
+    }
+    std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
+    eprintln!("wrote {}", file.display());
+    Ok(())
 }
 
 /// The run of that number, or the last one.
@@ -67,24 +113,30 @@ pub(crate) fn print(
     fail_on_worse: bool,
 ) -> anyhow::Result<ExitCode> {
     let summary = report::Summary::of(ledger.run_view(run)?)?;
+    say(&summary, shown)?;
+    Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
+}
+
+/// Prints a run on standard output.
+fn say(summary: &report::Summary, shown: Form) -> anyhow::Result<()> {
     let mut out = std::io::stdout().lock();
     if shown.json {
-        serde_json::to_writer_pretty(&mut out, &report::json(&summary)?)?;
+        serde_json::to_writer_pretty(&mut out, &report::json(summary)?)?;
         writeln!(out)?;
     } else {
         let colour = out.is_terminal();
-        write!(out, "{}", report::text(&summary, colour))?;
+        write!(out, "{}", report::text(summary, colour))?;
         for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
             if summary.points.len() > 1 {
                 writeln!(out, "\n{}", summary.points[point].row.label)?;
             }
             if shown.verbose {
-                write!(out, "{}", report::slowest(&summary, point, colour))?;
+                write!(out, "{}", report::slowest(summary, point, colour))?;
             }
             if shown.cost {
-                write!(out, "{}", report::cost(&summary, point, colour))?;
+                write!(out, "{}", report::cost(summary, point, colour))?;
             }
         }
     }
-    Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
+    Ok(())
 }

@@ -106,6 +106,11 @@ pub(crate) fn measure_with(
     drop(lock);
     let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
     let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;
+    let page = home.logs.join(run.to_string()).join("report.html");
+    // The run is in the ledger and on the screen: a full disk here must not make it a failure.
+    if let Err(error) = crate::report::save_page(&ledger, run, &page) {
+        eprintln!("its page can't be written: {error:#}");
+    }
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {

@@ -1,4 +1,4 @@
-//! Reports: what a run shows, as text for people and JSON for programs.
+//! Reports: what a run shows, as text and pages for people and JSON for programs.
 //!
 //! Everything here reads the ledger only, so that a report made a year later says what the run
 //! said. Measurement ([`ledger::RunView`]), summary ([`Summary`]) and presentation (`text`,
@@ -26,6 +26,10 @@
 //! | `conclusion` | the run in a sentence or two |
 //! | `number` | numbers as people read them |
 //! | `text` | the terminal |
+//! | `sights` | what pictures need besides: distributions, and what happened when |
+//! | `html` | a run as one HTML file |
+//! | `markdown` | a run for a pull request |
+//! | `junit` | a run for programs that show test results |
 //! | `json` | `--json`, documented in docs/json.md |
 //! | `export` | tables of a run as CSV and JSON lines |
 
@@ -40,14 +44,18 @@ mod figures;
 mod groups;
 mod history;
 mod host;
+mod html;
 mod json;
+mod junit;
 mod limits;
 mod little;
+mod markdown;
 mod modes;
 mod number;
 mod outcome;
 mod samples;
 mod scaling;
+mod sights;
 mod slices;
 mod streams;
 mod summary;
@@ -64,9 +72,12 @@ pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use history::{History, Question};
 pub use host::{Difference, differences};
+pub use html::{LIMIT_BYTES as HTML_LIMIT_BYTES, html};
 pub use json::{SCHEMA, json};
+pub use junit::junit;
 pub use limits::{LimitSummary, LimitsSummary};
 pub use little::Broken;
+pub use markdown::markdown;
 pub use modes::ModesSummary;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
@@ -75,6 +86,7 @@ pub use number::{
 pub use outcome::{Outcome, outcome};
 pub use samples::{Samples, Series};
 pub use scaling::Scaling;
+pub use sights::{Distribution, POINTS_MOST, Pace, Sights, Stretch, Watched};
 pub use slices::Drift;
 pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,

@@ -1,0 +1,166 @@
+//! Figures against each swept value: rate, latency, and every resource of either side.
+
+use std::collections::BTreeSet;
+
+use maud::{Markup, html};
+use serde_json::Value;
+
+use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, plain, rate};
+use crate::summary::{Summary, TargetSummary};
+
+/// One figure of a target that is drawn against swept values.
+struct Shown {
+    title: &'static str,
+    of: fn(&TargetSummary) -> Option<f64>,
+    show: fn(f64) -> String,
+    log: bool,
+}
+
+/// A figure whose axis starts at zero.
+const fn linear(
+    title: &'static str,
+    show: fn(f64) -> String,
+    of: fn(&TargetSummary) -> Option<f64>,
+) -> Shown {
+    Shown { title, of, show, log: false }
+}
+
+/// A latency: a logarithmic axis holds both ends of what a sweep does to it.
+const fn latency(title: &'static str, of: fn(&TargetSummary) -> Option<f64>) -> Shown {
+    Shown { title, of, show: duration, log: true }
+}
+
+/// What is drawn, in this order; what no target has is left out.
+const SHOWN: &[Shown] = &[
+    linear("Rate", rate, |one| one.figures.rate_per_s),
+    latency("Median latency", |one| ns(one.figures.latency.p50_ns)),
+    latency("99th percentile of latency", |one| ns(one.figures.latency.p99_ns)),
+    linear("Bytes of values", bytes_per_s, |one| one.figures.bytes_per_s),
+    linear("Hit ratio", percent, |one| one.figures.hit_ratio),
+    linear("Server CPU per operation", nanoseconds, |one| one.figures.server.cpu_ns_per_op),
+    linear("Server CPU in cores", plain, |one| cores(one.figures.server.cpu_ns_per_op, one)),
+    linear("Generator CPU in cores", plain, |one| cores(one.figures.generator.cpu_ns_per_op, one)),
+    linear("Generator busy", percent, |one| one.figures.generator_busy),
+    linear("Server memory", bytes, |one| ns(one.figures.server.rss_bytes)),
+];
+
+fn ns(value: Option<u64>) -> Option<f64> {
+    value.map(|value| value as f64)
+}
+
+fn cores(cpu_ns_per_op: Option<f64>, target: &TargetSummary) -> Option<f64> {
+    Some(cpu_ns_per_op? * target.figures.rate_per_s? / 1e9)
+}
+
+/// A chart of each figure against each swept number; nothing when nothing was swept.
+pub(super) fn section(summary: &Summary) -> Markup {
+    let swept = swept(summary);
+    let numbers: Vec<&String> =
+        swept.iter().copied().filter(|key| is_number(summary, key)).collect();
+    html! {
+        @if !numbers.is_empty() {
+            section #sweep {
+                h2 { "Against swept values" }
+                @for key in numbers {
+                    h3 { code { (key) } }
+                    div.charts { @for shown in SHOWN { (chart(summary, &swept, key, shown)) } }
+                }
+            }
+        }
+    }
+}
+
+/// The keys that differ between points.
+fn swept(summary: &Summary) -> Vec<&String> {
+    let keys: BTreeSet<&String> =
+        summary.points.iter().flat_map(|point| point.row.keys.keys()).collect();
+    let values = |key: &str| {
+        let all = summary.points.iter().map(|point| point.row.keys.get(key).map(Value::to_string));
+        all.collect::<BTreeSet<_>>().len()
+    };
+    keys.into_iter().filter(|key| values(key) > 1).collect()
+}
+
+fn is_number(summary: &Summary, key: &str) -> bool {
+    let all = summary.points.iter().filter_map(|point| point.row.keys.get(key));
+    all.map(Value::as_f64).all(|number| number.is_some_and(|number| number >= 0.0))
+}
+
+fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Markup {
+    let (lines, left_out) = lines(summary, swept, key, shown);
+    let xs = || lines.iter().flat_map(|line| &line.points).map(|dot| dot.x);
+    let least = xs().fold(f64::INFINITY, f64::min);
+    let most = xs().fold(0.0, f64::max);
+    let log = least > 0.0 && most / least >= 8.0;
+    let note = match left_out {
+        0 => String::new(),
+        left_out => format!("{left_out} more lines have no room here: see the table of points."),
+    };
+    Chart {
+        title: format!("{} against {key}", shown.title),
+        x: Axis {
+            label: key.to_owned(),
+            scale: if log { Scale::Log } else { Scale::FromZero },
+            ..Axis::default()
+        },
+        y: Axis {
+            label: shown.title.to_lowercase(),
+            scale: if shown.log { Scale::Log } else { Scale::FromZero },
+            show: shown.show,
+            binary: shown.title == "Server memory",
+        },
+        lines,
+        note,
+        ..Chart::default()
+    }
+    .draw()
+}
+
+/// One line per target and combination of the other swept values, and how many have no room.
+fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec<Line>, usize) {
+    let others: Vec<&String> = swept.iter().copied().filter(|other| *other != key).collect();
+    let mut lines: Vec<Line> = Vec::new();
+    for target in 0..summary.targets.len() {
+        for point in &summary.points {
+            let x = point.row.keys.get(key).and_then(Value::as_f64);
+            let Some(one) = point.of_target(target).filter(|one| one.valid_trials > 0) else {
+                continue;
+            };
+            let (Some(x), Some(y)) = (x, (shown.of)(one)) else { continue };
+            let name = named(summary, target, &others, &point.row.keys);
+            let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
+                lines.push(Line { name, marked: true, ..Line::default() });
+                lines.len() - 1
+            });
+            let range = (shown.title == "Rate").then(|| one.rate.map(|rate| (rate.low, rate.high)));
+            lines[at].points.push(Dot { x, y, range: range.flatten() });
+        }
+    }
+    for (look, line) in lines.iter_mut().enumerate() {
+        line.look = look;
+        line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+    }
+    let left_out = lines.len().saturating_sub(LOOKS);
+    lines.truncate(LOOKS);
+    (lines, left_out)
+}
+
+fn named(
+    summary: &Summary,
+    target: usize,
+    others: &[&String],
+    keys: &serde_json::Map<String, Value>,
+) -> String {
+    let mut name = summary.targets[target].name.clone();
+    for key in others {
+        let short = key.rsplit('.').next().unwrap_or(key);
+        let value = match keys.get(*key) {
+            Some(Value::String(text)) => text.clone(),
+            Some(value) => value.to_string(),
+            None => continue,
+        };
+        name.push_str(&format!(" · {short} {value}"));
+    }
+    name
+}

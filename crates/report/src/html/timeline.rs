@@ -1,0 +1,194 @@
+//! The run on one clock: rates and latencies, and below them what every sensor saw. Rounds are
+//! shaded, disturbed slices marked.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, PreEscaped, html};
+
+use super::chart::{Axis, Band, Chart, Line, Scale};
+use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
+use crate::sights::{POINTS_MOST, Pace, Sights, Watched};
+use crate::summary::Summary;
+
+/// Lines in one chart of sensors: more can't be told apart.
+const LINES_MOST: usize = 6;
+
+/// The most rounds that are shaded, and the most disturbed slices that are marked.
+const ROUNDS_MOST: usize = 60;
+const DISTURBED_MOST: usize = 60;
+
+/// Rates, latencies and sensors over the time of the run, in at most so many bytes.
+pub(super) fn section(summary: &Summary, sights: &Sights, limit_bytes: usize) -> Markup {
+    if sights.length_s <= 0.0 {
+        return html! {};
+    }
+    let paced = |title: &str, of: fn(&Pace) -> &[(f64, f64)], show, scale| {
+        let lines = sights.paces.iter().enumerate().map(|(target, pace)| Line {
+            name: summary.targets[target].name.clone(),
+            look: target,
+            points: of(pace).iter().copied().map(Into::into).collect(),
+            marked: false,
+        });
+        timed(summary, sights, title, (show, false), scale, lines.collect()).draw()
+    };
+    let (sensors, left_out) = sensors(summary, sights, limit_bytes);
+    html! {
+        section #time {
+            h2 { "Over time" }
+            p.note {
+                "One clock for all: seconds since the run started. Rounds are shaded, those of "
+                "every other point darker"
+                @if !sights.disturbed.is_empty() {
+                    "; red stripes are slices that were disturbed"
+                }
+                ". A line has at most " (POINTS_MOST) " points, each the mean of its stretch "
+                "(of the 99th percentile the greatest)."
+            }
+            div.charts {
+                (paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero))
+                (paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log))
+                (paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log))
+            }
+            @if !sensors.is_empty() {
+                details open[sights.length_s < 600.0] {
+                    summary { "What the sensors saw" }
+                    (PreEscaped(sensors))
+                    @if left_out > 0 {
+                        p.note {
+                            (left_out) " more charts have no room in one page: "
+                            code { "loadline ledger export " (summary.id) } " has all of it."
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn timed(
+    summary: &Summary,
+    sights: &Sights,
+    title: &str,
+    (show, binary): (fn(f64) -> String, bool),
+    scale: Scale,
+    lines: Vec<Line>,
+) -> Chart {
+    Chart {
+        title: title.to_owned(),
+        x: Axis {
+            label: "seconds since the run started".to_owned(),
+            scale: Scale::Within(0.0, sights.length_s),
+            ..Axis::default()
+        },
+        y: Axis { label: title.to_lowercase(), scale, show, binary },
+        lines,
+        bands: bands(summary, sights),
+        ..Chart::default()
+    }
+}
+
+fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
+    let rounds = sights.rounds.iter().take(ROUNDS_MOST).map(|(point, one)| Band {
+        from: one.start_s,
+        to: one.end_s,
+        class: if point % 2 == 0 { "phase" } else { "phase other" },
+        title: summary.points[*point].row.label.clone(),
+    });
+    let disturbed = sights.disturbed.iter().take(DISTURBED_MOST).map(|one| Band {
+        from: one.start_s,
+        to: one.end_s,
+        class: "disturbed",
+        title: "disturbed".to_owned(),
+    });
+    rounds.chain(disturbed).collect()
+}
+
+/// The sensors' charts as HTML, and how many had no room.
+fn sensors(summary: &Summary, sights: &Sights, limit_bytes: usize) -> (String, usize) {
+    let mut out = String::new();
+    let mut left_out = 0;
+    for ((target, sensor), series) in by_sensor(sights) {
+        let of = target.map_or("host", |target| summary.targets[target].name.as_str());
+        let charts: Vec<String> = charts(summary, sights, &series)
+            .iter()
+            .map(|chart| chart.draw().into_string())
+            .filter(|chart| !chart.is_empty())
+            .collect();
+        let size: usize = charts.iter().map(String::len).sum();
+        if out.len() + size > limit_bytes {
+            left_out += charts.len();
+            continue;
+        }
+        let quiet = quiet(&series);
+        let part = html! {
+            h3 { (of) " · " (sensor) }
+            @if !quiet.is_empty() { p.note { "nothing but 0: " (quiet.join(", ")) } }
+            div.charts { @for chart in &charts { (PreEscaped(chart)) } }
+        };
+        out.push_str(&part.into_string());
+    }
+    (out, left_out)
+}
+
+type BySensor<'a> = BTreeMap<(Option<usize>, &'a str), Vec<&'a Watched>>;
+
+fn by_sensor(sights: &Sights) -> BySensor<'_> {
+    let mut all = BySensor::new();
+    for one in &sights.series {
+        all.entry((one.target, one.sensor.as_str())).or_default().push(one);
+    }
+    all
+}
+
+fn is_quiet(series: &Watched) -> bool {
+    series.samples.iter().all(|(_, value)| *value == 0.0)
+}
+
+fn quiet<'a>(series: &[&'a Watched]) -> Vec<&'a str> {
+    let quiet = series.iter().filter(|one| is_quiet(one) && !one.samples.is_empty());
+    quiet.map(|one| one.name.as_str()).collect()
+}
+
+/// One chart for each unit, and for each thing that names share before their dot.
+fn charts(summary: &Summary, sights: &Sights, series: &[&Watched]) -> Vec<Chart> {
+    let mut groups: BTreeMap<(&str, &str), Vec<&Watched>> = BTreeMap::new();
+    for one in series.iter().filter(|one| !is_quiet(one)) {
+        let thing = one.name.split_once('.').map_or("", |(thing, _)| thing);
+        groups.entry((thing, one.unit.as_str())).or_default().push(one);
+    }
+    let mut charts = Vec::new();
+    for ((thing, unit), series) in groups {
+        for series in series.chunks(LINES_MOST) {
+            let short = |one: &Watched| {
+                one.name.split_once('.').map_or(one.name.clone(), |(_, name)| name.to_owned())
+            };
+            let names: Vec<String> = series.iter().map(|one| short(one)).collect();
+            let title = match thing {
+                "" => names.join(", "),
+                thing => format!("{thing}: {}", names.join(", ")),
+            };
+            let lines = series.iter().zip(names).enumerate().map(|(look, (one, name))| Line {
+                name,
+                look,
+                points: one.samples.iter().copied().map(Into::into).collect(),
+                marked: false,
+            });
+            let lines = lines.collect();
+            let show = (shown(unit), unit == "bytes");
+            charts.push(timed(summary, sights, &title, show, Scale::FromZero, lines));
+        }
+    }
+    charts
+}
+
+/// How values of a sensor's unit are written.
+fn shown(unit: &str) -> fn(f64) -> String {
+    match unit {
+        "fraction" => percent,
+        "bytes" => bytes,
+        "ns" => duration,
+        "per_s" => rate,
+        "bytes_per_s" => bytes_per_s,
+        _ => plain,
+    }
+}

@@ -1,0 +1,314 @@
+//! What pictures of a run need beyond its [`Summary`](crate::Summary): whole distributions, and
+//! what happened when.
+//!
+//! Everything is thinned while it is read, so that the picture of an hour is no larger than that
+//! of a minute: a line has at most [`POINTS_MOST`] points, each the mean (or, for a percentile, the
+//! greatest) of what fell into its stretch of the run.
+
+use std::collections::{BTreeMap, HashMap};
+
+use ledger::{
+    Histogram, HistogramKind, HistogramRow, Ledger, LedgerError, PointId, RoundId, RunView,
+    TargetId, TrialId, Validity,
+};
+
+/// The most points of one line over time.
+pub const POINTS_MOST: usize = 240;
+
+/// The most trials whose seconds are read: each is a query, and a page has no room for more.
+const TRIALS_READ_MOST: usize = 2_000;
+
+/// What pictures of a run need beyond its summary.
+#[derive(Debug, Clone, Default)]
+pub struct Sights {
+    /// All answers of each target at each point, in valid trials.
+    pub distributions: Vec<Distribution>,
+    /// How each target went, by target.
+    pub paces: Vec<Pace>,
+    /// What sensors saw: the host's first, then by target.
+    pub series: Vec<Watched>,
+    /// When rounds were measured, and of which point each is.
+    pub rounds: Vec<(usize, Stretch)>,
+    /// Slices that were disturbed.
+    pub disturbed: Vec<Stretch>,
+    /// How long the run's clock ran, in seconds.
+    pub length_s: f64,
+}
+
+/// The latencies of one target at one point.
+#[derive(Debug, Clone)]
+pub struct Distribution {
+    /// The point.
+    pub point: usize,
+    /// The target.
+    pub target: usize,
+    /// Latencies in ns, of its valid trials taken as one.
+    pub histogram: Histogram<u64>,
+}
+
+/// How one target went over the time of a run. Moments are seconds since the run started.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Pace {
+    /// Operations per second, by moment.
+    pub rate_per_s: Vec<(f64, f64)>,
+    /// Median latency in ns, by moment.
+    pub p50_ns: Vec<(f64, f64)>,
+    /// The greatest 99th percentile of a second, in ns, by moment.
+    pub p99_ns: Vec<(f64, f64)>,
+}
+
+/// One series of a sensor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watched {
+    /// The target that it is of; `None` is the host.
+    pub target: Option<usize>,
+    /// The sensor.
+    pub sensor: String,
+    /// Its name within the sensor.
+    pub name: String,
+    /// The unit of its values.
+    pub unit: String,
+    /// Moments in seconds, and values.
+    pub samples: Vec<(f64, f64)>,
+}
+
+/// A stretch of the run, in seconds since it started.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Stretch {
+    /// Its begin.
+    pub start_s: f64,
+    /// Its end.
+    pub end_s: f64,
+}
+
+impl Sights {
+    /// Reads what pictures of this run need.
+    ///
+    /// Fails when the ledger can't be read, or when a histogram or a chunk in it is damaged.
+    pub fn read(ledger: &Ledger, view: &RunView) -> Result<Sights, LedgerError> {
+        let places = Places::of(view);
+        let length_s = length_s(view);
+        let mut sights = Sights {
+            distributions: distributions(view, &places)?,
+            rounds: rounds(view, &places),
+            disturbed: disturbed(view),
+            length_s,
+            ..Sights::default()
+        };
+        for target in 0..view.targets.len() {
+            sights.paces.push(pace(ledger, view, &places, target, length_s)?);
+        }
+        for (id, row) in ledger.series(view.id)? {
+            let samples = ledger.samples(id)?;
+            let mut line = Thinned::over(length_s, mean);
+            samples.iter().for_each(|one| line.push(seconds(one.at_ns), one.value));
+            sights.series.push(Watched {
+                target: row.target_id.and_then(|id| places.targets.get(&id).copied()),
+                sensor: row.sensor,
+                name: row.name,
+                unit: row.unit,
+                samples: line.points(),
+            });
+        }
+        Ok(sights)
+    }
+
+    /// The latencies of one target at one point; `None` when it has none.
+    pub fn distribution(&self, point: usize, target: usize) -> Option<&Histogram<u64>> {
+        let mut all = self.distributions.iter();
+        let found = all.find(|one| one.point == point && one.target == target)?;
+        (!found.histogram.is_empty()).then_some(&found.histogram)
+    }
+}
+
+/// Where each trial of a run belongs.
+struct Places {
+    targets: HashMap<TargetId, usize>,
+    trials: HashMap<TrialId, (usize, usize)>,
+    valid: HashMap<TrialId, bool>,
+}
+
+impl Places {
+    fn of(view: &RunView) -> Places {
+        let targets: HashMap<TargetId, usize> =
+            view.targets.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
+        let points: HashMap<PointId, usize> =
+            view.points.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
+        let rounds: HashMap<RoundId, usize> = view
+            .rounds
+            .iter()
+            .filter_map(|(id, row)| Some((*id, *points.get(&row.point_id)?)))
+            .collect();
+        let place = |row: &ledger::TrialRow| {
+            Some((*rounds.get(&row.round_id)?, *targets.get(&row.target_id)?))
+        };
+        let trials = view.trials.iter().filter_map(|(id, row)| Some((*id, place(row)?))).collect();
+        let valid =
+            view.trials.iter().map(|(id, row)| (*id, row.validity == Validity::Valid)).collect();
+        Places { targets, trials, valid }
+    }
+
+    fn is_valid(&self, trial: TrialId) -> bool {
+        self.valid.get(&trial).copied().unwrap_or(false)
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}
+
+fn length_s(view: &RunView) -> f64 {
+    let slices = view.slices.iter().map(|slice| slice.start_ns + slice.duration_ns);
+    let trials = view.trials.iter().map(|(_, trial)| trial.started_ns + trial.measured_ns);
+    seconds(slices.chain(trials).max().unwrap_or(0))
+}
+
+fn distributions(view: &RunView, places: &Places) -> Result<Vec<Distribution>, LedgerError> {
+    let mut merged: BTreeMap<(usize, usize), Histogram<u64>> = BTreeMap::new();
+    let overall = view.histograms.iter().filter(|row| {
+        row.kind == HistogramKind::Latency && row.clients.is_empty() && row.operation.is_empty()
+    });
+    for row in overall.filter(|row| places.is_valid(row.trial_id)) {
+        let Some(place) = places.trials.get(&row.trial_id) else { continue };
+        let one = row.histogram()?;
+        match merged.get_mut(place) {
+            None => drop(merged.insert(*place, one)),
+            Some(all) => all.add(one).map_err(damaged)?,
+        }
+    }
+    let row = |((point, target), histogram)| Distribution { point, target, histogram };
+    Ok(merged.into_iter().map(row).collect())
+}
+
+fn damaged(error: impl std::fmt::Display) -> LedgerError {
+    LedgerError::Histogram(error.to_string())
+}
+
+fn rounds(view: &RunView, places: &Places) -> Vec<(usize, Stretch)> {
+    let mut all: BTreeMap<RoundId, (usize, Stretch)> = BTreeMap::new();
+    let rounds: HashMap<TrialId, RoundId> =
+        view.trials.iter().map(|(id, trial)| (*id, trial.round_id)).collect();
+    for slice in &view.slices {
+        let (Some((point, _)), Some(round)) =
+            (places.trials.get(&slice.trial_id), rounds.get(&slice.trial_id))
+        else {
+            continue;
+        };
+        let own = stretch(slice);
+        let (_, whole) = all.entry(*round).or_insert((*point, own));
+        whole.start_s = whole.start_s.min(own.start_s);
+        whole.end_s = whole.end_s.max(own.end_s);
+    }
+    all.into_values().collect()
+}
+
+fn stretch(slice: &ledger::SliceRow) -> Stretch {
+    Stretch { start_s: seconds(slice.start_ns), end_s: seconds(slice.start_ns + slice.duration_ns) }
+}
+
+fn disturbed(view: &RunView) -> Vec<Stretch> {
+    let spoiled = view.slices.iter().filter(|slice| slice.validity == Validity::Disturbed);
+    spoiled.map(stretch).collect()
+}
+
+fn pace(
+    ledger: &Ledger,
+    view: &RunView,
+    places: &Places,
+    target: usize,
+    length_s: f64,
+) -> Result<Pace, LedgerError> {
+    let is_own = |trial: &TrialId| places.trials.get(trial).is_some_and(|own| own.1 == target);
+    let mut rate = Thinned::over(length_s, mean);
+    let slices = view.slices.iter().filter(|slice| is_own(&slice.trial_id));
+    for slice in slices.filter(|slice| slice.duration_ns > 0) {
+        let middle = seconds(slice.start_ns + slice.duration_ns / 2);
+        rate.push(middle, slice.operations as f64 / seconds(slice.duration_ns));
+    }
+    let mut p50 = Thinned::over(length_s, mean);
+    let mut p99 = Thinned::over(length_s, greatest);
+    let own = view.trials.iter().map(|(id, _)| *id).filter(is_own);
+    for trial in own.take(TRIALS_READ_MOST) {
+        for (second, middle, high) in by_second(&ledger.seconds(trial)?)? {
+            p50.push(f64::from(second) + 0.5, middle as f64);
+            p99.push(f64::from(second) + 0.5, high as f64);
+        }
+    }
+    Ok(Pace { rate_per_s: rate.points(), p50_ns: p50.points(), p99_ns: p99.points() })
+}
+
+/// Median and 99th percentile of each second, over all clients and operations.
+fn by_second(rows: &[HistogramRow]) -> Result<Vec<(u32, u64, u64)>, LedgerError> {
+    let mut seconds: BTreeMap<u32, Vec<&HistogramRow>> = BTreeMap::new();
+    for row in rows.iter().filter(|row| row.kind == HistogramKind::Latency && row.count > 0) {
+        seconds.entry(row.second.unwrap_or(0)).or_default().push(row);
+    }
+    let mut found = Vec::with_capacity(seconds.len());
+    for (second, rows) in seconds {
+        let (first, rest) = rows.split_first().expect("a second is only there with a row");
+        let percentiles = match (rest, first.p50_ns, first.p99_ns) {
+            ([], Some(p50), Some(p99)) => (p50, p99),
+            _ => {
+                let mut all = first.histogram()?;
+                for row in rest {
+                    all.add(row.histogram()?).map_err(damaged)?;
+                }
+                (all.value_at_quantile(0.5), all.value_at_quantile(0.99))
+            }
+        };
+        found.push((second, percentiles.0, percentiles.1));
+    }
+    Ok(found)
+}
+
+/// A line over time that keeps at most [`POINTS_MOST`] points.
+struct Thinned {
+    stretch_s: f64,
+    of: fn(&[f64]) -> f64,
+    bins: BTreeMap<usize, (f64, Vec<f64>)>,
+}
+
+impl Thinned {
+    fn over(length_s: f64, of: fn(&[f64]) -> f64) -> Thinned {
+        let stretch_s = (length_s / POINTS_MOST as f64).max(1e-3);
+        Thinned { stretch_s, of, bins: BTreeMap::new() }
+    }
+
+    fn push(&mut self, at_s: f64, value: f64) {
+        let bin = ((at_s / self.stretch_s) as usize).min(POINTS_MOST - 1);
+        let (at, values) = self.bins.entry(bin).or_default();
+        *at += at_s;
+        values.push(value);
+    }
+
+    fn points(self) -> Vec<(f64, f64)> {
+        let point = |(at, values): &(f64, Vec<f64>)| (at / values.len() as f64, (self.of)(values));
+        self.bins.values().map(point).collect()
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+fn greatest(values: &[f64]) -> f64 {
+    values.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_hour_and_a_minute_make_lines_of_the_same_length() {
+        for length_s in [60.0, 3600.0] {
+            let mut line = Thinned::over(length_s, mean);
+            let samples = (length_s * 10.0) as usize;
+            (0..samples).for_each(|at| line.push(at as f64 / 10.0, 7.0));
+            let points = line.points();
+            assert_eq!(points.len(), POINTS_MOST);
+            assert!(points.iter().all(|(_, value)| *value == 7.0), "{points:?}");
+            assert!(points.is_sorted_by(|a, b| a.0 < b.0), "{points:?}");
+        }
+    }
+}
