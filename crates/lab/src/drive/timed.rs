@@ -143,7 +143,7 @@ impl Timed {
     /// Moves what has become due into the backlog.
     fn arrive(&mut self, now: Ns) {
         let Source::Open { start, arrivals, next } = &mut self.source else { return };
-        let half = *start + (self.until - *start) / 2;
+        let half = *start + self.until.saturating_sub(*start) / 2;
         while let Some(at) = next.filter(|at| *at <= now) {
             if at <= half {
                 self.pressure.backlog_half = self.backlog.len() as u64;

@@ -8,6 +8,7 @@ mod compare;
 mod error;
 mod event;
 mod expression;
+mod fill;
 mod require;
 mod resolve;
 mod suite;

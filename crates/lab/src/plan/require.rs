@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use super::error::nearest;
 use super::expression::Expression;
+use super::fill::value_at;
 
 /// How a figure is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,29 +46,7 @@ pub(super) struct Names<'a> {
 impl Names<'_> {
     /// A number of the point, such as `clients.connections`.
     fn number(&self, name: &str) -> Option<f64> {
-        let mut value = None;
-        let mut table = self.table;
-        let mut parts = name.split('.').peekable();
-        while let Some(part) = parts.next() {
-            value = table.get(part);
-            match value? {
-                toml::Value::Table(inner) => table = inner,
-                toml::Value::Array(items) => {
-                    let wanted = parts.peek().copied();
-                    let named = |item: &&toml::Value| {
-                        item.get("name").and_then(toml::Value::as_str) == wanted
-                    };
-                    let found = items.iter().find(named);
-                    if found.is_some() {
-                        parts.next();
-                    }
-                    table = found.or(items.first())?.as_table()?;
-                }
-                _ if parts.peek().is_some() => return None,
-                _ => {}
-            }
-        }
-        let value = value?;
+        let value = value_at(self.table, name)?;
         value.as_integer().map(|number| number as f64).or_else(|| value.as_float())
     }
 

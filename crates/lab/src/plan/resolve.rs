@@ -7,6 +7,7 @@ use serde::Deserialize;
 use workload::units::{Share, Span};
 
 use super::error::{Source, SuiteError, nearest};
+use super::fill;
 use super::require::Names;
 use super::suite::{
     ClientsSpec, ConnectSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec,
@@ -51,6 +52,8 @@ pub(super) fn resolve(
             sweep::assign(&mut table, key, value.clone())
                 .map_err(|problem| source.error_at("sweep", problem, None))?;
         }
+        fill::fill_targets(&mut table)
+            .map_err(|problem| source.error_at("target", problem, None))?;
         let spec = SuiteSpec::deserialize(table.clone()).map_err(|error| {
             let keys: Vec<_> = setting.iter().chain(settings).map(|(key, _)| &key[..]).collect();
             let message = format!("with {} set: {}", keys.join(", "), error.message());

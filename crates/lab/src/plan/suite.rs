@@ -23,6 +23,9 @@ pub(crate) struct SuiteSpec {
     pub(crate) clients: Vec<ClientsSpec>,
     #[serde(default)]
     pub(crate) event: Vec<EventSpec>,
+    /// Numbers and texts of the suite's own, for its targets to name.
+    #[serde(default, rename = "parameters")]
+    _parameters: toml::Table,
     #[serde(default)]
     pub(crate) sweep: toml::Table,
     /// Names for what is computed from metrics and the suite's numbers.

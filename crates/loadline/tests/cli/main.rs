@@ -10,6 +10,7 @@ mod in_process;
 mod ledgers;
 mod load;
 mod programs;
+mod records;
 mod run;
 mod targets;
 
