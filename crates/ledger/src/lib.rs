@@ -22,6 +22,7 @@
 //! | `cost` | system calls of an operation, and floors of the host |
 //! | `history` | the runs of one suite, oldest first |
 //! | `search` | searches for the highest load, and who sends how much at once |
+//! | `hlog` | latencies as an HdrHistogram interval log |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
@@ -32,6 +33,7 @@ mod error;
 mod export;
 mod histogram;
 mod history;
+mod hlog;
 mod merge;
 mod open;
 mod process;

@@ -2,6 +2,7 @@
 
 mod commits;
 mod expected;
+mod runs;
 mod samples;
 
 use std::io::Write;
@@ -22,6 +23,7 @@ Examples:
   loadline compare suites/tour.toml --a loadline --b memcached
   loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
   loadline compare suites/tour.toml --commits main..HEAD --build 'cargo build --release'
+  loadline compare --runs 12 9 --factor compiler                  two runs of the ledger
   loadline compare --samples after.txt before.txt                 figures from elsewhere
   loadline compare --samples new.json#results.0.times old.json#results.0.times --json
 
@@ -30,7 +32,7 @@ spent. How often it is looked at, and how strict each look is, is fixed beforeha
 stopping early costs no honesty. docs/verdicts.md says what each word means.")]
 pub(crate) struct CompareArgs {
     /// The suite's TOML file
-    #[arg(required_unless_present = "samples")]
+    #[arg(required_unless_present_any = ["samples", "runs"])]
     suite: Option<PathBuf>,
     /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
     #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
@@ -51,7 +53,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
     binary: String,
     /// The target whose commits are compared; the first one unless given
-    #[arg(long, value_name = "TARGET", requires = "commits")]
+    #[arg(long, value_name = "TARGET")]
     target: Option<String>,
     /// Measured time that may be spent, over all points and both targets
     #[arg(long, value_name = "TIME", default_value = "60s")]
@@ -71,6 +73,9 @@ pub(crate) struct CompareArgs {
     /// What differs between the two on purpose, e.g. compiler; the verdict names it
     #[arg(long, value_name = "NAME")]
     factor: Option<String>,
+    /// Judge a run of the ledger against an earlier one of the same suite
+    #[arg(long, num_args = 2, value_name = "RUN", conflicts_with_all = ["suite", "a", "samples"])]
+    runs: Option<Vec<String>>,
     /// Judge the figures in two files: numbers as text, FILE#COLUMN of CSV, FILE#PATH of JSON
     #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]
     samples: Option<Vec<String>>,
@@ -87,6 +92,9 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     }
     if let Some(files) = &args.samples {
         return judge_samples(args, files);
+    }
+    if let Some(runs) = &args.runs {
+        return runs::judge(args, runs);
     }
     let suite = args.suite.as_deref().unwrap_or(Path::new(""));
     let mut plan =

@@ -102,7 +102,10 @@ fn missing(spec: &TargetSpec, kind: &TargetKind) -> Option<String> {
         _ => None,
     };
     let all = [own, spec.wrap.as_ref(), spec.client.as_ref()];
-    all.into_iter().flatten().find_map(|command| deploy::missing_program(&command[0]))
+    // Nor can what comes from a commit's worktree, which isn't there yet.
+    let here = |command: &&Vec<String>| !command[0].contains("{worktree}");
+    let mut wanted = all.into_iter().flatten().filter(here);
+    wanted.find_map(|command| deploy::missing_program(&command[0]))
 }
 
 /// The target with `{suite}` filled in, the folder that the suite is in: what stands beside it can

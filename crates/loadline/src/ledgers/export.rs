@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use ledger::{EXPORTS, Export, Ledger};
+use ledger::{EXPORTS, Export, Ledger, RunId};
 use report::ExportFormat;
 
 use crate::exit::Failure;
@@ -18,8 +18,8 @@ use crate::home::Home;
 pub(super) struct ExportArgs {
     /// The run's number, or `last`
     run: String,
-    /// csv, or jsonl: a JSON object per line
-    #[arg(long, value_parser = ["csv", "jsonl"])]
+    /// csv, jsonl: a JSON object per line, or hlog: latencies by second as an HdrHistogram log
+    #[arg(long, value_parser = ["csv", "jsonl", "hlog"])]
     format: String,
     /// A table, once per table; otherwise all of them
     #[arg(long, value_name = "NAME", value_parser = table)]
@@ -37,7 +37,8 @@ fn after_help() -> String {
     format!(
         "A row of each table is:\n{}\n\n\
          Examples:\n  loadline ledger export last --format csv --table trials\n  \
-         loadline ledger export 12 --format jsonl --out run-12",
+         loadline ledger export 12 --format jsonl --out run-12\n  \
+         loadline ledger export last --format hlog > last.hlog",
         rows.collect::<Vec<_>>().join("\n")
     )
 }
@@ -45,6 +46,26 @@ fn after_help() -> String {
 fn table(name: &str) -> Result<&'static Export, String> {
     let names = || EXPORTS.iter().map(|one| one.name).collect::<Vec<_>>().join(", ");
     Export::named(name).ok_or_else(|| format!("there is no such table; there are {}", names()))
+}
+
+/// Every second of latencies as an HdrHistogram log.
+fn hlog(args: &ExportArgs, ledger: &Ledger, run: RunId) -> Result<ExitCode, Failure> {
+    if !args.table.is_empty() {
+        return Err(Failure::Usage("--format hlog has no tables".to_owned()));
+    }
+    let started = ledger.run_view(run)?.run.started_at;
+    let started: jiff::Timestamp = started.parse().context("when the run started")?;
+    let log = ledger.hlog(run, started.into())?;
+    if args.out == Path::new("-") {
+        std::io::stdout().lock().write_all(&log)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    std::fs::create_dir_all(&args.out)
+        .with_context(|| format!("making the folder {}", args.out.display()))?;
+    let path = args.out.join("latency.hlog");
+    std::fs::write(&path, log).with_context(|| format!("writing {}", path.display()))?;
+    eprintln!("{}", path.display());
+    Ok(ExitCode::SUCCESS)
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
@@ -55,6 +76,9 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = crate::report::run_named(&ledger, &args.run)?;
+    if args.format == "hlog" {
+        return hlog(args, &ledger, run);
+    }
     let tables: Vec<&Export> =
         if args.table.is_empty() { EXPORTS.iter().collect() } else { args.table.clone() };
     if args.out == Path::new("-") {

@@ -86,6 +86,24 @@ fn what_cant_be_compared_is_said_before_anything_starts() {
 }
 
 #[test]
+fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
+    let place = Place::with(SUITE);
+    for _ in 0..2 {
+        let settings = ["--set", "rounds.measure=20ms", "--set", "rounds.at_most=5"];
+        let run = ["run", "suite.toml", "--wait"];
+        let output = place.loadline(&[&run[..], &settings[..]].concat());
+        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    }
+    let output = place.loadline(&["compare", "--runs", "2", "1", "--json"]);
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!((&json["runs"][0], &json["differences"]), (&2.into(), &serde_json::json!([])));
+    assert_eq!(json["points"][0]["judged"]["samples"][0]["name"], "run 2");
+    let output = place.loadline(&["compare", "--runs", "2", "9"]);
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+}
+
+#[test]
 fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
     let place = Place::with(SUITE);
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect(name);

@@ -1,0 +1,126 @@
+//! `loadline compare --runs A B`: two runs of one suite that are in the ledger.
+//!
+//! They weren't measured alternately, so what differed between their hosts and builds may be all
+//! that differs: unless it was declared as the factor, the comparison is refused.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::process::ExitCode;
+
+use anyhow::Context;
+use judge::{Metric, Rule, metric_named};
+use ledger::{Ledger, RunView};
+use report::{Difference, Samples, Series};
+use serde_json::json;
+
+use super::CompareArgs;
+use crate::exit::Failure;
+use crate::home::Home;
+
+/// A difference in these alone is a warning: kernels are updated all the time.
+const ONLY_WARNS: &str = "kernel";
+
+/// Judges the first run against the second, point by point.
+pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Failure> {
+    let [a, b] = names else { return Err(Failure::Usage("--runs takes two runs".to_owned())) };
+    let home = Home::find(args.how.ledger.as_deref())?;
+    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let view = |name: &str| -> Result<RunView, Failure> {
+        Ok(ledger.run_view(crate::report::run_named(&ledger, name)?)?)
+    };
+    let (a, b) = (view(a)?, view(b)?);
+    if a.suite.title != b.suite.title {
+        let (a, b) = (&a.suite.title, &b.suite.title);
+        return Err(Failure::Usage(format!("the runs are of two suites: {a}, and {b}")));
+    }
+    let differences = report::differences(&a.fingerprint.json, &b.fingerprint.json);
+    check(&differences, args.factor.as_deref())?;
+    let metric = metric_named(&a.run.primary_metric).context("the metric of the run is unknown")?;
+    let judged = points(args, &ledger, metric, (&a, &b))?;
+    if judged.is_empty() {
+        return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
+    }
+    let mut out = std::io::stdout().lock();
+    if args.how.json {
+        let points: Vec<_> = judged
+            .iter()
+            .map(|(point, samples)| json!({ "point": point, "judged": samples.json() }))
+            .collect();
+        let differ: Vec<_> = differences
+            .iter()
+            .map(|one| json!({ "name": one.name, "factor": one.factor, "a": one.a, "b": one.b }))
+            .collect();
+        let (a, b) = (a.id.get(), b.id.get());
+        let metric = metric.json;
+        let whole = json!({ "schema": 1, "runs": [a, b], "metric": metric,
+            "differences": differ, "points": points });
+        writeln!(out, "{whole:#}")?;
+    } else {
+        for (point, samples) in &judged {
+            writeln!(out, "{point}  {}", metric.suite)?;
+            writeln!(out, "{}", samples.text())?;
+        }
+    }
+    let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
+    let whole = report::Outcome {
+        requirement_broken: false,
+        worse: outcomes().any(|one| one.worse),
+        cant_tell: outcomes().any(|one| one.cant_tell),
+    };
+    Ok(ExitCode::from(whole.exit_code(args.how.fails_on_worse())))
+}
+
+/// Refuses what differs and isn't the question.
+fn check(differences: &[Difference], factor: Option<&str>) -> Result<(), Failure> {
+    let open = differences.iter().filter(|one| Some(one.factor) != factor);
+    let (warned, refused): (Vec<_>, Vec<_>) = open.partition(|one| one.factor == ONLY_WARNS);
+    let line =
+        |one: &&Difference| format!("  {} ({}): {} and {}", one.name, one.factor, one.a, one.b);
+    for one in &warned {
+        eprintln!("the runs differ, too:\n{}", line(one));
+    }
+    if refused.is_empty() {
+        return Ok(());
+    }
+    let lines: Vec<String> = refused.iter().map(line).collect();
+    Err(Failure::Usage(format!(
+        "the runs differ in what may be all that differs:\n{}\n\
+         say --factor {} if that is the question",
+        lines.join("\n"),
+        refused[0].factor
+    )))
+}
+
+/// The verdict of every point that both have.
+fn points(
+    args: &CompareArgs,
+    ledger: &Ledger,
+    metric: &'static Metric,
+    (a, b): (&RunView, &RunView),
+) -> Result<Vec<(String, Samples)>, Failure> {
+    let figures = |view: &RunView| -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
+        let first = view.targets.first().map(|(_, row)| row.name.clone()).unwrap_or_default();
+        let target = args.target.clone().unwrap_or(first);
+        let mut points: BTreeMap<String, Vec<f64>> = BTreeMap::new();
+        for row in ledger.figures(view.id, metric.sql)?.into_iter().filter(|r| r.target == target) {
+            points.entry(row.point).or_default().push(row.value);
+        }
+        Ok(points)
+    };
+    let (ours, theirs) = (figures(a)?, figures(b)?);
+    let common = ours.keys().filter(|point| theirs.contains_key(*point)).count().max(1);
+    let same_within = args.same_within.map_or(a.run.same_within, |share| share.fraction);
+    let rule = Rule { same_within, confidence: 1.0 - args.error.fraction / common as f64 };
+    let mut judged = Vec::new();
+    for (point, figures) in ours {
+        let Some(other) = theirs.get(&point) else { continue };
+        let series = |view: &RunView, figures: Vec<f64>| Series {
+            name: format!("run {}", view.id),
+            figures,
+        };
+        let (a, b) = (series(a, figures), series(b, other.clone()));
+        let factor = args.factor.clone();
+        judged.push((point, Samples::judge(a, b, metric.direction, rule, factor)));
+    }
+    Ok(judged)
+}
