@@ -23,6 +23,7 @@
 //! | `history` | the runs of one suite, oldest first |
 //! | `search` | searches for the highest load, and who sends how much at once |
 //! | `hlog` | latencies as an HdrHistogram interval log |
+//! | `ladder` | rungs, decisions about them, profiles |
 //! | `export` | a run as tables for other programs |
 //! | `process` | whether the process that left a run `running` is still there |
 
@@ -34,6 +35,7 @@ mod export;
 mod histogram;
 mod history;
 mod hlog;
+mod ladder;
 mod merge;
 mod open;
 mod process;
@@ -55,6 +57,7 @@ pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use history::PastRun;
+pub use ladder::{Decision, ProfileRow, RungRow};
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 use crate::comparison::{ComparisonRow, FactRow, LookRow};
 use crate::cost::{CALLS, CallRow, FLOORS, FloorRow, call_row, floor_row};
 use crate::error::LedgerError;
+use crate::ladder::{PROFILES, ProfileRow, RUNGS, RungRow, profile_row, rung_row};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
@@ -88,6 +89,10 @@ pub struct RunView {
     pub calls: Vec<CallRow>,
     /// What the simplest things cost on its host.
     pub floors: Vec<FloorRow>,
+    /// Those of its targets that are rungs, in their order.
+    pub rungs: Vec<RungRow>,
+    /// Where CPU time went, by point, target and profile.
+    pub profiles: Vec<ProfileRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
     /// What it asked, if it is a comparison.
@@ -197,6 +202,8 @@ impl Ledger {
             reached: self.rows(REACHED, [id], reached_row)?,
             calls: self.rows(CALLS, [id], call_row)?,
             floors: self.rows(FLOORS, [id], floor_row)?,
+            rungs: self.rows(RUNGS, [id], rung_row)?,
+            profiles: self.rows(PROFILES, [id], profile_row)?,
             requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
             comparison: self.comparison(id)?,
             looks: self.rows(LOOKS, [id], look_row)?,

@@ -16,6 +16,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v6.sql"),
     include_str!("schema/v7.sql"),
     include_str!("schema/v8.sql"),
+    include_str!("schema/v9.sql"),
 ];
 
 /// The schema version that this build writes.

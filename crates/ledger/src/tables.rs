@@ -52,6 +52,18 @@ pub(crate) const TABLES: &[Table] = &[
         of_run: "point_id IN (SELECT id FROM point WHERE run_id = ?1)",
     },
     Table { name: "floor", has_id: false, refers: &[("run_id", "run")], of_run: "run_id = ?1" },
+    Table {
+        name: "rung",
+        has_id: false,
+        refers: &[("target_id", "target")],
+        of_run: "target_id IN (SELECT id FROM target WHERE run_id = ?1)",
+    },
+    Table {
+        name: "profile",
+        has_id: false,
+        refers: &[("point_id", "point"), ("target_id", "target")],
+        of_run: "point_id IN (SELECT id FROM point WHERE run_id = ?1)",
+    },
     Table { name: "usage", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "reached", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table {

@@ -92,6 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         command: "files".into(),
         seed: 1,
         trace: false,
+        profiles: 0,
         stop: Arc::default(),
         progress: &mut |_| {},
     })?;

@@ -9,6 +9,7 @@ mod exit;
 mod history;
 mod home;
 mod house;
+mod ladder;
 mod ledgers;
 mod plan;
 mod records;
@@ -56,6 +57,8 @@ enum Command {
     Capacity(Box<capacity::CapacityArgs>),
     /// Say where a suite's figures changed for good, over all its runs on this kind of host
     History(history::HistoryArgs),
+    /// Judge one change on top of another: each rung against the one before and the first
+    Ladder(Box<ladder::LadderArgs>),
     /// Say what a suite would run and for how long, without starting anything
     Plan(plan::PlanArgs),
     /// Report a run that is in the ledger
@@ -103,6 +106,7 @@ fn main() -> ExitCode {
         Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
         Command::History(args) => history::run(&args),
+        Command::Ladder(args) => ladder::run(*args),
         Command::Plan(args) => plan::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Rerun(args) => rerun::run(args),

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::plan::Plan;
+use lab::plan::{Plan, Target};
 use lab::run::{Ending, Progress, RunError, Setting};
 use ledger::{Ledger, RunId};
 use signal_hook::consts::{SIGINT, SIGTERM};
@@ -52,6 +52,9 @@ pub(crate) struct HowArgs {
     /// Count the system calls of an operation as well, in short trials of their own at the end
     #[arg(long)]
     cost: bool,
+    /// Profile every target so often at the first point, in short trials at the end (needs perf)
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=20))]
+    pub(crate) profiles: Option<u32>,
     /// Exit with 3 when the first target is worse than another one
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     fail_on: Option<String>,
@@ -70,6 +73,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<ExitCode, Failure> {
 
 /// Measures a plan, keeps it in the ledger, and reports it.
 pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
+    let unbuilt = |target: &&Target| {
+        let wanted = target.rung.as_ref().is_some_and(|rung| rung.commit.is_some());
+        wanted && !target.facts.iter().any(|(name, _)| name == "commit")
+    };
+    if let Some(target) = plan.targets().iter().find(unbuilt) {
+        let message = "is a commit that is yet to be built: loadline ladder SUITE --build COMMAND";
+        return Err(Failure::Usage(format!("{} {message}", target.name)));
+    }
     measure_with(plan, how, lab::run::run)
 }
 
@@ -99,6 +110,7 @@ pub(crate) fn measure_with(
         command: std::env::args().collect::<Vec<_>>().join(" "),
         seed: how.seed.unwrap_or_else(drawn_seed),
         trace: how.cost,
+        profiles: how.profiles.unwrap_or(0),
         stop,
         progress: &mut |progress| shown.show(progress),
     })?;

@@ -97,7 +97,7 @@ pub(crate) fn compare(
     let primary = metric_named(&run.primary_metric);
     let pairs: Vec<Pairing<'_>> = (0..points)
         .flat_map(|point| (1..targets).map(move |b| (point, b)))
-        .filter_map(|(point, b)| Pairing::of(point, b, trials))
+        .filter_map(|(point, b)| Pairing::of(point, 0, b, trials))
         .collect();
     let confidence = |pairing: &Pairing<'_>| match contest {
         Some(contest) => contest.confidence(pairing.point, pairing.valid.len()),
@@ -117,6 +117,18 @@ pub(crate) fn compare(
         }
     }
     compared
+}
+
+/// Comparisons of the primary metric of any two targets, each a point, a and b, as one family.
+pub(crate) fn compare_pairs(
+    run: &RunRow,
+    pairs: &[(usize, usize, usize)],
+    trials: &[TrialSummary],
+) -> Vec<Compared> {
+    let Some(metric) = metric_named(&run.primary_metric) else { return Vec::new() };
+    let pairs: Vec<Pairing<'_>> =
+        pairs.iter().filter_map(|(point, a, b)| Pairing::of(*point, *a, *b, trials)).collect();
+    judged(run, metric, &pairs, run.confidence, true)
 }
 
 /// What is compared: the primary metric first.
@@ -145,7 +157,7 @@ fn judged(
     let compared =
         |((pairing, comparison), verdict): ((&Pairing<'_>, &Comparison), Verdict)| Compared {
             point: pairing.point,
-            a: 0,
+            a: pairing.a,
             b: pairing.b,
             metric,
             interval: comparison.interval,
@@ -160,6 +172,7 @@ fn judged(
 /// The trials of the first target and another at one point, by round.
 struct Pairing<'a> {
     point: usize,
+    a: usize,
     b: usize,
     /// Rounds in which both were tried.
     rounds: usize,
@@ -169,12 +182,12 @@ struct Pairing<'a> {
 
 impl<'a> Pairing<'a> {
     /// `None` when no round tried both: a skipped target is not compared.
-    fn of(point: usize, b: usize, trials: &'a [TrialSummary]) -> Option<Pairing<'a>> {
+    fn of(point: usize, a: usize, b: usize, trials: &'a [TrialSummary]) -> Option<Pairing<'a>> {
         let of_target = |target: usize| {
             let here = trials.iter().filter(move |t| t.point == point && t.target == target);
             here.map(|trial| (trial.round, trial)).collect::<BTreeMap<_, _>>()
         };
-        let (firsts, others) = (of_target(0), of_target(b));
+        let (firsts, others) = (of_target(a), of_target(b));
         let both: Vec<_> =
             firsts.iter().filter_map(|(round, a)| Some((*a, *others.get(round)?))).collect();
         if both.is_empty() {
@@ -182,7 +195,7 @@ impl<'a> Pairing<'a> {
         }
         let rounds = both.len();
         let valid = both.into_iter().filter(|(a, b)| a.is_valid() && b.is_valid()).collect();
-        Some(Pairing { point, b, rounds, valid })
+        Some(Pairing { point, a, b, rounds, valid })
     }
 
     /// The figures of both targets in every valid round; `None` when one is unseen.

@@ -4,6 +4,7 @@ use judge::Verdict;
 use ledger::{RequirementOutcome, RunState};
 
 use crate::compare::Compared;
+use crate::ladder::ladder_conclusion;
 use crate::number::{count, rate, ratio, whole_percent};
 use crate::summary::Summary;
 
@@ -24,11 +25,12 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
     }
     match &summary.contest {
         Some(contest) => lines.extend(crate::contest::sentences(summary, contest)),
+        None if !summary.rungs.is_empty() => lines.extend(ladder_conclusion(summary)),
         None => {
             lines.extend((1..summary.targets.len()).filter_map(|target| against(summary, target)));
         }
     }
-    if summary.comparisons.is_empty() {
+    if summary.comparisons.is_empty() && summary.rungs.is_empty() {
         lines.extend(best_rate(summary));
     }
     lines.extend(requirements(summary));

@@ -9,6 +9,7 @@ mod contest;
 mod streams;
 
 mod cost;
+mod ladder;
 mod limits;
 
 use serde::Serialize;
@@ -52,6 +53,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         slow: names.slow(),
         floors_ns: floors(summary),
         verdicts: names.verdicts(),
+        rungs: ladder::rungs(summary),
         outcome: outcome(summary).code(),
         conclusion: conclusion(summary).join(" "),
     })
@@ -73,6 +75,7 @@ struct Document<'a> {
     floors_ns: Map<String, Value>,
     #[serde(flatten)]
     verdicts: VerdictsJson<'a>,
+    rungs: Vec<ladder::RungJson<'a>>,
     outcome: &'static str,
     conclusion: String,
 }

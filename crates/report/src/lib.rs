@@ -12,6 +12,7 @@
 //! | `counters` | what services counted themselves |
 //! | `values` | figures that calls measured themselves |
 //! | `cost` | what one operation costs on both sides |
+//! | `ladder` | each rung against the one before and the first |
 //! | `limits` | what limited a target at a point, over its rounds |
 //! | `summary` | a run by points and targets |
 //! | `compare` | the first target against each other one, judged |
@@ -47,6 +48,7 @@ mod host;
 mod html;
 mod json;
 mod junit;
+mod ladder;
 mod limits;
 mod little;
 mod markdown;
@@ -75,6 +77,7 @@ pub use host::{Difference, differences};
 pub use html::{LIMIT_BYTES as HTML_LIMIT_BYTES, html};
 pub use json::{SCHEMA, json};
 pub use junit::junit;
+pub use ladder::{FunctionShare, Profile, Step, ladder, ladder_conclusion};
 pub use limits::{LimitSummary, LimitsSummary};
 pub use little::Broken;
 pub use markdown::markdown;

@@ -10,7 +10,8 @@ use crate::summary::Summary;
 pub struct Outcome {
     /// A requirement was broken.
     pub requirement_broken: bool,
-    /// The first target is worse than another by the primary metric. It is a finding like any
+    /// The first target is worse than another by the primary metric, or a rung of a ladder worse
+    /// than the one before it. It is a finding like any
     /// other, unless the user asked to fail on it.
     pub worse: bool,
     /// A verdict of the primary metric or a requirement can't be told, or a target that was not
@@ -52,8 +53,16 @@ pub fn outcome(summary: &Summary) -> Outcome {
         };
     }
     let required = |word| summary.requirements.iter().any(|one| one.row.outcome == word);
-    let primary = || summary.comparisons.iter().filter(|compared| compared.primary);
-    let undecided = primary().any(|one| matches!(one.verdict, Verdict::CantTell { .. }));
+    let steps = crate::ladder::ladder(summary);
+    // Of a ladder each rung is judged, against the one before it.
+    let verdicts: Vec<Verdict> = match steps.is_empty() {
+        false => steps.iter().flat_map(|step| &step.before).map(|one| one.verdict).collect(),
+        true => {
+            let primary = summary.comparisons.iter().filter(|compared| compared.primary);
+            primary.map(|one| one.verdict).collect()
+        }
+    };
+    let undecided = verdicts.iter().any(|verdict| matches!(verdict, Verdict::CantTell { .. }));
     // A target that was begun at no point at all is as unjudged as an invalid one.
     let unseen = (0..summary.targets.len()).any(|target| {
         let skipped = target > 0 && summary.targets[target].skipped.is_some();
@@ -64,7 +73,7 @@ pub fn outcome(summary: &Summary) -> Outcome {
     });
     Outcome {
         requirement_broken: required(RequirementOutcome::Broken),
-        worse: primary().any(|one| one.verdict == Verdict::Worse),
+        worse: verdicts.contains(&Verdict::Worse),
         cant_tell: undecided || unseen || required(RequirementOutcome::CantTell),
     }
 }

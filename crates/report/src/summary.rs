@@ -7,9 +7,9 @@ use std::collections::{BTreeMap, HashMap};
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{
     CallRow, ClientsRow, CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, FloorRow,
-    HistogramKind, HistogramRow, LedgerError, LookRow, PointId, PointRow, ReachedRow,
-    RequirementRow, RunId, RunRow, RunView, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
+    HistogramKind, HistogramRow, LedgerError, LookRow, PointId, PointRow, ProfileRow, ReachedRow,
+    RequirementRow, RunId, RunRow, RunView, RungRow, SliceRow, SlowRow, StreamRow, SuiteRow,
+    TargetId, TargetRow, TrialId, TrialRow, TrialValues, UsageRow, Validity,
 };
 
 use crate::capacity::CapacitySummary;
@@ -56,6 +56,10 @@ pub struct Summary {
     pub calls: Vec<CallSummary>,
     /// What the simplest things cost on its host.
     pub floors: Vec<FloorRow>,
+    /// Those of its targets that are rungs of a ladder, in their order.
+    pub rungs: Vec<(usize, RungRow)>,
+    /// Where the CPU time of targets went, in several profiles.
+    pub profiles: Vec<(usize, ProfileRow)>,
     /// What was fixed beforehand, when the run is one comparison of two targets.
     pub contest: Option<Contest>,
     /// The highest load, when the run searches it.
@@ -243,6 +247,11 @@ impl Summary {
         let little = broken_laws(&view.clients, &point_index, &trials);
         let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
         let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
+        let at = |target: TargetId| target_index.get(&target).copied();
+        let rungs = view.rungs.into_iter();
+        let rungs = rungs.filter_map(|row| Some((at(row.target_id)?, row))).collect();
+        let profiles = view.profiles.into_iter();
+        let profiles = profiles.filter_map(|row| Some((at(row.target_id)?, row))).collect();
         let calls = view.calls.into_iter().filter_map(|row| {
             let point = *point_index.get(&row.point_id)?;
             Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
@@ -267,6 +276,8 @@ impl Summary {
             requirements: requirements.collect(),
             calls,
             floors: view.floors,
+            rungs,
+            profiles,
             targets,
             points,
             trials,

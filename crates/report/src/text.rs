@@ -2,6 +2,7 @@
 
 mod bytes;
 mod cost;
+mod ladder;
 mod limits;
 mod more;
 mod paint;
@@ -42,6 +43,7 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         let name = one_line(&summary.targets[scaling.target].name);
         out.push_str(&format!("\n{name} {}\n", scaling.words()));
     }
+    out.push_str(&ladder::text(summary, colour));
     let lines = conclusion(summary);
     if !lines.is_empty() {
         out.push('\n');

@@ -24,6 +24,8 @@ fn full_run() -> Value {
     bench.counter(trial, "cmd_get", true, 500_000.0);
     bench.reached(trial, 1, "server_thread", "it runs 99 % of the time");
     bench.slices(trial, &[(100_000, true); 3]);
+    bench.rungs(&["the plain one", "a change"]);
+    bench.profile(1, 1, &[("find", 0.2)]);
     bench.requirement("wrong = 0", 1.0, RequirementOutcome::Broken);
     bench.contest(24, &[5]);
     report::json(&bench.finish()).unwrap()

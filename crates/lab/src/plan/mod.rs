@@ -11,6 +11,7 @@ mod expression;
 mod fill;
 mod require;
 mod resolve;
+mod rung;
 mod suite;
 mod sweep;
 mod target;
@@ -27,6 +28,7 @@ pub use error::SuiteError;
 pub use event::{Action, Event};
 pub use expression::Expression;
 pub use require::{Comparison, Requirement};
+pub use rung::Rung;
 pub use sweep::parse_setting;
 
 /// A suite that can run.
@@ -104,6 +106,8 @@ pub struct Target {
     pub wrap: Option<Vec<String>>,
     /// How long it may take until it accepts connections.
     pub ready_within: Span,
+    /// What makes it a rung, if it is one.
+    pub rung: Option<Rung>,
     /// Why it is left out, if it is.
     pub skipped: Option<String>,
     /// What is known of how it came to be, by name: the commit that it was built from.

@@ -9,12 +9,15 @@ use workload::units::{Share, Span};
 use super::error::{Source, SuiteError, nearest};
 use super::fill;
 use super::require::Names;
+use super::rung;
 use super::suite::{
     ClientsSpec, ConnectSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec,
     WaitSpec,
 };
 use super::sweep::{self, Setting};
-use super::{Arrivals, Clients, House, Plan, Point, Requirement, Rounds, TargetKind, target};
+use super::{
+    Arrivals, Clients, House, Plan, Point, Requirement, Rounds, Target, TargetKind, target,
+};
 use crate::deploy;
 use crate::drive::{batch, program};
 
@@ -121,10 +124,7 @@ fn resolve_point(
     }
     check_steps(source, spec, &clients, &workload)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
-    let mut targets = Vec::new();
-    for target in &spec.target {
-        targets.push(target::resolve(source, target, &workload, house)?);
-    }
+    let targets = resolve_targets(source, spec, &workload, house)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
     if (room.name == batch::ROOM.name) != (batches.count() == targets.len()) {
         let message = "batch targets, and only they, go with workload.room = \"batch\"";
@@ -272,6 +272,22 @@ fn check_streams(
         return Err(source.error_at("workload.mix", message, Some(help.into())));
     }
     Ok(())
+}
+
+/// The suite's targets, rungs of a ladder first.
+fn resolve_targets(
+    source: &Source,
+    spec: &SuiteSpec,
+    workload: &workload::Workload,
+    house: House<'_>,
+) -> Result<Vec<Target>> {
+    let written = rung::targets(&spec.target, &spec.rung)
+        .map_err(|problem| source.error_at("rung", problem, None))?;
+    let resolve = |(target, rung): (_, Option<super::Rung>)| {
+        let target = target::resolve(source, &target, workload, house)?;
+        Ok(Target { rung, ..target })
+    };
+    written.into_iter().map(resolve).collect()
 }
 
 /// The point in words: what every report shows in its header.

@@ -8,6 +8,7 @@ use workload::units::{Share, Span};
 
 use super::arrivals::ArrivalsSpec;
 use super::event::EventSpec;
+use super::rung::RungSpec;
 
 /// A suite file.
 #[derive(Clone, Debug, Deserialize)]
@@ -19,6 +20,9 @@ pub(crate) struct SuiteSpec {
     #[serde(default)]
     pub(crate) compromises: Lines,
     pub(crate) target: Vec<TargetSpec>,
+    /// The first target as each rung of a ladder has it, in this order.
+    #[serde(default)]
+    pub(crate) rung: Vec<RungSpec>,
     pub(crate) workload: WorkloadSpec,
     pub(crate) clients: Vec<ClientsSpec>,
     #[serde(default)]

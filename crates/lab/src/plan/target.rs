@@ -74,6 +74,7 @@ fn resolve_in(
         return Err(wrong("command", reason.clone(), Some(help.into())));
     }
     Ok(Target {
+        rung: None,
         name: spec.name.clone(),
         kind,
         counters: resolve_counters(spec).map_err(|problem| wrong("counters", problem, None))?,

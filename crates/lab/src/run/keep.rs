@@ -8,9 +8,9 @@ use hdrhistogram::Histogram;
 use ledger::{
     ArrivalsKind, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, FactRow, FindingRow,
     FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger, LedgerError, LookRow, PointId,
-    PointRow, ProbeRow, ReachedRow, RequirementOutcome, RequirementRow, RoundId, RoundRow, RunId,
-    RunRow, RunState, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow,
-    TrialId, TrialRow, UsageRow, Validity, ValueRow,
+    PointRow, ProbeRow, ProfileRow, ReachedRow, RequirementOutcome, RequirementRow, RoundId,
+    RoundRow, RunId, RunRow, RunState, RungRow, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow,
+    TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
 };
 
 use super::trace::Calls;
@@ -77,7 +77,13 @@ impl<'a> Keeper<'a> {
                 description: describe(target),
                 skipped: target.skipped.clone(),
             };
-            targets.push(ledger.add_target(&row)?);
+            let target_id = ledger.add_target(&row)?;
+            targets.push(target_id);
+            if let Some(rung) = &target.rung {
+                let (decision, reason) = rung.decision.clone().unzip();
+                let note = rung.note.clone();
+                ledger.add_rung(&RungRow { target_id, note, decision, reason })?;
+            }
         }
         let mut points = Vec::new();
         for (ordinal, point) in (0..).zip(&plan.points) {
@@ -241,6 +247,21 @@ impl<'a> Keeper<'a> {
                 received: found.finding.received.clone(),
                 note: found.finding.note.clone(),
             })?;
+        }
+        Ok(())
+    }
+
+    /// Writes where the CPU time of a target went at the first point.
+    pub(super) fn profile(
+        &mut self,
+        target: usize,
+        ordinal: u32,
+        shares: Vec<(String, f64)>,
+    ) -> Result<(), LedgerError> {
+        let (point_id, target_id) = (self.points[0], self.targets[target]);
+        for (function, share) in shares {
+            let row = ProfileRow { point_id, target_id, ordinal, function, share };
+            self.ledger.add_profile(&row)?;
         }
         Ok(())
     }

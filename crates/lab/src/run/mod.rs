@@ -4,6 +4,7 @@ mod capacity;
 mod events;
 mod keep;
 mod looking;
+mod profile;
 mod require;
 mod round;
 mod stopping;
@@ -48,6 +49,8 @@ pub struct Setting<'a> {
     pub seed: u64,
     /// Whether the system calls of an operation are counted as well, in short trials at the end.
     pub trace: bool,
+    /// How often each target is profiled, in short trials at the end.
+    pub profiles: u32,
     /// Set from outside when the run is to stop.
     pub stop: Arc<AtomicBool>,
     /// Told what happens.
@@ -107,13 +110,18 @@ pub enum Ending {
 /// # Errors
 /// When the ledger can't be written or the lab's own means fail; a target's failures are results.
 pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
-    let (plan, logs, trace) = (setting.plan, setting.logs, setting.trace);
+    let (plan, logs) = (setting.plan, setting.logs);
+    let (trace, profiles) = (setting.trace, setting.profiles);
     let (mut keeper, mut conductor) = begin(setting)?;
     let mut outcome = conductor.all_rounds(&mut keeper);
     conductor.stop_kept();
     if trace && matches!(outcome, Ok(Ending::Finished)) {
         let folder = logs.join(keeper.run().to_string());
         outcome = conductor.trace(&mut keeper, &folder).map(|()| Ending::Finished);
+    }
+    if profiles > 0 && matches!(outcome, Ok(Ending::Finished)) {
+        let folder = logs.join(keeper.run().to_string());
+        outcome = conductor.profile(&mut keeper, &folder, profiles).map(|()| Ending::Finished);
     }
     if outcome.is_ok() {
         for (index, trials) in conductor.trials.iter().enumerate() {

@@ -203,3 +203,32 @@ fn the_system_calls_of_an_operation_are_counted_where_the_host_lets_them() {
     assert_eq!(json["trials"].as_array().map(Vec::len), Some(2));
     assert_eq!(json["points"][0]["rounds"], 2);
 }
+
+#[test]
+fn a_ladder_is_measured_judged_and_decided_about() {
+    let rungs = "[[rung]]\nname = 'one'\nnote = 'as it was'\n\
+                 [[rung]]\nname = 'two'\noptions = { no_cas = true }\n";
+    let place = Place::with(&suite(SERVE, "60ms", rungs));
+    let output = place.loadline(&["ladder", "suite.toml", "--wait", "--profiles", "0"]);
+    assert_eq!(code(&output), 4, "two rounds tell nothing: {}", stderr(&output));
+    let text = stdout(&output);
+    assert!(text.contains("  1 one — as it was\n"), "{text}");
+    assert!(text.contains("against the one before: can't tell (too few rounds)"), "{text}");
+    let kept = place.loadline(&["ladder", "--keep", "two", "--because", "less memory"]);
+    assert_eq!(code(&kept), 0, "{}", stderr(&kept));
+    assert!(stdout(&kept).contains("      kept: less memory\n"), "{}", stdout(&kept));
+    let unknown = place.loadline(&["ladder", "--back-out", "three", "--because", "no gain"]);
+    assert_eq!(code(&unknown), 2);
+    assert!(stderr(&unknown).contains("no rung \"three\"; it has: one, two"), "{unknown:?}");
+    let plain = Place::with(&suite(SERVE, "60ms", ""));
+    let refused = plain.loadline(&["ladder", "suite.toml"]);
+    assert_eq!(code(&refused), 2);
+    assert!(stderr(&refused).contains("has no [[rung]]"), "{}", stderr(&refused));
+    let commits = "[[rung]]\nname = 'old'\ncommit = 'HEAD~1'\n";
+    let commits = Place::with(&suite(SERVE, "60ms", commits));
+    for command in ["run", "ladder"] {
+        let refused = commits.loadline(&[command, "suite.toml", "--wait"]);
+        assert_eq!(code(&refused), 2);
+        assert!(stderr(&refused).contains("--build"), "{}", stderr(&refused));
+    }
+}

@@ -30,10 +30,17 @@ pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
     let mut lines = vec![view.header()];
     lines.extend(view.targets());
     lines.extend(more::lines(summary, index, paint));
-    lines.extend(view.verdicts());
     match summary.contest {
-        Some(_) => lines.extend(view.contest()),
-        None => lines.extend(view.besides()),
+        Some(_) => {
+            lines.extend(view.verdicts());
+            lines.extend(view.contest());
+        }
+        // A ladder's verdicts stand together at its end.
+        None if !summary.rungs.is_empty() => {}
+        None => {
+            lines.extend(view.verdicts());
+            lines.extend(view.besides());
+        }
     }
     lines.extend(limits::lines(summary, point, paint));
     lines.extend(view.requirements());
@@ -339,7 +346,7 @@ fn generator_cell(figures: &Figures) -> String {
 }
 
 /// `10.4× [10.0, 10.9]`.
-fn interval(compared: &Compared) -> String {
+pub(super) fn interval(compared: &Compared) -> String {
     let Some(interval) = compared.interval else { return "ratio unseen".to_owned() };
     if !interval.high.is_finite() {
         return format!("{}× in one round", ratio(interval.ratio));

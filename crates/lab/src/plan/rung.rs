@@ -1,0 +1,137 @@
+//! Ladders: `[[rung]]` tables, each the first target with something laid over it.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+
+use super::suite::TargetSpec;
+
+/// `[[rung]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RungSpec {
+    pub(crate) name: String,
+    /// What was changed, in words.
+    #[serde(default)]
+    pub(crate) note: String,
+    /// Laid over the first target's.
+    #[serde(default)]
+    pub(crate) options: toml::Table,
+    /// Laid over the first target's.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// In place of the first target's: another build of the same program.
+    pub(crate) command: Option<Vec<String>>,
+    /// A commit that is built for this rung.
+    pub(crate) commit: Option<String>,
+    pub(crate) decision: Option<DecisionSpec>,
+    pub(crate) reason: Option<String>,
+}
+
+/// `decision = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) enum DecisionSpec {
+    #[serde(rename = "kept")]
+    Kept,
+    #[serde(rename = "backed out")]
+    BackedOut,
+}
+
+/// What makes a target a rung.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rung {
+    /// What was changed, in words.
+    pub note: String,
+    /// The commit that is built for it.
+    pub commit: Option<String>,
+    /// What was decided about it, and why.
+    pub decision: Option<(ledger::Decision, String)>,
+}
+
+/// The suite's targets: where there are rungs, the first target as each of them has it, and then
+/// the others.
+pub(super) fn targets(
+    targets: &[TargetSpec],
+    rungs: &[RungSpec],
+) -> Result<Vec<(TargetSpec, Option<Rung>)>, String> {
+    let plain = |target: &TargetSpec| (target.clone(), None);
+    let Some((first, others)) = targets.split_first().filter(|_| !rungs.is_empty()) else {
+        return Ok(targets.iter().map(plain).collect());
+    };
+    let mut all = Vec::new();
+    for rung in rungs {
+        all.push((overlaid(first, rung), Some(meaning(rung)?)));
+    }
+    all.extend(others.iter().map(plain));
+    Ok(all)
+}
+
+fn overlaid(first: &TargetSpec, rung: &RungSpec) -> TargetSpec {
+    let mut target = first.clone();
+    target.name.clone_from(&rung.name);
+    target.options.extend(rung.options.clone());
+    target.env.extend(rung.env.clone());
+    if let Some(command) = &rung.command {
+        (target.command, target.serve) = (Some(command.clone()), None);
+        target.options.clear();
+    }
+    target
+}
+
+fn meaning(rung: &RungSpec) -> Result<Rung, String> {
+    let name = &rung.name;
+    let decision = match (rung.decision, &rung.reason) {
+        (None, None) => None,
+        (Some(decision), Some(reason)) if !reason.trim().is_empty() => {
+            let decision = match decision {
+                DecisionSpec::Kept => ledger::Decision::Kept,
+                DecisionSpec::BackedOut => ledger::Decision::BackedOut,
+            };
+            Some((decision, reason.clone()))
+        }
+        (Some(_), _) => return Err(format!("{name}: a decision needs a reason")),
+        (None, Some(_)) => {
+            let message = "a reason needs decision = \"kept\" or \"backed out\"";
+            return Err(format!("{name}: {message}"));
+        }
+    };
+    Ok(Rung { note: rung.note.clone(), commit: rung.commit.clone(), decision })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::suite::SuiteSpec;
+    use super::*;
+
+    fn read(rungs: &str) -> Result<Vec<(TargetSpec, Option<Rung>)>, String> {
+        let text = format!(
+            "title = 't'\nclients = []\n[workload]\nroom = 'r'\n\
+             [[target]]\nname = 'a'\nserve = 'r'\noptions = {{ x = 1, y = 2 }}\n\
+             [[target]]\nname = 'peer'\naddress = '127.0.0.1:1'\n{rungs}"
+        );
+        let suite: SuiteSpec = toml::from_str(&text).unwrap();
+        targets(&suite.target, &suite.rung)
+    }
+
+    #[test]
+    fn a_rung_is_the_first_target_with_its_options_laid_over() {
+        let all =
+            read("[[rung]]\nname = 'one'\n[[rung]]\nname = 'two'\noptions = { y = 3 }").unwrap();
+        let names: Vec<&str> = all.iter().map(|(target, _)| &target.name[..]).collect();
+        assert_eq!(names, ["one", "two", "peer"]);
+        assert_eq!(all[1].0.options["x"].as_integer(), Some(1));
+        assert_eq!(all[1].0.options["y"].as_integer(), Some(3));
+        assert_eq!((all[0].1.is_some(), all[2].1.is_some()), (true, false));
+        assert_eq!(read("").unwrap().len(), 2);
+    }
+
+    #[test]
+    fn a_decision_and_its_reason_go_together() {
+        let rung = |rest: &str| read(&format!("[[rung]]\nname = 'one'\n{rest}"));
+        let kept = rung("decision = 'kept'\nreason = 'twice as fast'").unwrap();
+        let decision = kept[0].1.as_ref().unwrap().decision.as_ref().unwrap();
+        assert_eq!(decision, &(ledger::Decision::Kept, "twice as fast".to_owned()));
+        assert!(rung("decision = 'kept'").is_err());
+        assert!(rung("reason = 'twice as fast'").is_err());
+    }
+}

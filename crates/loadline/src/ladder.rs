@@ -1,0 +1,128 @@
+//! `loadline ladder`: one change on top of another, each judged against the rung before it.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use lab::plan::{Plan, Target};
+use ledger::{Decision, Ledger};
+
+use crate::builds;
+use crate::exit::Failure;
+use crate::home::Home;
+use crate::run::HowArgs;
+
+/// Arguments of `loadline ladder`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline ladder suites/cache-ladder.toml
+  loadline ladder mine.toml --build 'cargo build --release'       rungs that are commits
+  loadline ladder --keep s3fifo --because 'more hits at the same CPU time'
+  loadline ladder --back-out clock --because 'no difference, and more code' --run 12
+
+A suite's [[rung]] tables are its ladder: docs/ladder.md.")]
+pub(crate) struct LadderArgs {
+    /// The suite's TOML file
+    #[arg(required_unless_present_any = ["keep", "back_out"])]
+    suite: Option<PathBuf>,
+    /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
+    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
+    settings: Vec<(String, toml::Value)>,
+    /// The shell command that builds a rung's commit, run in a git worktree of it
+    #[arg(long, value_name = "COMMAND")]
+    build: Option<String>,
+    /// The program in the worktree that serves a room; other targets say {worktree} in the suite
+    #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
+    binary: String,
+    /// Note that this rung stays, and why (--because)
+    #[arg(long, value_name = "RUNG", requires = "because",
+        conflicts_with_all = ["suite", "back_out"])]
+    keep: Option<String>,
+    /// Note that this rung was taken back, and why (--because)
+    #[arg(long, value_name = "RUNG", requires = "because", conflicts_with = "suite")]
+    back_out: Option<String>,
+    /// The reason of the decision
+    #[arg(long, value_name = "TEXT")]
+    because: Option<String>,
+    /// The run whose rung was decided about: a number, or `last`
+    #[arg(long, value_name = "RUN", default_value = "last")]
+    run: String,
+    #[command(flatten)]
+    how: HowArgs,
+}
+
+/// Profiles of each rung, unless it is said otherwise.
+const PROFILES: u32 = 3;
+
+pub(crate) fn run(args: LadderArgs) -> Result<ExitCode, Failure> {
+    let because = args.because.as_deref().unwrap_or_default();
+    match (&args.keep, &args.back_out, &args.suite) {
+        (Some(rung), ..) => decide(&args, rung, Decision::Kept, because),
+        (_, Some(rung), _) => decide(&args, rung, Decision::BackedOut, because),
+        (None, None, Some(suite)) => {
+            let mut plan =
+                Plan::read(suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+            if !plan.targets().iter().any(|target| target.rung.is_some()) {
+                let message = "has no [[rung]]: docs/ladder.md says how a ladder is written";
+                return Err(Failure::Usage(format!("{} {message}", suite.display())));
+            }
+            build(&args, &mut plan)?;
+            let mut how = args.how;
+            how.profiles.get_or_insert(PROFILES);
+            crate::run::measure(&plan, &how)
+        }
+        (None, None, None) => Err(Failure::Usage("say which suite".to_owned())),
+    }
+}
+
+/// Writes a decision down and shows the ladder with it.
+fn decide(
+    args: &LadderArgs,
+    rung: &str,
+    decision: Decision,
+    because: &str,
+) -> Result<ExitCode, Failure> {
+    if because.trim().is_empty() {
+        return Err(Failure::Usage("a decision needs a reason: --because TEXT".to_owned()));
+    }
+    let home = Home::find(args.how.ledger.as_deref())?;
+    let mut ledger = Ledger::open(&home.ledger)?;
+    let run = crate::report::run_named(&ledger, &args.run)?;
+    if !ledger.decide(run, rung, decision, because)? {
+        let view = ledger.run_view(run)?;
+        let is_rung = |id| view.rungs.iter().any(|row| row.target_id == id);
+        let names = view.targets.iter().filter(|(id, _)| is_rung(*id));
+        let names: Vec<&str> = names.map(|(_, row)| &row.name[..]).collect();
+        let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
+        return Err(Failure::Usage(format!("run {run} has no rung \"{rung}\"; it has: {known}")));
+    }
+    let shown = crate::report::Form { json: args.how.json, verbose: false, cost: false };
+    crate::report::print(&ledger, run, shown, false)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Builds the commits of rungs and puts their programs in place.
+fn build(args: &LadderArgs, plan: &mut Plan) -> Result<(), Failure> {
+    let commit = |target: &Target| target.rung.as_ref()?.commit.clone();
+    if !plan.targets().iter().any(|target| commit(target).is_some()) {
+        return Ok(());
+    }
+    let Some(command) = args.build.as_deref() else {
+        return Err(Failure::Usage("rungs with commits need --build \"COMMAND\"".to_owned()));
+    };
+    let folder = Home::find(args.how.ledger.as_deref())?.builds();
+    for index in 0..plan.targets().len() {
+        let Some(revision) = commit(&plan.targets()[index]) else { continue };
+        let built = builds::build(&folder, &revision, command)?;
+        for point in &mut plan.points {
+            let target = &point.targets[index];
+            let variant = built.variant(target, &args.binary);
+            if let Some(program) = builds::program(&variant).filter(|path| !path.is_file()) {
+                let what = "the build makes no such program; --binary or {worktree} names it";
+                return Err(Failure::Usage(format!("{}: {what}", program.display())));
+            }
+            point.targets[index] = Target { name: target.name.clone(), ..variant };
+        }
+    }
+    Ok(())
+}
