@@ -55,6 +55,20 @@ fn p4ps_client_gets_puts_monitors_and_calls() {
 }
 
 #[test]
+fn p4ps_command_line_reads_a_record() {
+    let Some(python) = peer("python") else { return };
+    let served = Served::start(RECORDS, &["--no-search"]);
+    let output = std::process::Command::new(python)
+        .args(["-m", "p4p.client.cli", "get", "temperature"])
+        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+        .env("EPICS_PVA_NAME_SERVERS", served.address())
+        .output()
+        .expect("the program starts");
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(said.starts_with("temperature ") && said.contains(" 20.5"), "{said}");
+}
+
+#[test]
 fn spvirits_tools_read_write_and_describe() {
     let Some(get) = peer("spget") else { return };
     let served = Served::start(RECORDS, &["--no-search"]);

@@ -15,7 +15,7 @@ use crate::protocol::{
 const ECHO_EVERY: Duration = Duration::from_secs(15);
 
 /// How many large buffers are kept warm.
-const WARM_BUFFERS: usize = 3;
+const WARM_BUFFERS: usize = 2;
 
 /// Small messages are read so many bytes at a time.
 const READ_BYTES: usize = 256 << 10;

@@ -83,8 +83,8 @@ pub(super) struct Counts {
     pub(super) searches: AtomicU64,
 }
 
-/// How many large buffers a service keeps warm.
-const WARM_BUFFERS: usize = 4;
+/// How many large buffers that clients have filled a service keeps warm.
+const WARM_BUFFERS: usize = 2;
 
 impl Service {
     /// A service without records, which everybody may use.
