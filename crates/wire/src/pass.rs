@@ -5,7 +5,7 @@
 use rustix::fd::BorrowedFd;
 
 use crate::link::Link;
-use crate::stream::FlushOutcome;
+use crate::stream::{FlushOutcome, ReadOutcome};
 use crate::{Closed, Connection, Fault, Flow, Input, Ns, Output, Wake};
 
 /// Hands the input to a protocol as a loop does: what of it belongs into the
@@ -69,7 +69,12 @@ pub(crate) struct Pass<'a, C> {
     pub(crate) now_ns: Ns,
     /// How many bytes may still be sent in this turn.
     pub(crate) budget_bytes: usize,
+    /// How many bytes were read between two sendings.
+    pub(crate) heard_bytes: usize,
 }
+
+/// Between two sendings so much of what the peer says is read.
+const HEARD_MOST_BYTES: usize = 16 * 1024;
 
 impl<C: Connection> Pass<'_, C> {
     #[inline]
@@ -121,6 +126,18 @@ impl<C: Connection> Pass<'_, C> {
     }
 
     fn drained(&mut self) -> Result<Flow, Fault> {
+        // What the peer has said meanwhile comes first: one to whom is pushed without end could
+        // otherwise never ask for an end of it.
+        if self.input.len() < HEARD_MOST_BYTES
+            && let ReadOutcome::Bytes(count) =
+                self.link.read_into(self.socket, self.input, HEARD_MOST_BYTES)
+        {
+            self.heard_bytes += count;
+            let flow = self.receive()?;
+            if flow == Flow::Close || self.output.is_full() {
+                return Ok(flow);
+            }
+        }
         let flow = self.connection.resume(self.now_ns, Wake::Drained, self.output)?;
         if flow == Flow::Close || self.input.is_empty() || self.output.is_full() {
             return Ok(flow);

@@ -240,9 +240,11 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             owed: &mut slot.owed,
             now_ns: *now_ns,
             budget_bytes: shared.config.turn_bytes,
+            heard_bytes: 0,
         };
         let after = turn(&mut pass);
         let sent = shared.config.turn_bytes - pass.budget_bytes;
+        add(&shared.counters[*index].bytes_read, pass.heard_bytes);
         if sent > 0 {
             add(&shared.counters[*index].bytes_written, sent);
             slot.active_ns = *now_ns;
@@ -335,6 +337,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             owed: &mut slot.owed,
             now_ns: *now_ns,
             budget_bytes: config.turn_bytes,
+            heard_bytes: 0,
         };
         let after = match outcome {
             ReadOutcome::Bytes(count) => {
@@ -343,6 +346,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 let after = pass.run(result);
                 let sent = config.turn_bytes - pass.budget_bytes;
                 add(&shared.counters[*index].bytes_written, sent);
+                add(&shared.counters[*index].bytes_read, pass.heard_bytes);
                 slot.active_ns = *now_ns;
                 *moved_bytes += count + sent;
                 after

@@ -3,7 +3,7 @@
 mod common;
 
 use common::{client, serve};
-use std::io::Read;
+use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
 use wire::{Config, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake, Waker};
@@ -175,4 +175,42 @@ fn a_full_output_that_is_sent_at_once_is_drained_too() {
     let values = got.chunks(8).map(|chunk| u64::from_le_bytes(chunk.try_into().expect("8")));
     assert!(values.eq((1..=COUNT).rev()));
     assert!(server.counters().yields > 0, "a turn's bytes are limited");
+}
+
+/// Has always something to send, until it is told to stop.
+struct Endless {
+    stops: bool,
+}
+
+impl Connection for Endless {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+        out.put(&[0; 100_000]);
+        Ok(Flow::Continue)
+    }
+
+    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+        self.stops |= !input.is_empty();
+        input.consume(input.len());
+        Ok(if self.stops && out.is_empty() { Flow::Close } else { Flow::Continue })
+    }
+
+    fn resume(&mut self, _: Ns, _: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        if self.stops {
+            return Ok(Flow::Close);
+        }
+        out.put(&[0; 100_000]);
+        Ok(Flow::Continue)
+    }
+}
+
+#[test]
+fn who_is_pushed_to_without_end_can_still_ask_for_an_end() {
+    let config = Config { output_limit_bytes: 50_000, ..Config::default() };
+    let (_server, address) = serve(config, |_| Endless { stops: false });
+    let mut reader = client(address);
+    let mut some = vec![0; 1_000_000];
+    reader.read_exact(&mut some).expect("more and more");
+    reader.write_all(b"stop").expect("said");
+    // The end comes: all that is left is read, and no more follows.
+    while reader.read(&mut some).expect("bytes or the end") > 0 {}
 }
