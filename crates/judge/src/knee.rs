@@ -28,7 +28,7 @@ pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
         (x - x_least) / (x_most - x_least) - (y - y_least) / (y_most - y_least)
     };
     let deepest = points.iter().max_by(|a, b| depth(a).total_cmp(&depth(b)))?;
-    let rises = y_most >= RISE_LEAST * deepest.1;
+    let rises = points.iter().any(|(x, y)| *x > deepest.0 && *y >= RISE_LEAST * deepest.1);
     (rises && depth(deepest) >= DEPTH_LEAST).then_some(deepest.0)
 }
 
