@@ -2,7 +2,7 @@
 //! whose service time the lab sees as the time from sending to the answer: what was set, and a
 //! little that the way there and back takes. Waiting is what latency has beyond it.
 //!
-//! The mean waiting time of a queue with Poisson arrivals is λ E[S²] / 2 (1 − λ E[S]), by Pollaczek
+//! The mean waiting time of a queue with Poisson arrivals is λ E(S²) / 2 (1 − λ E(S)), by Pollaczek
 //! and Khinchine; with exponential service that is M/M/1, with constant service M/D/1 (Kleinrock,
 //! "Queueing Systems", vol. 1, 1975, section 5.6).
 
