@@ -270,25 +270,23 @@ fn samples_come_back_series_by_series_and_an_unfinished_chunk_is_seen_too() {
     assert_eq!(ledger.samples(ids[0]).unwrap().last(), Some(&sample(114)));
 }
 
-/// Values as sensors give them: sixty series, of which a third never moves, a third wanders and a
-/// third is noise.
-#[test]
-fn an_hour_of_sixty_series_stays_under_eight_megabytes() {
-    let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("ledger.sqlite");
-    let mut ledger = Ledger::open(&path).unwrap();
-    let Begun { run, .. } = begin_run(&mut ledger);
-    let mut writer = SampleWriter::new();
+/// Numbers from 0 to 1 that look random and are the same every time.
+fn numbers() -> impl FnMut() -> f64 {
     let mut state = 1_u64;
-    let mut random = move || {
+    move || {
         state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
         (state >> 33) as f64 / f64::from(1_u32 << 31)
-    };
-    const MINUTES: u64 = 6;
+    }
+}
+
+/// Values as sensors give them: sixty series, of which a third never moves, a third wanders and a
+/// third is noise.
+fn write_samples(ledger: &mut Ledger, run: RunId, minutes: u64) {
+    let (mut writer, mut random) = (SampleWriter::new(), numbers());
     for index in 0..60 {
         let series = ledger.add_series(&series_of(run, None, &format!("s{index}"))).unwrap();
         let mut level = 1e8;
-        for tenth in 1..MINUTES * 600 {
+        for tenth in 1..minutes * 600 {
             level *= 0.99 + random() * 0.02;
             let value = match index % 3 {
                 0 => 0.0,
@@ -299,9 +297,52 @@ fn an_hour_of_sixty_series_stays_under_eight_megabytes() {
             let at_ns = tenth * 100_000_000 + (random() * 3e5) as u64;
             writer.push(series, SamplePoint { at_ns, value });
         }
-        writer.flush(&mut ledger).unwrap();
+        writer.flush(ledger).unwrap();
     }
-    drop(ledger);
-    let hour_bytes = std::fs::metadata(&path).unwrap().len() * 60 / MINUTES;
-    assert!(hour_bytes < 8_000_000, "{hour_bytes}");
+}
+
+/// Latencies as a loaded service gives them, a histogram a second: most around 100 µs, one in a
+/// hundred up to ten times longer.
+fn write_latencies(ledger: &mut Ledger, trial: TrialId, seconds: u32) {
+    let mut random = numbers();
+    let mut histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+    ledger.begin_batch().unwrap();
+    for second in 0..seconds {
+        histogram.clear();
+        for _ in 0..20_000 {
+            let spread = (0..4).map(|_| random()).sum::<f64>() / 4.0;
+            let tail = if random() < 0.01 { 10.0 * random() } else { 0.0 };
+            histogram.record_n((1e5 * (0.5 + spread + tail)) as u64, 5).unwrap();
+        }
+        let kind = HistogramKind::Latency;
+        let row = HistogramRow::of(trial, "clients", "get", kind, Some(second), &histogram);
+        ledger.add_histogram(&row.unwrap()).unwrap();
+    }
+    ledger.commit_batch().unwrap();
+}
+
+#[test]
+fn an_hour_of_sixty_series_and_a_histogram_a_second_stays_under_twenty_megabytes() {
+    const MINUTES: u64 = 3;
+    let directory = tempfile::tempdir().unwrap();
+    let bytes = |write: &dyn Fn(&mut Ledger, &Begun)| {
+        let path = directory.path().join("ledger.sqlite");
+        let _ = std::fs::remove_file(&path);
+        let mut ledger = Ledger::open(&path).unwrap();
+        let begun = begin_run(&mut ledger);
+        write(&mut ledger, &begun);
+        drop(ledger);
+        std::fs::metadata(&path).unwrap().len()
+    };
+    let empty = bytes(&|_, _| {});
+    let an_hour = |bytes: u64| (bytes - empty) * 60 / MINUTES;
+    let sensors = an_hour(bytes(&|ledger, begun| write_samples(ledger, begun.run, MINUTES)));
+    let seconds = MINUTES as u32 * 60;
+    let write = |ledger: &mut Ledger, begun: &Begun| {
+        write_latencies(ledger, begun.trial, seconds);
+    };
+    let latencies = an_hour(bytes(&write));
+    println!("sensors {sensors} B, latencies {latencies} B an hour; empty {empty} B");
+    assert!(sensors < 8_000_000, "{sensors}");
+    assert!(empty + sensors + latencies < 20_000_000, "{empty}, {sensors}, {latencies}");
 }
