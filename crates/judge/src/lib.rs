@@ -24,6 +24,7 @@
 //! | `usl` | the Universal Scalability Law, and when points don't carry it |
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
+//! | `steady` | where a series becomes steady: how a warm-up ends |
 //! | `slope` | how fast a series grows, with its interval |
 //! | `limits/` | what gave way first: figures, thresholds, one row per limit |
 
@@ -42,6 +43,7 @@ mod quantile;
 mod random;
 mod ranks;
 mod slope;
+mod steady;
 mod student;
 mod unpaired;
 pub mod usl;
@@ -63,6 +65,7 @@ pub use ranks::{
     mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
 };
 pub use slope::{Slope, slope};
+pub use steady::steady_from;
 pub use student::{t_critical, t_two_sided_tail};
 pub use unpaired::{step_of, unpaired_ratio};
 pub use verdict::{Comparison, Doubt, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds};

@@ -402,6 +402,8 @@ fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
         generator_rss_bytes: row.get("generator_rss_bytes")?,
         prepare_ns: row.get("prepare_ns")?,
         warmup_ns: row.get("warmup_ns")?,
+        stationary: row.get("stationary")?,
+        steady_after_ns: row.get("steady_after_ns")?,
         overloaded: row.get("overloaded")?,
         offered: row.get("offered")?,
         backlog_most: row.get("backlog_most")?,

@@ -238,6 +238,11 @@ pub struct TrialRow {
     pub prepare_ns: Option<u64>,
     /// How long warming up took; `None` when there was no warm-up.
     pub warmup_ns: Option<u64>,
+    /// Whether the load became steady in a warm-up that waited for it; `None` when its length was
+    /// fixed beforehand.
+    pub stationary: Option<bool>,
+    /// How long after the start of such a warm-up it was steady; `None` besides when it never was.
+    pub steady_after_ns: Option<u64>,
     /// Whether the backlog grew through the measured phase. That is a result, not a fault.
     pub overloaded: bool,
     /// Requests that a schedule made due in the measured phase; `None` without a schedule.
@@ -295,6 +300,8 @@ impl TrialRow {
             generator_rss_bytes: None,
             prepare_ns: None,
             warmup_ns: None,
+            stationary: None,
+            steady_after_ns: None,
             overloaded: false,
             offered: None,
             backlog_most: None,

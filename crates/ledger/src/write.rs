@@ -194,7 +194,7 @@ impl Ledger {
                  prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
                  backlog_most = ?25, failed_at = ?26, unchecked = ?27, elements = ?28,
                  payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32,
-                 shared = ?33
+                 shared = ?33, stationary = ?34, steady_after_ns = ?35
              WHERE id = ?1",
             params![
                 trial,
@@ -230,6 +230,8 @@ impl Ledger {
                 row.sent_bytes,
                 row.fairness,
                 row.shared,
+                row.stationary,
+                row.steady_after_ns,
             ],
         )?;
         Ok(())

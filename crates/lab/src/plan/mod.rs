@@ -183,8 +183,10 @@ pub struct Rounds {
     pub measure: Span,
     /// The length of a slice; `None` measures each target in one piece.
     pub slice: Option<Span>,
-    /// Load before measuring begins.
+    /// Load before measuring begins; the least of it, when it ends by itself.
     pub warm_up: Span,
+    /// The warm-up ends when the load is steady, or after this; `None` when its length is fixed.
+    pub warm_up_most: Option<Span>,
     /// At least so many rounds.
     pub at_least: u32,
     /// At most so many rounds.

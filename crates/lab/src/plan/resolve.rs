@@ -12,7 +12,7 @@ use super::require::Names;
 use super::rung;
 use super::suite::{
     ClientsSpec, ConnectSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec,
-    WaitSpec,
+    WaitSpec, WarmUpSpec,
 };
 use super::sweep::{self, Setting};
 use super::{
@@ -27,6 +27,10 @@ pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
 const MOST_CONNECTIONS: usize = 100_000;
 const MOST_PIPELINE: usize = 4_096;
 const MOST_THREADS: usize = 256;
+
+/// A warm-up that ends when the load is steady takes at least so long, and at most.
+const LEAST_WARM_UP: Span = Span::from_ms(2_000);
+const MOST_WARM_UP: Span = Span::from_ms(20_000);
 
 pub(super) fn resolve(
     path: &Path,
@@ -70,6 +74,7 @@ pub(super) fn resolve(
         && let Some(rounds) = &mut rounds
     {
         (rounds.slice, rounds.warm_up) = (None, Span { ns: 0 });
+        rounds.warm_up_most = None;
     }
     let plan = Plan {
         path: path.to_owned(),
@@ -228,7 +233,7 @@ fn check_steps(
     if matches!(spec.rounds.slice, Some(SliceSpec::Length(_))) {
         return wrong("rounds.slice", "steps are done in one piece: leave slice out");
     }
-    if spec.rounds.warm_up.is_some_and(|warm_up| warm_up.ns > 0) {
+    if spec.rounds.warm_up.is_some_and(|warm_up| warm_up != WarmUpSpec::Fixed(Span::default())) {
         return wrong("rounds.warm_up", "steps are all there is to do: leave warm_up out");
     }
     Ok(())
@@ -405,6 +410,11 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
     if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
         return Err(too_short("rounds.slice"));
     }
+    let (warm_up, warm_up_most) = match spec.warm_up {
+        Some(WarmUpSpec::Fixed(length)) => (length, None),
+        Some(WarmUpSpec::Detect) => (LEAST_WARM_UP, Some(MOST_WARM_UP)),
+        None => (Span::from_ms(500), None),
+    };
     let at_least = spec.at_least.unwrap_or(5).max(1);
     let written = spec.primary.as_deref().unwrap_or("rate_per_s");
     let known = judge::METRICS;
@@ -416,7 +426,8 @@ fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
     Ok(Rounds {
         measure,
         slice: slice.filter(|slice| *slice < measure),
-        warm_up: spec.warm_up.unwrap_or(Span::from_ms(500)),
+        warm_up,
+        warm_up_most,
         at_least,
         at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
         until: spec.until,

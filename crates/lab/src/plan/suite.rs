@@ -196,7 +196,7 @@ fn one() -> usize {
 pub(crate) struct RoundsSpec {
     pub(crate) measure: Option<Span>,
     pub(crate) slice: Option<SliceSpec>,
-    pub(crate) warm_up: Option<Span>,
+    pub(crate) warm_up: Option<WarmUpSpec>,
     pub(crate) at_least: Option<u32>,
     pub(crate) at_most: Option<u32>,
     pub(crate) until: Option<Share>,
@@ -225,6 +225,24 @@ pub(crate) enum DisturbedSpec {
     Repeat,
     /// Nothing is taken for disturbed: for hosts that are never quiet.
     Ignore,
+}
+
+/// `warm_up = "2s"` or `warm_up = "detect"`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WarmUpSpec {
+    /// It takes so long.
+    Fixed(Span),
+    /// It ends when the load is steady.
+    Detect,
+}
+
+impl<'de> Deserialize<'de> for WarmUpSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match String::deserialize(deserializer)?.as_str() {
+            "detect" => Ok(Self::Detect),
+            length => length.parse().map(Self::Fixed).map_err(serde::de::Error::custom),
+        }
+    }
 }
 
 /// `slice = "500ms"` or `slice = "none"`

@@ -450,6 +450,8 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         fairness: fairness(trial.updates_of_each()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
+        stationary: trial.stationary,
+        steady_after_ns: trial.steady_after_ns,
         shared: (trial.measured_ns > 0).then(|| super::usage::shared(trial, point)),
         ..TrialRow::unfinished(round, target, state, trial.started)
     }

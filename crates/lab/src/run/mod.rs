@@ -11,6 +11,7 @@ mod stopping;
 mod trace;
 mod trial;
 mod usage;
+mod warm_up;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -273,9 +273,7 @@ impl Conductor<'_> {
             }
             let before = self.now();
             if self.plan.rounds.warm_up.ns > 0 {
-                let piece = session.run(self.plan.rounds.warm_up.ns)?;
-                bench.trial.judge_answers(&piece.found, piece.trouble.as_deref());
-                bench.trial.found.extend(piece.found);
+                self.warm_up(&mut session, &mut bench.trial)?;
                 bench.trial.warmup_ns = Some(self.now() - before);
                 bench.trial.is_warm = true;
             }

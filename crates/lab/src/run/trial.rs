@@ -48,6 +48,9 @@ pub struct Trial {
     busy_ns: f64,
     pub(crate) prepare_ns: Option<u64>,
     pub(crate) warmup_ns: Option<u64>,
+    /// What a warm-up that waits for it found: whether the load is steady, and after how long.
+    pub(crate) stationary: Option<bool>,
+    pub(crate) steady_after_ns: Option<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) found: Vec<Found>,
@@ -88,6 +91,8 @@ impl Trial {
             busy_ns: 0.0,
             prepare_ns: None,
             warmup_ns: None,
+            stationary: None,
+            steady_after_ns: None,
             slices: Vec::new(),
             intervals: Vec::new(),
             found: Vec::new(),

@@ -205,3 +205,19 @@ at_most = 2
         assert!(stderr(&output).contains(help), "{to}: {}", stderr(&output));
     }
 }
+
+#[test]
+fn a_warm_up_may_end_when_the_load_is_steady_and_says_after_how_long() {
+    // A limit of the warm-up is a limit of the lab, 20 s: that a noisy host never settles is told.
+    let rest = "[rounds]\ndisturbed = \"ignore\"\nmeasure = \"50ms\"\nwarm_up = \"detect\"\n\
+                at_least = 1\nat_most = 1";
+    let result = run(&Place::with(&suite("connections = 2", rest)));
+    let trial = &result["trials"][0];
+    assert_eq!(trial["state"], "warm");
+    let warmed_ns = trial["warmup_ns"].as_u64().expect("it was warmed up");
+    assert!(warmed_ns >= 2_000_000_000, "{trial}");
+    match trial["stationary"].as_bool().expect("it was looked for") {
+        true => assert!(trial["steady_after_ns"].as_u64().expect("found") <= warmed_ns / 2 + 1),
+        false => assert!(trial["steady_after_ns"].is_null(), "{trial}"),
+    }
+}

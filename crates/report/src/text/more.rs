@@ -24,6 +24,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         let mut told = Vec::new();
         told.extend(overload(target).map(|words| (Role::Bad, words)));
         told.extend(starts(target).map(|words| (Role::Bad, words)));
+        told.extend(warm_up(summary, index, target));
         told.extend(drift(target).map(|words| (Role::Unsure, words)));
         told.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         told.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
@@ -102,6 +103,30 @@ fn overload(target: &TargetSummary) -> Option<String> {
     parts.extend(figures.rate_per_s.map(|rate| format!("{} answered", plain_rate(rate))));
     parts.extend(figures.backlog_most.map(|most| format!("backlog {}", thousands(most))));
     Some(format!("overloaded{rounds}: {}", parts.join(", ")))
+}
+
+/// `not stationary in 2 of 5 rounds: …`, or after how long it was, where warm-ups waited for it.
+fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(Role, String)> {
+    let here = |trial: &&crate::summary::TrialSummary| {
+        trial.point == index && trial.target == target.target && trial.row.stationary.is_some()
+    };
+    let trials: Vec<_> = summary.trials.iter().filter(here).collect();
+    let after = |trial: &&crate::summary::TrialSummary| trial.row.steady_after_ns;
+    let (all, longest) = (trials.len(), trials.iter().filter_map(after).max());
+    match trials.iter().filter(|trial| trial.row.stationary == Some(false)).count() {
+        0 => {
+            let words =
+                format!("steady within {} of its warm-up's start", duration(longest? as f64));
+            Some((Role::Dim, words))
+        }
+        never => {
+            let words = format!(
+                "not stationary in {never} of {all} rounds: throughput and p99 did not settle in \
+                 the warm-up; what is measured still changes"
+            );
+            Some((Role::Unsure, words))
+        }
+    }
 }
 
 /// `2 of 10 starts failed`.

@@ -1,0 +1,59 @@
+//! Load before measuring begins: for a fixed time, or until throughput and the 99th percentile are
+//! steady.
+
+use super::Conductor;
+use super::trial::Trial;
+use crate::drive::{DriveError, Figure, Piece, Session, empty_histogram};
+
+/// Throughput and latency are looked at in buckets of this length.
+const BUCKET_NS: u64 = 100_000_000;
+
+/// So many buckets are added between two looks.
+const LOOK_EVERY: usize = 5;
+
+impl Conductor<'_> {
+    /// Loads a target before it is measured. What this finds wrong counts; its figures don't.
+    pub(super) fn warm_up(
+        &self,
+        session: &mut Session,
+        trial: &mut Trial,
+    ) -> Result<(), DriveError> {
+        let rounds = &self.plan.rounds;
+        let Some(most) = rounds.warm_up_most else {
+            keep_wrong(trial, session.run(rounds.warm_up.ns)?);
+            return Ok(());
+        };
+        let (least, most) = (rounds.warm_up.ns / BUCKET_NS, most.ns / BUCKET_NS);
+        let (mut rates, mut tails) = (Vec::new(), Vec::new());
+        trial.stationary = Some(false);
+        while (rates.len() as u64) < most && trial.is_valid() && !self.stopped() {
+            let piece = session.run(BUCKET_NS)?;
+            rates.push(piece.counts.operations as f64 / piece.duration_ns.max(1) as f64);
+            tails.push(tail_ns(&piece));
+            keep_wrong(trial, piece);
+            if (rates.len() as u64) < least || rates.len() % LOOK_EVERY != 0 {
+                continue;
+            }
+            let steady = judge::steady_from(&rates).zip(judge::steady_from(&tails));
+            if let Some((rate, tail)) = steady {
+                trial.stationary = Some(true);
+                trial.steady_after_ns = Some(rate.max(tail) as u64 * BUCKET_NS);
+                return Ok(());
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The 99th percentile of a piece's latencies, on the scale on which percentiles vary evenly.
+fn tail_ns(piece: &Piece) -> f64 {
+    let mut all = empty_histogram();
+    let latencies = piece.intervals.iter().filter(|one| one.figure == Figure::Latency);
+    latencies.for_each(|interval| interval.histogram.add_to(&mut all));
+    (all.value_at_quantile(0.99).max(1) as f64).ln()
+}
+
+fn keep_wrong(trial: &mut Trial, piece: Piece) {
+    trial.judge_answers(&piece.found, piece.trouble.as_deref());
+    trial.found.extend(piece.found);
+}
