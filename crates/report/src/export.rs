@@ -63,7 +63,7 @@ fn csv(cell: &Cell<'_>) -> String {
         Cell::Integer(number) => number.to_string(),
         Cell::Real(number) => number.to_string(),
         Cell::Text(text) => csv_text(text),
-        Cell::Blob(bytes) => crate::json::hex(bytes),
+        Cell::Blob(bytes) => crate::number::hex(bytes),
     }
 }
 
@@ -81,6 +81,6 @@ fn json(cell: &Cell<'_>) -> serde_json::Value {
         Cell::Integer(number) => number.into(),
         Cell::Real(number) => number.into(),
         Cell::Text(text) => text.into(),
-        Cell::Blob(bytes) => crate::json::hex(bytes).into(),
+        Cell::Blob(bytes) => crate::number::hex(bytes).into(),
     }
 }

@@ -5,12 +5,10 @@
 
 mod capacity;
 mod contest;
-
-mod streams;
-
 mod cost;
 mod ladder;
 mod limits;
+mod streams;
 
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -22,6 +20,7 @@ use crate::conclusion::conclusion;
 use crate::counters::CounterFigures;
 use crate::figures::{Figures, Latency, Usage};
 use crate::groups::GroupFigures;
+use crate::number::hex;
 use crate::outcome::outcome;
 use crate::slices::Drift;
 use crate::summary::{Summary, TargetSummary, TrialSummary};
@@ -598,8 +597,4 @@ impl UsageJson {
             rss_bytes: usage.rss_bytes,
         }
     }
-}
-
-pub(crate) fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -1,6 +1,6 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `fuzz`, `test`. This
-//! file only wires: each subcommand is a file of the same name, and what they share is in
-//! `process`.
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `soak`, `fuzz`,
+//! `test`. This file only wires: each subcommand is a file of the same name, and what they share
+//! is in `process`.
 
 mod bench;
 mod credibility;
