@@ -94,12 +94,6 @@ impl Dialect for MemcachedUdp {
     }
 
     fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        // Writes that prepare come many at once, and go out as one datagram of many requests.
-        if !out.is_empty()
-            && let Some(last) = self.waiting.back_mut()
-        {
-            return last.reader.prepare(now, tag, key, out);
-        }
         if let Some(reader) = self.begin(out) {
             reader.prepare(now, tag, key, out);
         }

@@ -77,11 +77,11 @@ pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
         }
     };
     for first in (0..KEYS).step_by(10) {
-        // Together, as the engine prepares.
+        // Several under way, and over datagrams each in one of its own, as the engine prepares.
         for key in first..first + 10 {
             client.prepare(0, key as u32, key, &mut out);
+            socket.send(&out.take());
         }
-        socket.send(&out.take());
         settle(&mut *client, &mut socket, 10);
     }
     let mut random = SmallRng::seed_from_u64(5);

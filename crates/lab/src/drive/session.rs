@@ -62,6 +62,8 @@ pub enum DriveError {
 pub struct Session {
     threads: Vec<Thread>,
     keys: u64,
+    /// How many of the threads prepare: over datagrams it is one, which bounds what is under way.
+    preparing: u64,
     program: Option<Programmed>,
 }
 
@@ -130,20 +132,25 @@ impl Session {
                 threads.push(opened?);
             }
         }
-        Ok(Self { threads, keys, program })
+        let preparing = match load.dialect.client {
+            Client::Datagrams(_) if load.batch.is_none() => 1,
+            _ => threads.len() as u64,
+        };
+        Ok(Self { threads, keys, preparing, program })
     }
 
-    /// Writes every key's first version, where the room wants that.
+    /// Writes every key's first version, where the room wants that. Over datagrams, what is not
+    /// answered is said again; what is never answered is in the piece's trouble.
     ///
     /// # Errors
     /// When a thread has ended.
     pub fn prepare(&mut self) -> Result<Piece, DriveError> {
-        let (keys, threads) = (self.keys, self.threads.len() as u64);
+        let (keys, threads) = (self.keys, self.preparing);
         if keys == 0 {
             return Ok(Piece::default());
         }
         let written = self.order(|index| {
-            let share = |at: u64| keys * at / threads;
+            let share = |at: u64| keys * at.min(threads) / threads;
             Order::Prepare(share(index)..share(index + 1))
         });
         if self.program.is_some() {

@@ -28,6 +28,14 @@ struct Pending {
     ends: bool,
 }
 
+/// A write that prepares a key over datagrams.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Prepared {
+    pub(super) key: u64,
+    /// How often it has been said.
+    pub(super) times: u32,
+}
+
 /// How far a connection is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
@@ -63,6 +71,8 @@ pub(super) struct Slot {
     pub(super) stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
+    /// By tag, what was said to prepare over datagrams, which may get lost; empty for streams.
+    prepared: Vec<Prepared>,
     depth: usize,
     /// Requests that this connection may still carry.
     left: u64,
@@ -85,6 +95,7 @@ impl Slot {
             stream,
             pending: vec![None; places],
             free: (0..places as Tag).rev().collect(),
+            prepared: vec![Prepared::default(); if origin.datagrams { places } else { 0 }],
             depth: origin.depth,
             left: origin.reconnect_every.unwrap_or(u64::MAX),
             free_since: None,
@@ -217,7 +228,42 @@ impl Slot {
             Pending { scheduled: now, sent: now, operation: 0, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
         self.dialect.prepare(now, tag, key, &mut self.output);
+        if let Some(place) = self.prepared.get_mut(tag as usize) {
+            *place = Prepared { key, times: 1 };
+        }
         true
+    }
+
+    /// A write that prepares and was not answered within `patience`, in nanoseconds, of a write
+    /// that has been said so many times; none while nothing can be said.
+    pub(super) fn late_prepare(
+        &self,
+        now: Ns,
+        patience: fn(u32) -> u64,
+    ) -> Option<(Tag, Prepared)> {
+        if self.state != State::Ready || self.blocked || self.output.is_full() {
+            return None;
+        }
+        let mut said = self.pending.iter().zip(&self.prepared);
+        let tag = said.position(|(pending, prepared)| {
+            let waits = |one: Pending| now.saturating_sub(one.sent) >= patience(prepared.times);
+            pending.is_some_and(waits)
+        })?;
+        Some((tag as Tag, self.prepared[tag]))
+    }
+
+    /// Says the write `tag` again. An answer to what was said before is nobody's from now on.
+    pub(super) fn prepare_again(&mut self, now: Ns, tag: Tag) {
+        let index = tag as usize;
+        let (Some(Some(pending)), Some(prepared)) =
+            (self.pending.get_mut(index), self.prepared.get_mut(index))
+        else {
+            return;
+        };
+        pending.sent = now;
+        prepared.times += 1;
+        self.dialect.expire(tag);
+        self.dialect.prepare(now, tag, prepared.key, &mut self.output);
     }
 
     /// Records the answered requests of `events` and frees their places. `timed` says whether

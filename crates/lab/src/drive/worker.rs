@@ -1,5 +1,6 @@
 //! One thread of load: its slots, its event loop, and the pieces of work that it is ordered to do.
 
+mod preparing;
 mod streaming;
 
 use std::sync::Arc;
@@ -104,6 +105,8 @@ pub(super) struct Worker<T> {
     /// Lent to every connection in turn: only an unfinished answer stays with its connection.
     lent: Input,
     trouble: Option<String>,
+    /// The largest datagram that has been sent to prepare, in bytes.
+    largest_bytes: usize,
     /// How many runs have begun: each gets arrivals of its own.
     runs: u64,
     /// How far the wall clock is ahead of the run's, as of the last run's begin.
@@ -155,6 +158,7 @@ impl<T: Transport> Worker<T> {
             events: Events::default(),
             lent: Input::new(),
             trouble: None,
+            largest_bytes: 0,
             runs: 0,
             unix_ns: 0,
         };
@@ -455,13 +459,8 @@ impl<T: Transport> Worker<T> {
     fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
         let datagrams = self.origin.datagrams;
         match work {
-            Work::Prepare(keys) => {
-                while self.slots[index].send_prepare(now, keys) {
-                    if datagrams {
-                        self.flush(index);
-                    }
-                }
-            }
+            Work::Prepare(keys) if datagrams => self.prepare_by_datagrams(index, now, keys),
+            Work::Prepare(keys) => while self.slots[index].send_prepare(now, keys) {},
             Work::Steps { stopped: false } => {
                 let slot = &mut self.slots[index];
                 if !slot.stream.is_over() && slot.has_room() {
@@ -558,6 +557,7 @@ impl<T: Transport> Worker<T> {
 
     /// Overdue requests are given up, and dialects get their timers.
     fn look(&mut self, now: Ns, work: &mut Work) {
+        let timeout_ns = self.prepare_again(now, work).unwrap_or(self.duty.timeout_ns);
         for index in 0..self.slots.len() {
             if self.slots[index].state == State::Gone {
                 continue;
@@ -566,7 +566,7 @@ impl<T: Transport> Worker<T> {
                 self.read_again(index);
             }
             let slot = &mut self.slots[index];
-            let expired = slot.expire(now, self.duty.timeout_ns, &mut self.recorder);
+            let expired = slot.expire(now, timeout_ns, &mut self.recorder);
             if slot.dialect.deadline().is_some_and(|deadline| deadline <= now) {
                 slot.dialect.timer(now, &mut slot.output);
             }

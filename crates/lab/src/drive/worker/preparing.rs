@@ -1,0 +1,91 @@
+//! How keys are prepared over datagrams, which get lost: one socket writes them, never more at
+//! once than a receive buffer holds, and says again what is not answered.
+//!
+//! All of it travels on one socket because a target takes the datagrams of one socket in their
+//! order: when the last copy of a write is answered, no earlier copy can come after it and undo
+//! what is measured. Control plane.
+
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+
+use wire::{Fault, Ns};
+
+use super::{State, Transport, Work, Worker};
+
+/// A write that is not answered for so long is said again, and then again after twice the time.
+const AGAIN_AFTER_NS: u64 = 100_000_000;
+
+/// The time is doubled so often.
+const MOST_DOUBLINGS: u32 = 2;
+
+/// A write is said so many times in all; then preparing fails.
+const MOST_TIMES: u32 = 10;
+
+/// What may be under way at once, as a receive buffer counts it: half of what Linux gives a
+/// socket that asks for nothing (net.core.rmem_default, 212,992 bytes).
+const MOST_UNDER_WAY_BYTES: usize = 106_496;
+
+/// The socket that prepares.
+const FIRST: usize = 0;
+
+/// What a datagram of `bytes` takes of a receive buffer, at most: the kernel's own record of it,
+/// and its memory rounded up to a power of two.
+fn room_for(bytes: usize) -> usize {
+    2 * bytes + 1536
+}
+
+/// How long an answer is waited for, in nanoseconds, to a write that has been said so many times.
+fn patience(times: u32) -> u64 {
+    AGAIN_AFTER_NS << times.saturating_sub(1).min(MOST_DOUBLINGS)
+}
+
+impl<T: Transport> Worker<T> {
+    /// Says the writes of the next `keys` while there is room for them under way.
+    pub(super) fn prepare_by_datagrams(&mut self, index: usize, now: Ns, keys: &mut Range<u64>) {
+        if index != FIRST {
+            return;
+        }
+        while self.has_room_for_datagram() && self.slots[FIRST].send_prepare(now, keys) {
+            self.largest_bytes = self.largest_bytes.max(self.slots[FIRST].output.len());
+            self.flush(FIRST);
+        }
+    }
+
+    /// Whether one more datagram of the largest size so far has room beside those under way.
+    fn has_room_for_datagram(&self) -> bool {
+        let each = room_for(self.largest_bytes);
+        let outstanding = self.slots[FIRST].outstanding();
+        outstanding == 0 || (outstanding + 1) * each <= MOST_UNDER_WAY_BYTES
+    }
+
+    /// While keys are prepared over datagrams: says again what has not been answered for too long,
+    /// and gives the time after which a write is given up, which is never. A write that was said
+    /// often enough ends the preparing, and so does the end of the socket.
+    pub(super) fn prepare_again(&mut self, now: Ns, work: &mut Work) -> Option<u64> {
+        let Work::Prepare(keys) = work else { return None };
+        if !self.origin.datagrams || self.duty.stop.load(Ordering::Relaxed) {
+            return None;
+        }
+        while let Some((tag, late)) = self.slots[FIRST].late_prepare(now, patience) {
+            if late.times < MOST_TIMES {
+                self.slots[FIRST].prepare_again(now, tag);
+                self.flush(FIRST);
+            } else {
+                self.lose(FIRST, &unanswered(late.key));
+            }
+        }
+        if self.slots[FIRST].state == State::Gone {
+            *keys = 0..0;
+        }
+        Some(u64::MAX)
+    }
+}
+
+#[cold]
+fn unanswered(key: u64) -> Fault {
+    let waited_ms = (1..=MOST_TIMES).map(patience).sum::<u64>() / 1_000_000;
+    Fault::new(format!(
+        "preparing key {key}: none of {MOST_TIMES} datagrams within {waited_ms} ms was answered; \
+         see that the target speaks this dialect and takes values of this size"
+    ))
+}

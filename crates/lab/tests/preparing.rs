@@ -1,0 +1,189 @@
+//! Preparing over datagrams, which get lost: what is not answered is said again, until it is, or
+//! preparing fails and says so.
+
+use std::collections::BTreeSet;
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use lab::drive::{Load, Piece, Session};
+use lab::plan::{Arrivals, Clients};
+use wire::{
+    Address, Batch, Config, Connection, DatagramListener, Datagrams, Fault, Flow, Input,
+    ListenOptions, Listener, Ns, Output, Replies, Server, clock,
+};
+use workload::units::Span;
+use workload::{
+    Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Room, Tag, Workload,
+    WorkloadSpec,
+};
+
+/// The toy protocol: a datagram is "NUMBER KEY", and its answer is the same.
+#[derive(Default)]
+struct Toy {
+    next: u64,
+    awaited: Vec<(u64, Tag)>,
+}
+
+impl Dialect for Toy {
+    fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
+        self.prepare(now, tag, op.keys[0], out);
+    }
+
+    fn prepare(&mut self, _: Ns, tag: Tag, key: u64, out: &mut Output) {
+        self.awaited.push((self.next, tag));
+        out.put(format!("{} {key}", self.next).as_bytes());
+        self.next += 1;
+    }
+
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        _: &mut Output,
+    ) -> Result<(), Fault> {
+        let text = String::from_utf8_lossy(input.bytes()).into_owned();
+        input.consume(input.len());
+        let number = text.split(' ').next().and_then(|number| number.parse::<u64>().ok());
+        let place = self.awaited.iter().position(|(asked, _)| Some(*asked) == number);
+        if let Some(place) = place {
+            let (_, tag) = self.awaited.swap_remove(place);
+            events.done.push(Done { tag, keys: 1, misses: 0, wrong: 0 });
+        }
+        Ok(())
+    }
+
+    fn expire(&mut self, tag: Tag) {
+        self.awaited.retain(|(_, awaited)| *awaited != tag);
+    }
+}
+
+static TOY: DialectRow = DialectRow {
+    name: "toy",
+    doc: "",
+    client: Client::Datagrams(|_| Box::new(Toy::default())),
+    counters: None,
+};
+
+static ROOM: Room = Room {
+    name: "toy",
+    doc: "",
+    operations: &[Operation { name: "say", kind: Kind::Read, doc: "" }],
+    dialects: &[],
+    longest_key_bytes: 250,
+    longest_value_bytes: 1024,
+    prepares: true,
+};
+
+/// What the service has heard, in order: whom from, of which key, and whether it answered.
+type Heard = Arc<Mutex<Vec<(Address, u64, bool)>>>;
+
+/// Answers what `keeps` says yes to, of the datagrams counted from 0.
+struct Lossy {
+    keeps: fn(usize) -> bool,
+    heard: Heard,
+}
+
+impl Datagrams for Lossy {
+    fn datagrams(&mut self, _: Ns, batch: &Batch, replies: &mut Replies) {
+        let mut heard = self.heard.lock().expect("no panic");
+        for (from, bytes) in batch.iter() {
+            let text = String::from_utf8_lossy(bytes);
+            let key = text.split(' ').nth(1).and_then(|key| key.parse().ok()).expect("a key");
+            let keeps = (self.keeps)(heard.len());
+            heard.push((from.clone(), key, keeps));
+            if keeps {
+                replies.push(from.clone(), bytes);
+            }
+        }
+    }
+}
+
+/// Of the stream side of the same server nothing is wanted.
+struct Unused;
+
+impl Connection for Unused {
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+        Ok(Flow::Close)
+    }
+}
+
+fn workload() -> Workload {
+    let text = "room='toy'\noperation='say'\nkeys={count=100}\nvalue={bytes=8}";
+    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
+}
+
+/// Prepares 100 keys from three sockets on two threads.
+fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
+    let heard = Heard::default();
+    let noted = Arc::clone(&heard);
+    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
+    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
+    let server = Server::start_with_datagrams(
+        Config::default(),
+        vec![listener],
+        |_| Unused,
+        vec![DatagramListener::bind(&any, 1).expect("a free port")],
+        move |_| Lossy { keeps, heard: Arc::clone(&noted) },
+    );
+    let server = server.expect("a server");
+    let clients = Clients {
+        name: "clients".into(),
+        connections: 3,
+        pipeline: 1,
+        arrivals: Arrivals::Closed,
+        threads: 2,
+        cpus: Vec::new(),
+        // Shorter than what it takes to say something again: it is for what is measured.
+        timeout: Span::from_ms(20),
+        reconnect_every: None,
+        spin: false,
+    };
+    let load = Load {
+        address: &server.datagram_addresses()[0],
+        batch: None,
+        program: None,
+        dialect: &TOY,
+        workload: &workload(),
+        clients: &[clients],
+        round: 1,
+        clock_zero: clock::now(),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let mut session = Session::open(&load).expect("sockets");
+    let piece = session.prepare().expect("a piece");
+    drop(session);
+    server.stop(Duration::from_secs(1));
+    let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
+    (piece, heard)
+}
+
+#[test]
+fn every_key_is_prepared_though_every_third_datagram_is_lost() {
+    let (piece, heard) = prepare(|number| number % 3 != 2);
+    assert_eq!(piece.trouble, None);
+    assert_eq!((piece.counts.operations, piece.counts.missing, piece.counts.wrong), (100, 0, 0));
+    let kept: BTreeSet<u64> = heard.iter().filter(|one| one.2).map(|one| one.1).collect();
+    assert_eq!(kept, (0..100).collect(), "every key was answered");
+    assert!(heard.len() >= 149, "100 answers are two of every three: {}", heard.len());
+}
+
+#[test]
+fn one_socket_prepares_so_that_no_write_can_overtake_another() {
+    let (piece, heard) = prepare(|_| true);
+    assert_eq!((piece.trouble, piece.counts.operations), (None, 100));
+    let sockets: BTreeSet<String> = heard.iter().map(|one| one.0.to_string()).collect();
+    assert_eq!(sockets.len(), 1, "{sockets:?}");
+}
+
+#[test]
+fn no_more_is_under_way_than_a_receive_buffer_holds_and_silence_is_an_error() {
+    let (piece, heard) = prepare(|_| false);
+    let trouble = piece.trouble.expect("nothing was answered");
+    assert!(trouble.contains("preparing key 0: none of 10 datagrams within 3500 ms"), "{trouble}");
+    let keys: BTreeSet<u64> = heard.iter().map(|one| one.1).collect();
+    assert_eq!(keys, (0..64).collect(), "the others wait for room");
+    assert_eq!(piece.counts.operations, 0);
+}
