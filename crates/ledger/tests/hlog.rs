@@ -25,7 +25,7 @@ while True:
 
 #[test]
 fn another_implementation_reads_every_second_with_its_percentiles() {
-    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/bin/python");
+    let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/lab/bin/python");
     let has = Command::new(&python).args(["-c", "import hdrh"]).status();
     if !has.is_ok_and(|status| status.success()) {
         assert!(std::env::var("CI").as_deref() != Ok("true"), "hdrhistogram is missing");
