@@ -10,6 +10,8 @@ use std::process::ExitCode;
 
 use crate::exit::Failure;
 
+pub(crate) use list::as_json as list_as_json;
+
 /// Arguments of `loadline ledger`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct LedgerArgs {

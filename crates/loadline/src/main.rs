@@ -17,6 +17,7 @@ mod report;
 mod rerun;
 mod run;
 mod serve;
+mod ui;
 
 use std::process::ExitCode;
 
@@ -38,6 +39,7 @@ Examples:
   loadline capacity suites/open-loop.toml  find the highest rate that it carries
   loadline plan suites/tour.toml           say what would run, and for how long
   loadline report last --json              the last run again, for a program
+  loadline ui                              look at all runs in a browser
   loadline serve cache --memory 256MiB     a memcached-compatible cache
   loadline cache get KEY                   ask it
   loadline serve records --config FILE     live records for EPICS clients
@@ -69,6 +71,8 @@ enum Command {
     Ledger(ledgers::LedgerArgs),
     /// Say what this host is good for as a place to measure on, and what to do about it
     Doctor(doctor::DoctorArgs),
+    /// Show the ledger in a browser: its runs, their pages, two side by side
+    Ui(ui::UiArgs),
     /// Serve a room
     Serve(serve::ServeArgs),
     /// Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …
@@ -112,6 +116,7 @@ fn main() -> ExitCode {
         Command::Rerun(args) => rerun::run(args),
         Command::Ledger(args) => ledgers::run(&args),
         Command::Doctor(args) => doctor::run(&args),
+        Command::Ui(args) => ui::run(&args),
         Command::Serve(args) => serve::run(args),
         Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
         Command::Records(args) => records::run(*args).map_err(exit::Failure::from),

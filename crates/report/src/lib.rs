@@ -28,7 +28,7 @@
 //! | `number` | numbers as people read them |
 //! | `text` | the terminal |
 //! | `sights` | what pictures need besides: distributions, and what happened when |
-//! | `html` | a run as one HTML file |
+//! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
 //! | `markdown` | a run for a pull request |
 //! | `junit` | a run for programs that show test results |
 //! | `json` | `--json`, documented in docs/json.md |
@@ -74,7 +74,7 @@ pub use figures::{Figures, Latency, Usage};
 pub use groups::GroupFigures;
 pub use history::{History, Question};
 pub use host::{Difference, differences};
-pub use html::{LIMIT_BYTES as HTML_LIMIT_BYTES, html};
+pub use html::{LIMIT_BYTES as HTML_LIMIT_BYTES, beside, html, notice, run_served, runs};
 pub use json::{SCHEMA, json};
 pub use junit::junit;
 pub use ladder::{FunctionShare, Profile, Step, ladder, ladder_conclusion};

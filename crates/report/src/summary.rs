@@ -457,15 +457,14 @@ fn point_summary(
 ) -> Result<PointSummary, LedgerError> {
     let measured = |target: usize| here.iter().any(|trial| trial.target == target);
     let wanted: Vec<usize> = (0..view.targets.len()).filter(|target| measured(*target)).collect();
-    let mut round_numbers: Vec<u32> = here.iter().map(|trial| trial.round).collect();
-    round_numbers.dedup();
-    let with = |round: u32, validity: Validity| {
-        let trials = here.iter().filter(|trial| trial.round == round);
-        trials.filter(|trial| trial.row.validity == validity).count()
+    // Trials are in the order of rounds.
+    let rounds: Vec<_> = here.chunk_by(|a, b| a.round == b.round).collect();
+    let with = |round: &[&TrialSummary], validity: Validity| {
+        round.iter().filter(|trial| trial.row.validity == validity).count()
     };
-    let whole = |round: &&u32| with(**round, Validity::Valid) == wanted.len();
-    let disturbed = |round: &&u32| {
-        with(**round, Validity::Invalid) == 0 && with(**round, Validity::Disturbed) > 0
+    let whole = |round: &&&[&TrialSummary]| with(round, Validity::Valid) == wanted.len();
+    let disturbed = |round: &&&[&TrialSummary]| {
+        with(round, Validity::Invalid) == 0 && with(round, Validity::Disturbed) > 0
     };
     let slices = here.iter().map(|trial| parts.slices(trial.id)).filter(|slices| slices.len() > 1);
     let longest = |slices: &[&SliceRow]| slices.iter().map(|slice| slice.duration_ns).max();
@@ -478,9 +477,9 @@ fn point_summary(
     }
     Ok(PointSummary {
         row: row.clone(),
-        rounds: round_numbers.len(),
-        valid_rounds: round_numbers.iter().filter(whole).count(),
-        disturbed_rounds: round_numbers.iter().filter(disturbed).count(),
+        rounds: rounds.len(),
+        valid_rounds: rounds.iter().filter(whole).count(),
+        disturbed_rounds: rounds.iter().filter(disturbed).count(),
         measured_ns: median_ns(&measured_ns),
         slice_ns: median_ns(&slice_ns),
         targets,

@@ -3,7 +3,8 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ledger::Ledger;
+use ledger::{Ledger, RunLine};
+use serde_json::{Value, json};
 
 use crate::exit::Failure;
 use crate::home::Home;
@@ -20,19 +21,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let runs = Ledger::open_read_only(&home.ledger)?.runs()?;
     let mut out = std::io::stdout().lock();
     if args.common.json {
-        let runs = runs.iter().map(|run| {
-            serde_json::json!({
-                "run": run.id.get(),
-                "uid": run.uid,
-                "started_at": run.started_at,
-                "state": run.state.word(),
-                "title": run.title,
-                "trials": run.trials,
-                "valid_trials": run.valid_trials,
-            })
-        });
-        let all = serde_json::json!({ "schema": 1, "runs": runs.collect::<Vec<_>>() });
-        writeln!(out, "{all:#}")?;
+        writeln!(out, "{:#}", as_json(&runs))?;
     } else {
         for run in runs {
             let (state, trials) = (run.state.word(), run.trials);
@@ -41,4 +30,20 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The runs as JSON, as docs/json.md says.
+pub(crate) fn as_json(runs: &[RunLine]) -> Value {
+    let runs = runs.iter().map(|run| {
+        json!({
+            "run": run.id.get(),
+            "uid": run.uid,
+            "started_at": run.started_at,
+            "state": run.state.word(),
+            "title": run.title,
+            "trials": run.trials,
+            "valid_trials": run.valid_trials,
+        })
+    });
+    json!({ "schema": 1, "runs": runs.collect::<Vec<_>>() })
 }

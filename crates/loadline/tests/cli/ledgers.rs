@@ -9,7 +9,7 @@ use ledger::{
 };
 
 /// Writes a ledger with runs that started at these times.
-fn with_runs(path: &Path, started: &[&str]) -> PathBuf {
+pub(crate) fn with_runs(path: &Path, started: &[&str]) -> PathBuf {
     let mut ledger = Ledger::open(path).expect("a ledger");
     for started_at in started {
         add_run(&mut ledger, started_at).expect("a run");
@@ -64,7 +64,7 @@ fn add_run(ledger: &mut Ledger, started_at: &str) -> Result<(), ledger::LedgerEr
     ledger.finish_run(run_id, RunState::Finished, started_at, None)
 }
 
-fn place() -> Place {
+pub(crate) fn place() -> Place {
     let place = Place::with("");
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
     place

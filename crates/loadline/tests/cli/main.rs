@@ -13,6 +13,7 @@ mod programs;
 mod records;
 mod run;
 mod targets;
+mod ui;
 
 /// The page that shows how a service is added shows what is compiled.
 #[test]

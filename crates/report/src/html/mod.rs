@@ -1,4 +1,5 @@
-//! A run as one HTML file: no script, nothing fetched, so that it opens offline and in ten years.
+//! A run as one HTML file: no script, nothing fetched, so that it opens offline and in ten years;
+//! and the pages around it of a ledger that is looked at in a browser.
 //!
 //! The sentence comes first, then what carries it. Everything is of [`Summary`] and [`Sights`];
 //! what decides was decided there. A page stays under [`LIMIT_BYTES`]: what would not fit is left
@@ -11,10 +12,14 @@
 //! | `sweep` | figures against swept values |
 //! | `timeline` | the run on one clock: rates, latencies, sensors |
 //! | `about` | host, build, and how to run it again |
+//! | `served` | the runs of a ledger, and a run with the way back to them |
+//! | `beside` | two runs side by side |
 
 mod about;
+mod beside;
 mod chart;
 mod point;
+mod served;
 mod sweep;
 mod timeline;
 
@@ -25,6 +30,9 @@ use crate::conclusion::conclusion;
 use crate::outcome::outcome;
 use crate::sights::Sights;
 use crate::summary::Summary;
+
+pub use beside::beside;
+pub use served::{notice, run_served, runs};
 
 /// The longest a page may be.
 pub const LIMIT_BYTES: usize = 500_000;
@@ -37,11 +45,11 @@ const STYLE: &str = include_str!("style.css");
 
 /// The run as one HTML file.
 pub fn html(summary: &Summary, sights: &Sights) -> String {
-    page(&summary.suite.title, &body(summary, sights)).into_string()
+    page(&summary.suite.title, None, &body(summary, sights)).into_string()
 }
 
-/// A page with this title around these contents.
-fn page(title: &str, contents: &Markup) -> Markup {
+/// A page with this title around these contents, which loads itself again after so many seconds.
+fn page(title: &str, reload_s: Option<u32>, contents: &Markup) -> Markup {
     html! {
         (DOCTYPE)
         html lang="en" {
@@ -49,6 +57,7 @@ fn page(title: &str, contents: &Markup) -> Markup {
                 meta charset="utf-8";
                 meta name="viewport" content="width=device-width, initial-scale=1";
                 meta name="color-scheme" content="light dark";
+                @if let Some(seconds) = reload_s { meta http-equiv="refresh" content=(seconds); }
                 // Without an icon of its own, a browser asks the server for one.
                 link rel="icon" href="data:,";
                 title { (title) }

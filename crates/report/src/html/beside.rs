@@ -1,0 +1,174 @@
+//! Two runs side by side: what they were, and each metric at each point. Nothing is judged here:
+//! runs at different times differ by the host as well.
+
+use judge::{Metric, metric_named};
+use maud::{Markup, html};
+
+use super::{moment, page};
+use crate::conclusion::conclusion;
+use crate::host::differences;
+use crate::number::{ratio, value_of};
+use crate::summary::{Summary, TargetSummary};
+
+/// The most rows of a table.
+const ROWS_MOST: usize = 500;
+
+/// Two runs of any suites, side by side.
+pub fn beside(a: &Summary, b: &Summary) -> String {
+    let rows = rows(a, b);
+    let contents = html! {
+        nav aria-label="Ledger" { a href="/" { "All runs" } }
+        header {
+            p.kind { span { "Loadline" } }
+            h1 { "Run " (a.id) " beside run " (b.id) }
+            p.note {
+                "These figures were measured at different times, so that a difference may be the "
+                "host's. " code { "loadline compare --runs " (b.id) " " (a.id) }
+                " says what can be told from them."
+            }
+        }
+        main {
+            section { h2 { "What they were" } (facts(a, b)) (apart(a, b)) }
+            @for metric in metrics(a, b) {
+                section { h2 { (metric.suite) } (table(a, b, metric, &rows)) }
+            }
+        }
+    };
+    page(&format!("Run {} beside run {}", a.id, b.id), None, &contents).into_string()
+}
+
+fn facts(a: &Summary, b: &Summary) -> Markup {
+    let row = |name: &str, of: &dyn Fn(&Summary) -> String| {
+        let (a, b) = (of(a), of(b));
+        html! { tr.parted[a != b] { th { (name) } td { (a) } td { (b) } } }
+    };
+    let settings = |one: &Summary| {
+        let all = one.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));
+        all.collect::<Vec<_>>().join(", ")
+    };
+    html! {
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th { "" }
+                @for one in [a, b] {
+                    th {
+                        a href=(format!("/runs/{}", one.id)) { "run " (one.id) }
+                        " of " (moment(&one.run.started_at))
+                    }
+                }
+            } }
+            tbody {
+                (row("suite", &|one| one.suite.title.clone()))
+                (row("its text", &|one| one.suite.hash.chars().take(12).collect()))
+                (row("set beside it", &settings))
+                (row("primary metric", &|one| one.run.primary_metric.clone()))
+                (row("state", &|one| one.run.state.word().to_owned()))
+                (row("loadline", &|one| one.run.version.clone()))
+                (row("note", &|one| one.run.note.clone().unwrap_or_default()))
+            }
+        } }
+        dl.said { @for one in [a, b] {
+            dt { "run " (one.id) } dd { (conclusion(one).join(" ")) }
+        } }
+    }
+}
+
+/// Facts of host and build that may move figures and aren't the same.
+fn apart(a: &Summary, b: &Summary) -> Markup {
+    let found = differences(&a.fingerprint.json, &b.fingerprint.json);
+    let words = |text: &str| if text.is_empty() { "unseen".to_owned() } else { text.to_owned() };
+    html! {
+        h3 { "Host and build" }
+        @if found.is_empty() {
+            p { "No fact that is known to move figures differs." }
+        } @else {
+            div.wide tabindex="0" { table {
+                thead { tr { th { "differs" } th { "run " (a.id) } th { "run " (b.id) } } }
+                tbody { @for one in found { tr.parted {
+                    th { (one.name) } td { (words(&one.a)) } td { (words(&one.b)) }
+                } } }
+            } }
+        }
+    }
+}
+
+/// The primary metrics first, then those that most people ask for, where either run saw them.
+fn metrics(a: &Summary, b: &Summary) -> Vec<&'static Metric> {
+    let asked = [
+        a.run.primary_metric.as_str(),
+        b.run.primary_metric.as_str(),
+        "rate_per_s",
+        "latency.p50",
+        "latency.p99",
+        "server.cpu_ns_per_op",
+    ];
+    let mut found: Vec<&'static Metric> = Vec::new();
+    for metric in asked.into_iter().filter_map(metric_named) {
+        let is_new = found.iter().all(|one| one.suite != metric.suite);
+        let mut targets = [a, b].into_iter().flat_map(|run| &run.points).flat_map(|p| &p.targets);
+        if is_new && targets.any(|one| shown(one, metric).is_some()) {
+            found.push(metric);
+        }
+    }
+    found
+}
+
+/// Labels of a point and names of a target that either run has, in the order of the first.
+fn rows(a: &Summary, b: &Summary) -> Vec<(String, String)> {
+    let mut rows: Vec<(String, String)> = Vec::new();
+    let mut known = std::collections::HashSet::new();
+    for run in [a, b] {
+        for point in &run.points {
+            for one in &point.targets {
+                let row = (point.row.label.clone(), run.targets[one.target].name.clone());
+                if known.insert(row.clone()) {
+                    rows.push(row);
+                }
+            }
+        }
+    }
+    rows
+}
+
+fn table(a: &Summary, b: &Summary, metric: &Metric, rows: &[(String, String)]) -> Markup {
+    html! {
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th { "point" } th { "target" }
+                th.n { "run " (a.id) } th.n { "run " (b.id) } th.n { (b.id) " ÷ " (a.id) }
+            } }
+            tbody { @for (label, name) in rows.iter().take(ROWS_MOST) {
+                @let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
+                tr {
+                    td { (label) } td { (name) }
+                    @for one in [of_a, of_b] { td.n { (words(one, metric)) } }
+                    td.n { (quotient(of_a, of_b)) }
+                }
+            } }
+        } }
+        @if rows.len() > ROWS_MOST {
+            p.note { (rows.len() - ROWS_MOST) " more rows have no room here." }
+        }
+    }
+}
+
+/// What the target of that name showed at the point of that label.
+fn value(run: &Summary, label: &str, name: &str, metric: &Metric) -> Option<f64> {
+    let target = run.targets.iter().position(|one| one.name == name)?;
+    let point = run.points.iter().find(|point| point.row.label == label)?;
+    shown(point.of_target(target)?, metric)
+}
+
+/// What a target showed in its valid trials taken as one.
+fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
+    if target.valid_trials == 0 { None } else { target.figures.value(metric) }
+}
+
+fn words(value: Option<f64>, metric: &Metric) -> String {
+    value.map_or_else(|| "–".to_owned(), |value| value_of(value, metric.unit))
+}
+
+fn quotient(a: Option<f64>, b: Option<f64>) -> String {
+    let found = a.zip(b).filter(|(a, _)| *a > 0.0);
+    found.map_or_else(|| "–".to_owned(), |(a, b)| format!("{}×", ratio(b / a)))
+}
