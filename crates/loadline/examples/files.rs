@@ -2,7 +2,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-
 use wire::{Address, Fault};
 use workload::{Caller, Client, DialectRow, Finding, Kind, Op, Operation, Outcome, Room, Truth};
 
@@ -91,8 +90,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         logs: &folder.join("ledger/runs"),
         command: "files".into(),
         seed: 1,
-        trace: false,
-        profiles: 0,
+        after: lab::run::After::default(),
         stop: Arc::default(),
         progress: &mut |_| {},
     })?;

@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::Context;
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::plan::{Plan, Target};
-use lab::run::{Ending, Progress, RunError, Setting};
+use lab::run::{After, Ending, Progress, RunError, Setting};
 use ledger::{Ledger, RunId};
 use signal_hook::consts::{SIGINT, SIGTERM};
 
@@ -109,8 +109,7 @@ pub(crate) fn measure_with(
         logs: &home.logs,
         command: std::env::args().collect::<Vec<_>>().join(" "),
         seed: how.seed.unwrap_or_else(drawn_seed),
-        trace: how.cost,
-        profiles: how.profiles.unwrap_or(0),
+        after: After { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
         stop,
         progress: &mut |progress| shown.show(progress),
     })?;

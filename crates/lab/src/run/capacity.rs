@@ -45,11 +45,9 @@ pub struct Quest<'a> {
 pub fn capacity(setting: Setting<'_>, quest: &Quest<'_>) -> Result<(RunId, Ending), RunError> {
     // Plans have to outlive the conductor that goes from one to the next.
     let plans: Vec<OnceCell<Plan>> = (0..LOADS_MOST).map(|_| OnceCell::new()).collect();
-    let Setting { plan, exe, ledger, build, logs, command, seed, trace, profiles, stop, progress } =
-        setting;
+    let Setting { plan, exe, ledger, build, logs, command, seed, after, stop, progress } = setting;
     let progress = &mut *progress;
-    let setting =
-        Setting { plan, exe, ledger, build, logs, command, seed, trace, profiles, stop, progress };
+    let setting = Setting { plan, exe, ledger, build, logs, command, seed, after, stop, progress };
     let (mut keeper, mut conductor) = super::begin(setting)?;
     keeper.search(&SearchRow {
         run_id: keeper.run(),

@@ -48,14 +48,21 @@ pub struct Setting<'a> {
     pub command: String,
     /// Chooses orders and operations.
     pub seed: u64,
-    /// Whether the system calls of an operation are counted as well, in short trials at the end.
-    pub trace: bool,
-    /// How often each target is profiled, in short trials at the end.
-    pub profiles: u32,
+    /// Short trials at the end.
+    pub after: After,
     /// Set from outside when the run is to stop.
     pub stop: Arc<AtomicBool>,
     /// Told what happens.
     pub progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+/// Short trials behind the last round, whose timings count for nothing.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct After {
+    /// Whether the system calls of an operation are counted.
+    pub trace: bool,
+    /// How often each target is profiled.
+    pub profiles: u32,
 }
 
 /// Where a run is.
@@ -112,7 +119,7 @@ pub enum Ending {
 /// When the ledger can't be written or the lab's own means fail; a target's failures are results.
 pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
     let (plan, logs) = (setting.plan, setting.logs);
-    let (trace, profiles) = (setting.trace, setting.profiles);
+    let After { trace, profiles } = setting.after;
     let (mut keeper, mut conductor) = begin(setting)?;
     let mut outcome = conductor.all_rounds(&mut keeper);
     conductor.stop_kept();
