@@ -68,15 +68,17 @@ fn datagrams_that_wait_together_are_answered_together() {
     let caller = caller(address);
     caller.send(b"first").expect("send");
     common::until("the first is being answered", || !batches.lock().expect("batches").is_empty());
+    // Of many lengths, so that none can be taken for its neighbour.
+    let call = |number: usize| format!("call {number} {}", "a".repeat(4 * number));
     for number in 0..100 {
-        caller.send(format!("call {number}").as_bytes()).expect("send");
+        caller.send(call(number).as_bytes()).expect("send");
     }
     // One without an answer is skipped.
     caller.send(b"").expect("send");
     open.send(()).expect("open the gate");
     let mut heard: BTreeSet<String> = (0..101).map(|_| hear(&caller)).collect();
     assert!(heard.remove("FIRST"));
-    assert_eq!(heard, (0..100).map(|number| format!("CALL {number}")).collect());
+    assert_eq!(heard, (0..100).map(|number| call(number).to_uppercase()).collect());
     common::until("all are received", || server.counters().datagrams_received == 102);
     let counters = server.stop(HANG_GUARD);
     assert_eq!((counters.datagrams_sent, counters.datagrams_dropped), (101, 0));
