@@ -15,8 +15,8 @@ const RUNS_ON_A_PAGE: usize = 500;
 /// it costs the host little.
 const RELOAD_S: u32 = 5;
 
-/// A run as [`html`](super::html) shows it, with links to what is around it. The page loads itself
-/// again as long as the run is being measured.
+/// A run as [`html`](fn@super::html) shows it, with links to what is around it. The page loads
+/// itself again as long as the run is being measured.
 pub fn run_served(summary: &Summary, sights: &Sights) -> String {
     let reload_s = (summary.run.state == RunState::Running).then_some(RELOAD_S);
     let contents = html! {
