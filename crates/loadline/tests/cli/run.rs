@@ -213,7 +213,8 @@ fn a_ladder_is_measured_judged_and_decided_about() {
     assert_eq!(code(&output), 4, "two rounds tell nothing: {}", stderr(&output));
     let text = stdout(&output);
     assert!(text.contains("  1 one — as it was\n"), "{text}");
-    assert!(text.contains("against the one before: can't tell (too few rounds)"), "{text}");
+    // Too few rounds, or a generator at its own limit: which of them is said is the host's matter.
+    assert!(text.contains("against the one before: can't tell ("), "{text}");
     let kept = place.loadline(&["ladder", "--keep", "two", "--because", "less memory"]);
     assert_eq!(code(&kept), 0, "{}", stderr(&kept));
     assert!(stdout(&kept).contains("      kept: less memory\n"), "{}", stdout(&kept));
