@@ -52,7 +52,7 @@ impl Runs {
         // The seed says which kind it is, so that the ledger alone tells what was done.
         let seed = seed(kind, number);
         let mut arguments: Vec<String> =
-            check.command.iter().map(|&word| word.to_owned()).collect();
+            check.command.split_whitespace().map(str::to_owned).collect();
         arguments.insert(1, check.suite.to_owned());
         arguments.push("--wait".to_owned());
         arguments.extend(["--seed".to_owned(), seed.to_string(), "--json".to_owned()]);
