@@ -22,8 +22,18 @@ pub(crate) struct Args {
 struct Row {
     name: &'static str,
     /// The program's arguments.
-    run: &'static [&'static str],
+    run: &'static str,
+    shown: Shown,
     document: &'static str,
+}
+
+/// How a document shows a run.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// As the program prints it.
+    Printed,
+    /// As a table with a line per target and point, for suites of many points.
+    Table,
 }
 
 impl Row {
@@ -32,17 +42,33 @@ impl Row {
     }
 }
 
-const fn row(name: &'static str, run: &'static [&'static str], document: &'static str) -> Row {
-    Row { name, run, document }
+const fn printed(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Printed, document: "BENCHMARKS.md" }
+}
+
+const fn table(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, document: "BENCHMARKS.md" }
 }
 
 /// Everything whose figures stand in a document.
 const ROWS: &[Row] = &[
-    row("tour", &["run", "suites/tour.toml"], "README.md"),
-    row("generator", &["run", "suites/generator.toml"], "BENCHMARKS.md"),
-    row("memcaslap", &["run", "suites/memcaslap.toml"], "BENCHMARKS.md"),
-    row("open-loop", &["run", "suites/open-loop.toml"], "BENCHMARKS.md"),
-    row("doctor", &["doctor"], "BENCHMARKS.md"),
+    Row { document: "README.md", ..printed("tour", "run suites/tour.toml") },
+    printed("generator", "run suites/generator.toml"),
+    printed("memcaslap", "run suites/memcaslap.toml"),
+    printed("open-loop", "run suites/open-loop.toml"),
+    printed("doctor", "doctor"),
+    table("cache-peers", "run suites/cache-peers.toml"),
+    table("cache-udp", "run suites/cache-udp.toml"),
+    table("cache-large", "run suites/cache-large.toml"),
+    table("cache-threads", "run suites/cache-threads.toml"),
+    table("cache-evict", "run suites/cache-evict.toml"),
+    table("records-array", "run suites/records-array.toml"),
+    table("records-array-monitor", "run suites/records-array-monitor.toml"),
+    table("records-array-client", "run suites/records-array-client.toml"),
+    table("records-producer", "run suites/records-producer.toml"),
+    table("records-scalar", "run suites/records-scalar.toml"),
+    table("records-scalar-monitor", "run suites/records-scalar-monitor.toml"),
+    table("records-slow-client", "run suites/records-slow-client.toml"),
 ];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -57,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for row in ROWS.iter().filter(wanted) {
         let path = repository().join(row.document);
         let text = fs::read_to_string(&path).with_context(|| row.document.to_owned())?;
-        let figures = measure(row.run)?;
+        let figures = measure(row)?;
         let written = replace(&text, &row.marker(), &figures)
             .with_context(|| format!("{} has no markers for {}", row.document, row.name))?;
         fs::write(&path, written).with_context(|| row.document.to_owned())?;
@@ -72,19 +98,26 @@ pub(crate) fn program() -> PathBuf {
     target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
 }
 
-/// Runs the program and gives what it prints as a block of Markdown.
-fn measure(arguments: &[&str]) -> Result<String> {
-    let line = format!("loadline {}", arguments.join(" "));
+/// Runs the program and gives what a document shows of it.
+fn measure(row: &Row) -> Result<String> {
+    let printed = ask(&format!("{} --wait", row.run))?;
+    let shown = match row.shown {
+        Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
+        Shown::Table => ask("report last --markdown")?,
+    };
+    Ok(format!("{shown}Commit {}, {}.\n", commit()?, host()))
+}
+
+/// What the program prints.
+fn ask(line: &str) -> Result<String> {
     let mut command = Command::new(program());
-    command.args(arguments).arg("--wait").current_dir(repository());
+    command.args(line.split_whitespace()).current_dir(repository());
     let finished = command.stderr(std::process::Stdio::inherit()).output()?;
     // 3 and 4 are results too: a broken requirement, and one that can't be told.
     if !matches!(finished.status.code(), Some(0 | 3 | 4)) {
-        bail!("`{line}` measured nothing: {}", finished.status);
+        bail!("`loadline {line}` measured nothing: {}", finished.status);
     }
-    let report = String::from_utf8_lossy(&finished.stdout);
-    let (commit, host) = (commit()?, host());
-    Ok(format!("```\n$ {line}\n{}```\nCommit {commit}, {host}.\n", report))
+    Ok(String::from_utf8_lossy(&finished.stdout).into_owned())
 }
 
 /// The commit, and whether the tree differs from it in more than documents.
@@ -130,7 +163,7 @@ mod tests {
     #[test]
     fn every_row_has_its_suite_and_its_markers() {
         for row in ROWS {
-            let mut files = row.run.iter().filter(|argument| argument.ends_with(".toml"));
+            let mut files = row.run.split(' ').filter(|argument| argument.ends_with(".toml"));
             assert!(files.all(|file| repository().join(file).is_file()), "{}", row.name);
             let text = fs::read_to_string(repository().join(row.document)).unwrap();
             assert!(replace(&text, &row.marker(), "").is_some(), "{}", row.name);
