@@ -78,10 +78,14 @@ fn as_text(plan: &Plan) -> String {
     }
     let rounds = &plan.rounds;
     let slices = rounds.slice.map_or("one piece".to_owned(), |slice| format!("{slice} slices"));
+    let before = match rounds.is_cold {
+        true => "cold: fresh, and loaded by nothing before".to_owned(),
+        false => format!("after {} of warm-up", rounds.warm_up),
+    };
     let _ = writeln!(
         text,
-        "rounds\n  at least {}, at most {}; {} of each target in {slices}, after {} of warm-up",
-        rounds.at_least, rounds.at_most, rounds.measure, rounds.warm_up
+        "rounds\n  at least {}, at most {}; {} of each target in {slices}, {before}",
+        rounds.at_least, rounds.at_most, rounds.measure
     );
     if let Some(until) = rounds.until {
         let percent = until.fraction * 100.0;

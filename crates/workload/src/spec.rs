@@ -112,6 +112,9 @@ const MOST_ELEMENTS: u64 = 1 << 27;
 /// At most this many keys in one request.
 const MOST_KEYS_PER_REQUEST: u32 = 1024;
 
+/// The weights of a mix may add up to this: an operation is drawn by 32 random bits.
+const MOST_WEIGHT: u64 = u32::MAX as u64;
+
 /// At most this many steps in one pass: every one's time is kept.
 const MOST_STEPS: u64 = 1_000_000;
 
@@ -262,6 +265,12 @@ impl WorkloadSpec {
         match (&self.operation, &self.mix) {
             (None, None) if !steps.is_empty() => Ok(steps.to_vec()),
             (Some(name), None) => Ok(vec![(find("workload.operation", name)?, 1)]),
+            (None, Some(mix))
+                if mix.values().copied().map(u64::from).sum::<u64>() > MOST_WEIGHT =>
+            {
+                let message = format!("weights of more than {MOST_WEIGHT} in all");
+                Err(SpecError { key: "workload.mix".into(), message })
+            }
             (None, Some(mix)) if mix.values().any(|weight| *weight > 0) => mix
                 .iter()
                 .filter(|(_, weight)| **weight > 0)
@@ -399,6 +408,8 @@ mod tests {
         assert!(error(keyless).contains("toy needs keys"), "{}", error(keyless));
         let empty = "room='toy'\noperation='get'\nkeys={count=10}";
         assert!(error(empty).contains("toy needs values"), "{}", error(empty));
+        let heavy = "mix={get=4_294_967_295,delete=1}";
+        assert!(error(&format!("{heavy}\n{rest}")).contains("weights of more than 4294967295"));
         let described = "[[request]]\nname='a'\npath='/'";
         let described = error(&format!("operation='get'\n{rest}\n{described}"));
         assert_eq!(described, "toy has operations of its own: get, delete");

@@ -29,8 +29,11 @@ fn read(written: &str, table: &[(&str, f64)], expected: &'static str) -> Result<
     let wrong = || UnitError { written: written.to_owned(), expected };
     let (number, unit) = split(written).ok_or_else(wrong)?;
     let (_, factor) = table.iter().find(|(name, _)| *name == unit).ok_or_else(wrong)?;
-    Ok(number * factor)
+    Some(number * factor).filter(|product| product.is_finite()).ok_or_else(wrong)
 }
+
+/// The longest time that can be said, so that sums of times stay numbers of nanoseconds: 10,000 h.
+const LONGEST_NS: u64 = 36_000_000_000_000_000;
 
 /// A length of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -70,7 +73,12 @@ impl FromStr for Span {
             ("h", 3600e9),
         ];
         let ns = read(written, UNITS, "a time such as \"500ms\", \"5s\" or \"8min\"")?;
-        Ok(Self { ns: ns.round() as u64 })
+        let ns = ns.round() as u64;
+        if ns > LONGEST_NS {
+            let expected = "a time of at most 10,000 h";
+            return Err(UnitError { written: written.to_owned(), expected });
+        }
+        Ok(Self { ns })
     }
 }
 
@@ -216,5 +224,8 @@ mod tests {
         assert_eq!(error.to_string(), "\"5\" is not a time such as \"500ms\", \"5s\" or \"8min\"");
         assert!("-5s".parse::<Span>().is_err());
         assert!("5MiB".parse::<Span>().is_err());
+        let long = "10_001h".parse::<Span>().unwrap_err().to_string();
+        assert_eq!(long, "\"10_001h\" is not a time of at most 10,000 h");
+        assert!(format!("{}M/s", "9".repeat(308)).parse::<Rate>().is_err());
     }
 }

@@ -76,6 +76,8 @@ pub struct Deployer {
     folder: PathBuf,
     /// Where data sets are kept.
     data: PathBuf,
+    /// Whether their copies are dropped from the page cache before each start.
+    cools: bool,
     guard: Guard,
     started: u32,
 }
@@ -107,9 +109,16 @@ impl Deployer {
             exe: exe.to_owned(),
             folder: folder.to_owned(),
             data: data.to_owned(),
+            cools: false,
             guard: Guard::start(exe)?,
             started: 0,
         })
+    }
+
+    /// The same, whose targets find their kept data on the disk and not in memory.
+    #[must_use]
+    pub fn with_cold_data(self, cools: bool) -> Self {
+        Self { cools, ..self }
     }
 
     /// This program.
@@ -208,6 +217,9 @@ impl Deployer {
         let is_there = kept.is_dir();
         if is_there {
             kept::copy(&kept, &place.data())?;
+            if self.cools {
+                kept::cool(&place.data())?;
+            }
         } else {
             std::fs::create_dir_all(place.data())?;
         }

@@ -267,6 +267,25 @@ impl Reading<'_> {
     }
 }
 
+/// What came of a load by the lines that a program has printed, each of an operation of `room`.
+///
+/// # Errors
+/// Which line can't be read, and why.
+pub fn read_lines(room: &Room, text: &str) -> Result<Piece, String> {
+    let mut recorder = Recorder::new(0, room, 0);
+    let sums = Reading { room, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
+    recorder.end_second();
+    Ok(Piece {
+        duration_ns: sums.duration_ns,
+        counts: recorder.counts,
+        intervals: std::mem::take(&mut recorder.finished),
+        found: std::mem::take(&mut recorder.found),
+        slowest: std::mem::take(&mut recorder.slowest),
+        figures: sums.figures,
+        ..Piece::default()
+    })
+}
+
 /// The beginning of a line that can't be read.
 fn cut(text: &str) -> String {
     text.chars().take(80).collect()
@@ -315,6 +334,12 @@ mod tests {
         assert!(wrong(more).contains("more latencies"));
         let other = "{\"t_ns\":5}\n{\"t_ns\":6,\"operations\":1,\"operation\":\"fly\"}";
         assert!(wrong(other).contains("no operation \"fly\"; batch has run"));
+    }
+
+    #[test]
+    fn the_last_moment_there_is_may_be_said() {
+        let last = format!("{{\"t_ns\":0}}\n{{\"t_ns\":{},\"operations\":1}}", u64::MAX);
+        assert_eq!(read_lines(&ROOM, &last).unwrap().counts.operations, 1);
     }
 
     proptest! {

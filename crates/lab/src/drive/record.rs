@@ -277,7 +277,9 @@ impl Recorder {
     fn begin_second(&mut self, now: Ns) {
         self.end_second();
         self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
-        self.second_ends = self.clock_zero + (self.second + 1) * 1_000_000_000;
+        // A program may say any time.
+        let ends = (self.second + 1).saturating_mul(1_000_000_000);
+        self.second_ends = self.clock_zero.saturating_add(ends);
     }
 
     #[cold]

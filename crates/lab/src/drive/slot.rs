@@ -76,9 +76,10 @@ pub(super) struct Slot {
     depth: usize,
     /// Requests that this connection may still carry.
     left: u64,
-    /// While a connection is remade: when its slot became free, which is when the next request of
-    /// a closed loop is due. Making the connection is part of what its user waits for.
-    free_since: Option<Ns>,
+    /// When places became free that could not be used at once, because the connection has carried
+    /// all that it may: a closed loop's next requests were due then. Waiting for the others, and
+    /// making the connection again, is part of what their users wait for.
+    free_since: Vec<Ns>,
 }
 
 impl Slot {
@@ -98,7 +99,7 @@ impl Slot {
             prepared: vec![Prepared::default(); if origin.datagrams { places } else { 0 }],
             depth: origin.depth,
             left: origin.reconnect_every.unwrap_or(u64::MAX),
-            free_since: None,
+            free_since: Vec::with_capacity(places),
         }
     }
 
@@ -121,7 +122,8 @@ impl Slot {
         self.blocked = false;
         self.left = origin.reconnect_every.unwrap_or(u64::MAX);
         self.left -= (self.outstanding() as u64).min(self.left);
-        self.free_since = Some(now);
+        let places = self.depth.saturating_sub(self.outstanding());
+        self.free_since.resize(places, now);
         if self.outstanding() == 0 {
             self.dialect = (origin.make)(&origin.truth);
         } else {
@@ -208,11 +210,16 @@ impl Slot {
         }
     }
 
-    /// When a closed loop's next request on this slot is due: now, or when the slot became free
-    /// and its connection had to be made first.
+    /// When a closed loop's next request on this slot is due: now, or when its place became free
+    /// and could not be used at once.
     #[inline]
     pub(super) fn take_free_since(&mut self, now: Ns) -> Ns {
-        self.free_since.take().unwrap_or(now)
+        self.free_since.pop().unwrap_or(now)
+    }
+
+    /// A run begins: nothing of it was due before.
+    pub(super) fn begin_run(&mut self, start: Ns) {
+        self.free_since.iter_mut().for_each(|since| *since = (*since).max(start));
     }
 
     /// Says the write that prepares the next of `keys`, if there is room; whether it did.
@@ -282,6 +289,9 @@ impl Slot {
             debug_assert!(place.is_some(), "tag {} was not under way", done.tag);
             if let Some(pending) = place {
                 self.free.push(done.tag);
+                if self.left == 0 {
+                    self.free_since.push(now);
+                }
                 if pending.ends {
                     continue;
                 }
@@ -344,5 +354,57 @@ impl Slot {
     pub(super) fn lose(&mut self, now: Ns, recorder: &mut Recorder) {
         self.expire(now, 0, recorder);
         self.state = State::Gone;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use workload::{Client, Done, WorkloadSpec, null};
+
+    use super::*;
+
+    /// A slot whose connection carries two requests, both at a time.
+    fn slot() -> (Origin, Slot, Recorder) {
+        let spec = "room = 'null'\noperation = 'ask'";
+        let workload = toml::from_str::<WorkloadSpec>(spec).unwrap().resolve(&null::ROOM).unwrap();
+        let Client::Stream(make) = null::DIALECT.client else { unreachable!() };
+        let (truth, reconnect_every) = (workload.truth(), Some(2));
+        let origin = Origin { make, datagrams: false, truth, depth: 2, reconnect_every };
+        let mut slot = Slot::open(&origin, Stream::new(&workload, 1, 0));
+        slot.state = State::Ready;
+        (origin, slot, Recorder::new(0, &null::ROOM, 0))
+    }
+
+    fn answer(slot: &mut Slot, now: Ns, tag: Tag, recorder: &mut Recorder) {
+        let mut events = Events::default();
+        events.done.push(Done { tag, keys: 1, misses: 0, wrong: 0 });
+        recorder.answers_at(now, &mut events);
+        slot.settle(now, &events, false, recorder);
+    }
+
+    #[test]
+    fn requests_are_due_when_their_places_are_free_though_the_connection_is_made_again() {
+        let (origin, mut slot, mut recorder) = slot();
+        let due = [slot.take_free_since(10), slot.take_free_since(10)];
+        assert_eq!(due, [10, 10], "nothing was waited for yet");
+        slot.send(10, 10);
+        slot.send(10, 10);
+        answer(&mut slot, 20, 0, &mut recorder);
+        assert!(!slot.is_used_up() && !slot.has_room(), "one is under way, and no other may be");
+        answer(&mut slot, 35, 1, &mut recorder);
+        assert!(slot.is_used_up());
+        slot.reopen(&origin, 35, &mut recorder);
+        let mut due = [slot.take_free_since(90), slot.take_free_since(90)];
+        due.sort_unstable();
+        assert_eq!(due, [20, 35]);
+        assert_eq!(slot.take_free_since(90), 90, "there are two places");
+    }
+
+    #[test]
+    fn nothing_of_a_run_is_due_before_it_begins() {
+        let (origin, mut slot, mut recorder) = slot();
+        slot.reopen(&origin, 40, &mut recorder);
+        slot.begin_run(1_000);
+        assert_eq!([slot.take_free_since(1_010), slot.take_free_since(1_010)], [1_000, 1_000]);
     }
 }

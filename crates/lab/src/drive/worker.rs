@@ -224,6 +224,7 @@ impl<T: Transport> Worker<T> {
 
     fn begin_run(&mut self, start: Ns, until: Ns) -> Work {
         self.runs += 1;
+        self.slots.iter_mut().for_each(|slot| slot.begin_run(start));
         self.recorder.keep_each(self.duty.arrivals == Arrivals::Steps);
         if self.duty.arrivals == Arrivals::Steps {
             self.slots.iter_mut().for_each(|slot| slot.stream.begin_again());
@@ -442,8 +443,9 @@ impl<T: Transport> Worker<T> {
             slot.state = State::Ready;
         }
         self.recorder.answers_at(now, &mut self.events);
-        let unix_ns = self.unix_ns;
-        if slot.settle_streams(now, &self.events, unix_ns, &mut self.recorder) {
+        if matches!(work, Work::Streams { .. })
+            && slot.settle_streams(now, &self.events, self.unix_ns, &mut self.recorder)
+        {
             self.trouble.get_or_insert_with(|| "the target has ended a stream".to_owned());
         }
         slot.settle(now, &self.events, work.is_timed(), &mut self.recorder);
@@ -574,6 +576,9 @@ impl<T: Transport> Worker<T> {
                 for _ in 0..expired {
                     timed.free(index, now);
                 }
+            }
+            if self.slots[index].is_used_up() {
+                self.reopen(index, now, work);
             }
             self.refill(index, now, work);
         }

@@ -150,8 +150,14 @@ impl Arrivals {
     }
 }
 
+/// Times are whole nanoseconds, so no schedule is denser.
+const MOST_PER_SECOND: f64 = 1e9;
+
 /// A trace may hold at most this many arrivals.
 const MOST_TRACED: usize = 50_000_000;
+
+/// Its file may be at most this long.
+const MOST_TRACE_BYTES: u64 = 2 << 30;
 
 impl ArrivalsSpec {
     /// What is written means this. A trace is read from beside the suite, in `folder`.
@@ -172,9 +178,9 @@ impl ArrivalsSpec {
             (Some(SpacingName::Poisson), None) => Spacing::Poisson,
             (Some(SpacingName::Constant) | None, None) => Spacing::Constant,
         };
-        let check = |rate: Rate| match rate.per_second > 0.0 {
+        let check = |rate: Rate| match rate.per_second > 0.0 && rate.per_second <= MOST_PER_SECOND {
             true => Ok(rate),
-            false => Err("a schedule needs rates above 0/s".to_owned()),
+            false => Err("a schedule needs rates above 0/s, and at most 1000M/s".to_owned()),
         };
         if let Some(pause) = pause {
             let others = think.is_some() || rate.is_some() || steps.is_some() || trace.is_some();
@@ -214,6 +220,10 @@ impl Schedule {
     /// Reads arrival times in seconds, one a line, before the first comma; `#` begins a comment.
     fn traced(file: &Path) -> Result<Arrivals, String> {
         let name = file.display();
+        let about = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?;
+        if !about.is_file() || about.len() > MOST_TRACE_BYTES {
+            return Err(format!("{name}: no file of at most {MOST_TRACE_BYTES} bytes"));
+        }
         let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
         let mut trace_ns = Vec::new();
         for (number, line) in text.lines().enumerate() {
@@ -221,7 +231,8 @@ impl Schedule {
             if line.is_empty() {
                 continue;
             }
-            let seconds = line.parse::<f64>().ok().filter(|seconds| *seconds >= 0.0);
+            let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
+            let seconds = line.parse::<f64>().ok().filter(is_time);
             let ns = seconds.map(|seconds| (seconds * 1e9).round() as u64);
             match ns {
                 Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
@@ -277,9 +288,12 @@ mod tests {
         assert!(read("arrivals = 'open'").unwrap_err().contains("think = \"1s\""));
         assert!(read("arrivals = { pause = '1s', think = '1s' }").unwrap_err().contains("alone"));
         assert!(read("arrivals = { rate = '0/s' }").unwrap_err().contains("above 0/s"));
+        assert!(read("arrivals = { rate = '2_000M/s' }").unwrap_err().contains("at most"));
         assert!(read("arrivals = { rate = 5 }").unwrap_err().contains("a rate such as"));
         assert!(read("arrivals = { rat = '5/s' }").unwrap_err().contains("unknown field"));
         assert!(read("arrivals = { think = '1s', rate = '1/s' }").unwrap_err().contains("exactly"));
         assert!(read("arrivals = { trace = 'gone' }").unwrap_err().contains("/nowhere/gone"));
+        let endless = read("arrivals = { trace = '/dev/zero' }").unwrap_err();
+        assert!(endless.contains("/dev/zero: no file of at most"), "{endless}");
     }
 }

@@ -99,7 +99,8 @@ impl Plan {
         let most = u32::try_from(each / measure.max(1)).unwrap_or(u32::MAX);
         let least = judge::LEAST_ROUNDS as u32;
         if most < least {
-            let needed = Span { ns: u64::from(least) * measure * shares }.to_string();
+            let needed = u64::from(least).saturating_mul(measure).saturating_mul(shares);
+            let needed = Span { ns: needed }.to_string();
             let needed = needed.replace(' ', "");
             return Err(format!(
                 "{} of measured time hold {most} rounds of {shares} × {}, and under {least} \

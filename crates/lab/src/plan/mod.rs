@@ -11,6 +11,7 @@ mod expression;
 mod fill;
 mod require;
 mod resolve;
+mod rounds;
 mod rung;
 mod suite;
 mod sweep;
@@ -197,6 +198,9 @@ pub struct Rounds {
     pub same_within: Share,
     /// Whether slices are watched for disturbance, and measured again when they are disturbed.
     pub repeat_disturbed: bool,
+    /// Whether each trial is the first load that its data see: it has no warm-up, it is measured in
+    /// one piece and never again, and kept data are dropped from the page cache before.
+    pub is_cold: bool,
     /// Whether targets are started fresh in every round; else they run on, and from the second
     /// round on nothing is prepared.
     pub restart: bool,
@@ -277,24 +281,24 @@ impl Plan {
             let targets = point.targets.iter().filter(|target| target.skipped.is_none());
             let prepare_ns = START_NS + point.workload.prepared_keys() * PREPARE_NS_PER_KEY;
             let one = prepare_ns + self.rounds.warm_up.ns + self.rounds.measure.ns;
-            targets.count() as u64 * one
+            (targets.count() as u64).saturating_mul(one)
         };
-        Span { ns: self.points.iter().map(trial).sum::<u64>() * rounds }
+        let all = self.points.iter().map(trial).fold(0, u64::saturating_add);
+        Span { ns: all.saturating_mul(rounds) }
     }
 
     /// How long it takes when as many slices are disturbed, and measured again, as may be.
     pub fn shortest_disturbed(&self) -> Span {
-        let Rounds { measure, slice, at_least, repeat_disturbed, .. } = &self.rounds;
-        let is_timed = |group: &Clients| group.arrivals != Arrivals::Steps;
+        let Rounds { measure, slice, at_least, repeat_disturbed, is_cold, .. } = &self.rounds;
         let slice_ns = slice.unwrap_or(*measure).ns.max(1);
         let again_ns = measure.ns.div_ceil(slice_ns).div_ceil(2) * slice_ns;
         let trials = |point: &Point| {
             let here = point.targets.iter().filter(|target| target.skipped.is_none()).count();
-            let repeats = *repeat_disturbed && point.clients.iter().all(is_timed);
-            if repeats { here as u64 } else { 0 }
+            if *repeat_disturbed && !is_cold { here as u64 } else { 0 }
         };
         let trials: u64 = self.points.iter().map(trials).sum();
-        Span { ns: self.shortest().ns + trials * again_ns * u64::from(*at_least) }
+        let again_ns = trials.saturating_mul(again_ns).saturating_mul(u64::from(*at_least));
+        Span { ns: self.shortest().ns.saturating_add(again_ns) }
     }
 
     /// The overrides, each with its value as TOML writes it.

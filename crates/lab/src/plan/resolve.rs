@@ -4,20 +4,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use workload::units::{Share, Span};
+use workload::units::Span;
 
-use super::error::{Source, SuiteError, nearest};
+use super::error::{Source, SuiteError};
 use super::fill;
 use super::require::Names;
+use super::rounds;
 use super::rung;
-use super::suite::{
-    ClientsSpec, ConnectSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, SuiteSpec,
-    WaitSpec, WarmUpSpec,
-};
+use super::suite::{ClientsSpec, ConnectSpec, StateSpec, SuiteSpec, WaitSpec};
 use super::sweep::{self, Setting};
-use super::{
-    Arrivals, Clients, House, Plan, Point, Requirement, Rounds, Target, TargetKind, target,
-};
+use super::{Arrivals, Clients, House, Plan, Point, Requirement, Target, TargetKind, target};
 use crate::deploy;
 use crate::drive::{batch, program};
 
@@ -27,10 +23,6 @@ pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
 const MOST_CONNECTIONS: usize = 100_000;
 const MOST_PIPELINE: usize = 4_096;
 const MOST_THREADS: usize = 256;
-
-/// A warm-up that ends when the load is steady takes at least so long, and at most.
-const LEAST_WARM_UP: Span = Span::from_ms(2_000);
-const MOST_WARM_UP: Span = Span::from_ms(20_000);
 
 pub(super) fn resolve(
     path: &Path,
@@ -52,8 +44,12 @@ pub(super) fn resolve(
         source.error(None, message, source.toml_error(&error).help_text())
     })?;
     let mut points = Vec::new();
-    let mut rounds = None;
     for setting in sweep::points(&overridden.sweep, &source)? {
+        if let Some((key, _)) = setting.iter().find(|(key, _)| key.starts_with("rounds.")) {
+            let help = "write a suite for each, or say it with --set".to_owned();
+            let message = format!("{key} is the same at every point and can't be swept");
+            return Err(source.error_at("sweep", message, Some(help)));
+        }
         let mut table = table.clone();
         for (key, value) in &setting {
             sweep::assign(&mut table, key, value.clone())
@@ -67,14 +63,9 @@ pub(super) fn resolve(
             source.error_at("sweep", message, source.toml_error(&error).help_text())
         })?;
         points.push(resolve_point(&source, &spec, &table, setting, house)?);
-        rounds = Some(resolve_rounds(&source, &spec.rounds)?);
     }
-    let takes_steps = |group: &Clients| group.arrivals == Arrivals::Steps;
-    if points.iter().any(|point: &Point| point.clients.iter().any(takes_steps))
-        && let Some(rounds) = &mut rounds
-    {
-        (rounds.slice, rounds.warm_up) = (None, Span { ns: 0 });
-        rounds.warm_up_most = None;
+    if points.is_empty() {
+        return Err(source.error(None, "the sweep has no point", None));
     }
     let plan = Plan {
         path: path.to_owned(),
@@ -82,8 +73,8 @@ pub(super) fn resolve(
         title: spec.title.clone(),
         claims: spec.claims.to_vec(),
         compromises: spec.compromises.to_vec(),
+        rounds: rounds::resolve(&source, &overridden.rounds, &points)?,
         points,
-        rounds: rounds.ok_or_else(|| source.error(None, "the sweep has no point", None))?,
         text: source.text.clone(),
     };
     check_budget(&source, &plan)?;
@@ -127,7 +118,7 @@ fn resolve_point(
     if clients.is_empty() {
         return Err(source.error_at("clients", "a suite needs at least one group", None));
     }
-    check_steps(source, spec, &clients, &workload)?;
+    check_steps(source, &clients, &workload)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let targets = resolve_targets(source, spec, &workload, house)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
@@ -164,6 +155,9 @@ fn resolve_point(
         .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
         .collect();
     keys.insert("workload.operation".into(), workload.operation_label().into());
+    if spec.rounds.state == Some(StateSpec::Cold) {
+        keys.insert("rounds.state".into(), "cold".into());
+    }
     let label = label(&workload, &clients, &keys);
     Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
 }
@@ -208,12 +202,7 @@ fn check_programs(
 }
 
 /// Steps are taken by clients that say so, one at a time, and in one piece.
-fn check_steps(
-    source: &Source,
-    spec: &SuiteSpec,
-    clients: &[Clients],
-    workload: &workload::Workload,
-) -> Result<()> {
+fn check_steps(source: &Source, clients: &[Clients], workload: &workload::Workload) -> Result<()> {
     let wrong = |key: &str, message: &str| Err(source.error_at(key, message, None));
     let mut taking = clients.iter().filter(|group| group.arrivals == Arrivals::Steps).peekable();
     match (taking.peek().is_some(), workload.steps.is_empty()) {
@@ -229,12 +218,6 @@ fn check_steps(
     }
     if taking.any(|group| group.pipeline != 1) {
         return wrong("clients", "steps are done one after another, so their pipeline is 1");
-    }
-    if matches!(spec.rounds.slice, Some(SliceSpec::Length(_))) {
-        return wrong("rounds.slice", "steps are done in one piece: leave slice out");
-    }
-    if spec.rounds.warm_up.is_some_and(|warm_up| warm_up != WarmUpSpec::Fixed(Span::default())) {
-        return wrong("rounds.warm_up", "steps are all there is to do: leave warm_up out");
     }
     Ok(())
 }
@@ -311,7 +294,7 @@ fn label(
             )
         })
         .collect();
-    let said = ["workload.operation", "clients.connections", "clients.pipeline"];
+    let said = ["workload.operation", "clients.connections", "clients.pipeline", "rounds.state"];
     let is_said = |key: &str| said.contains(&key) || key.starts_with("clients.arrivals");
     let others: String = keys
         .iter()
@@ -322,7 +305,8 @@ fn label(
         })
         .collect();
     let operation = workload.operation_label();
-    format!("{}/{operation}  {}{others}", workload.room.name, groups.join(" + "))
+    let state = if keys.contains_key("rounds.state") { " · cold" } else { "" };
+    format!("{}/{operation}  {}{state}{others}", workload.room.name, groups.join(" + "))
 }
 
 fn unique<'a>(source: &Source, key: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
@@ -363,6 +347,11 @@ fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<
         }
         (Some(ConnectSpec::Once) | None, every) => every,
     };
+    if let Some(every) = reconnect_every.filter(|every| *every < spec.pipeline as u64) {
+        let message = format!("a connection for {every} requests never has more under way");
+        let help = format!("say pipeline = {every}, or keep connections longer");
+        return Err(source.error_at(&key("pipeline"), message, Some(help)));
+    }
     check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
     Ok(Clients {
         connections: spec.connections,
@@ -393,55 +382,9 @@ pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<(
     }
 }
 
-fn resolve_rounds(source: &Source, spec: &RoundsSpec) -> Result<Rounds> {
-    let measure = spec.measure.unwrap_or(Span::from_ms(5_000));
-    let slice = match spec.slice {
-        Some(SliceSpec::None) => None,
-        Some(SliceSpec::Length(length)) => Some(length),
-        None => Some(Span::from_ms(500)),
-    };
-    let too_short = |key: &str| {
-        let help = "at least 10ms; shorter pieces measure the starting and stopping";
-        source.error_at(key, "too short", Some(help.into()))
-    };
-    if measure < Span::from_ms(10) {
-        return Err(too_short("rounds.measure"));
-    }
-    if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
-        return Err(too_short("rounds.slice"));
-    }
-    let (warm_up, warm_up_most) = match spec.warm_up {
-        Some(WarmUpSpec::Fixed(length)) => (length, None),
-        Some(WarmUpSpec::Detect) => (LEAST_WARM_UP, Some(MOST_WARM_UP)),
-        None => (Span::from_ms(500), None),
-    };
-    let at_least = spec.at_least.unwrap_or(5).max(1);
-    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
-    let known = judge::METRICS;
-    let primary = known.iter().find(|row| row.suite == written).ok_or_else(|| {
-        let near = nearest(written, known.iter().map(|row| row.suite));
-        let help = near.map(|name| format!("did you mean \"{name}\"?"));
-        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
-    })?;
-    Ok(Rounds {
-        measure,
-        slice: slice.filter(|slice| *slice < measure),
-        warm_up,
-        warm_up_most,
-        at_least,
-        at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
-        until: spec.until,
-        same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
-        restart: spec.restart != Some(RestartSpec::Never),
-        repeat_disturbed: spec.disturbed != Some(DisturbedSpec::Ignore),
-        primary: primary.suite,
-        budget: spec.budget,
-        sequence: None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::Rounds;
     use super::*;
     use workload::{Client, DialectRow, Kind, Operation, Room};
 
@@ -551,6 +494,42 @@ measure = "1s"
         assert!(said.contains("rounds need at least"), "{said}");
         let (said, _) = case("serve = \"toy\"", "address = \"192.0.2.1:80\"\nspeaks = \"plain\"");
         assert!(said.contains("only a target with `serve` has options"), "{said}");
+    }
+
+    #[test]
+    fn cold_data_are_measured_once_and_nothing_may_warm_them() {
+        let cold = SUITE.replace("measure = \"1s\"", "measure = \"1s\"\nstate = \"cold\"");
+        let plan = read(&cold, &[]).unwrap();
+        let Rounds { is_cold, slice, warm_up, .. } = plan.rounds;
+        assert_eq!((is_cold, slice, warm_up), (true, None, Span::default()));
+        assert_eq!(plan.points[0].label, "toy/get  4 conns · depth 1 · closed · cold");
+        assert_eq!(plan.shortest_disturbed(), plan.shortest(), "nothing is measured again");
+        for (more, said) in [
+            ("warm_up = \"1s\"", "before any other load (leave warm_up out)"),
+            ("slice = \"100ms\"", "in one piece: after the first slice data are warm"),
+            ("restart = \"never\"", "on a fresh start"),
+        ] {
+            let (message, place) = wrong(&format!("{cold}{more}\n"));
+            assert!(message.contains(said), "{message}");
+            assert_eq!(place, more.split_once(" = ").unwrap().1);
+        }
+        let warm = cold.replace("state = \"cold\"", "state = \"warm\"\nwarm_up = \"0s\"");
+        let (said, _) = wrong(&warm);
+        assert!(said.contains("warm data have been loaded"), "{said}");
+        let there = "address = \"127.0.0.1:1\"\nspeaks = \"plain\"";
+        let there = cold.replace("serve = \"toy\"", there);
+        let (said, _) = wrong(&there.replace("options = { threads = 2, fast = true }\n", ""));
+        assert!(said.contains("a is not started by the lab"), "{said}");
+    }
+
+    #[test]
+    fn what_no_point_can_have_is_refused() {
+        let (said, _) = wrong(&SUITE.replace("clients.pipeline", "rounds.warm_up"));
+        assert!(said.contains("can't be swept"), "{said}");
+        let each = SUITE.replace("connections = 4", "connections = 4\nconnect = \"each\"");
+        let (said, place) = wrong(&each);
+        assert!(said.contains("a connection for 1 requests never has more under way"), "{said}");
+        assert_eq!(place, "[1, 2]");
     }
 
     #[test]

@@ -201,10 +201,21 @@ pub(crate) struct RoundsSpec {
     pub(crate) at_most: Option<u32>,
     pub(crate) until: Option<Share>,
     pub(crate) same_within: Option<Share>,
+    pub(crate) state: Option<StateSpec>,
     pub(crate) restart: Option<RestartSpec>,
     pub(crate) disturbed: Option<DisturbedSpec>,
     pub(crate) primary: Option<String>,
     pub(crate) budget: Option<Span>,
+}
+
+/// `state = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum StateSpec {
+    /// Each trial is the first load that its data see.
+    Cold,
+    /// Each trial comes after a warm-up.
+    Warm,
 }
 
 /// `restart = …`

@@ -110,12 +110,16 @@ pub(crate) fn points(
             }
         }
     }
-    let points = if together { product(&axes) } else { one_at_a_time(&axes) };
-    if points.len() > MOST_POINTS {
-        let message = format!("{} points; at most {MOST_POINTS}", points.len());
+    let lengths = axes.values().map(Vec::len);
+    let count = match together {
+        true => lengths.fold(1, usize::saturating_mul),
+        false => 1 + lengths.map(|length| length - 1).sum::<usize>(),
+    };
+    if count > MOST_POINTS {
+        let message = format!("{count} points; at most {MOST_POINTS}");
         return Err(source.error_at("sweep", message, None));
     }
-    Ok(points)
+    Ok(if together { product(&axes) } else { one_at_a_time(&axes) })
 }
 
 fn flatten(prefix: &str, table: &toml::Table, into: &mut Vec<Setting>) {
@@ -138,7 +142,7 @@ fn product(axes: &BTreeMap<String, Vec<toml::Value>>) -> Vec<Vec<Setting>> {
             };
             values.iter().map(with).collect::<Vec<_>>()
         };
-        points.iter().take(MOST_POINTS + 1).flat_map(combine).collect()
+        points.iter().flat_map(combine).collect()
     })
 }
 
@@ -178,6 +182,9 @@ mod tests {
         assert_eq!(single[3], [("a.b".into(), 1.into()), ("c.d".into(), 5.into())]);
         assert_eq!(points_of("").unwrap(), [[]]);
         assert!(points_of("[sweep]\na = 3").is_err());
+        let hundred = format!("{:?}", (0..100).collect::<Vec<_>>());
+        let million = format!("[sweep]\na = {hundred}\nb = {hundred}\nc = {hundred}");
+        assert!(points_of(&million).unwrap_err().to_string().contains("1000000 points; at most"));
     }
 
     #[test]

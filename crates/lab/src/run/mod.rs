@@ -151,13 +151,17 @@ fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> 
         source,
     })?;
     watch.follow_own("generator");
+    let deployer = Deployer::new(exe, &folder, &logs.with_file_name("data"));
+    let deployer = deployer.map_err(|source| RunError::System {
+        what: format!("preparing {}", folder.display()),
+        source,
+    })?;
+    let deployer = deployer.with_cold_data(plan.rounds.is_cold);
     let conductor = Conductor {
         plan,
         exe,
         watch,
-        deployer: Deployer::new(exe, &folder, &logs.with_file_name("data")).map_err(|source| {
-            RunError::System { what: format!("preparing {}", folder.display()), source }
-        })?,
+        deployer,
         random: SmallRng::seed_from_u64(seed),
         stop,
         clock_zero,

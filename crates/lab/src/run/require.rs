@@ -30,11 +30,13 @@ pub(super) fn outcome_at(
     };
     let of = |trial: &&&Trial| requirement.figure.value(&|name| trial.metric(name));
     if is_counted(&requirement.figure) {
-        if first.iter().all(|trial| trial.measured_ns == 0) {
+        let sum = first.iter().filter_map(|trial| of(&trial)).sum();
+        let holds = requirement.holds(sum);
+        // One wrong answer while preparing tells enough; that there was none tells nothing.
+        if holds && first.iter().all(|trial| trial.measured_ns == 0) {
             return (None, RequirementOutcome::CantTell);
         }
-        let sum = first.iter().filter_map(|trial| of(&trial)).sum();
-        return (Some(sum), held(requirement.holds(sum)));
+        return (Some(sum), held(holds));
     }
     let valid = first.iter().filter(|trial| trial.is_valid());
     if requirement.figure.names().iter().any(|name| name.starts_with("service.")) {

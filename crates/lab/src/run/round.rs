@@ -20,7 +20,7 @@ use crate::drive::{Assignment, DriveError, Load, Piece, Session};
 use crate::observe::{
     self, Cpu, Disturbance, GroupMeter, OwnCpu, ServiceMeter, Totals, Wait, Watch,
 };
-use crate::plan::{Arrivals, CountersOf, Event, Point, Target, TargetKind};
+use crate::plan::{CountersOf, Event, Point, Target, TargetKind};
 
 /// One target through a round. The session comes before the process, so that its connections are
 /// closed before the target is stopped.
@@ -80,7 +80,11 @@ impl Conductor<'_> {
             if stopped {
                 bench.trial.invalidate("interrupted");
             }
-            bench.trial.hold_against(&self.plan.points[point].expected);
+            let here = &self.plan.points[point];
+            if let Some(wrap) = &here.targets[bench.trial.target].wrap {
+                bench.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
+            }
+            bench.trial.hold_against(&here.expected);
             trials.push(bench.trial.clone());
             if self.plan.rounds.restart || bench.session.is_none() {
                 self.end(bench);
@@ -154,9 +158,6 @@ impl Conductor<'_> {
                 None
             }
         };
-        if let Some(wrap) = &target.wrap {
-            trial.invalidate(format!("its timings are those of {} too", wrap[0]));
-        }
         let group = deployed.as_ref().and_then(Deployed::group);
         if let Some(group) = group {
             self.watch.follow(&target.name, group);
@@ -254,8 +255,38 @@ impl Conductor<'_> {
                 return bench.trial.fail(FailedAt::Prepare, problem);
             }
         };
-        let load = Load {
-            program,
+        let load = Load { program, ..self.load(here, deployed, target, round) };
+        let outcome = Session::open(&load).and_then(|mut session| {
+            let before = self.now();
+            if !is_restored {
+                let piece = session.prepare()?;
+                bench.trial.prepared(piece, self.now() - before);
+            }
+            let before = self.now();
+            if self.plan.rounds.warm_up.ns > 0 && !bench.trial.has_failed() {
+                self.warm_up(&mut session, &mut bench.trial)?;
+                bench.trial.warmup_ns = Some(self.now() - before);
+                bench.trial.is_warm = true;
+            }
+            Ok(session)
+        });
+        match outcome {
+            // What has failed already is not measured.
+            Ok(session) => bench.session = Some(session).filter(|_| !bench.trial.has_failed()),
+            Err(error) => bench.fail(FailedAt::Prepare, &error),
+        }
+    }
+
+    /// The point's load, by this program's own clients, of a target that has been started.
+    fn load<'b>(
+        &self,
+        here: &'b Point,
+        deployed: &'b Deployed,
+        target: &Target,
+        round: u64,
+    ) -> Load<'b> {
+        Load {
+            program: None,
             address: &deployed.address,
             batch: deployed.batch.clone(),
             dialect: target.dialect,
@@ -264,24 +295,6 @@ impl Conductor<'_> {
             round,
             clock_zero: self.clock_zero,
             stop: self.stop.clone(),
-        };
-        let outcome = Session::open(&load).and_then(|mut session| {
-            let before = self.now();
-            if !is_restored {
-                let piece = session.prepare()?;
-                bench.trial.prepared(piece, self.now() - before);
-            }
-            let before = self.now();
-            if self.plan.rounds.warm_up.ns > 0 {
-                self.warm_up(&mut session, &mut bench.trial)?;
-                bench.trial.warmup_ns = Some(self.now() - before);
-                bench.trial.is_warm = true;
-            }
-            Ok(session)
-        });
-        match outcome {
-            Ok(session) => bench.session = Some(session),
-            Err(error) => bench.fail(FailedAt::Prepare, &error),
         }
     }
 
@@ -290,17 +303,7 @@ impl Conductor<'_> {
     fn keep_data(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
         let is_wanted = |deployed: &&Deployed| target.kept_data.is_some() && !deployed.is_restored;
         let Some(deployed) = bench.deployed.as_ref().filter(is_wanted) else { return };
-        let load = Load {
-            program: None,
-            address: &deployed.address,
-            batch: None,
-            dialect: target.dialect,
-            workload: &here.workload,
-            clients: &here.clients,
-            round,
-            clock_zero: self.clock_zero,
-            stop: self.stop.clone(),
-        };
+        let load = self.load(here, deployed, target, round);
         let before = self.now();
         match Session::open(&load).and_then(|mut session| session.prepare()) {
             Ok(piece) => bench.trial.prepared(piece, self.now() - before),
@@ -309,7 +312,7 @@ impl Conductor<'_> {
         drop(bench.service.take());
         self.watch.leave(&target.name);
         let Some(deployed) = bench.deployed.take() else { return };
-        if !bench.trial.is_valid() || self.stopped() {
+        if bench.trial.has_failed() || self.stopped() {
             return self.deployer.stop(deployed);
         }
         if let Err(error) = self.deployer.keep(target, deployed) {
@@ -333,11 +336,9 @@ impl Conductor<'_> {
         let here = &self.plan.points[point];
         let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
         let slices = rounds.measure.ns.div_ceil(slice_ns);
-        // Steps done again would not be done on a fresh target.
-        let once = here.clients.iter().any(|group| group.arrivals == Arrivals::Steps);
         for bench in benches.iter_mut() {
             bench.measured = 0;
-            bench.repeats = if once { 0 } else { slices.div_ceil(2) };
+            bench.repeats = if rounds.is_cold { 0 } else { slices.div_ceil(2) };
         }
         loop {
             let waits = |bench: &Bench| bench.session.is_some() && bench.measured < slices;

@@ -121,17 +121,16 @@ impl Trial {
         self.invalidate(reason);
     }
 
-    /// Notes how its target was prepared.
+    /// Notes how its target was prepared. One that was not prepared as it should be has failed.
     pub(crate) fn prepared(&mut self, piece: Piece, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
         self.counts.wrong = piece.counts.wrong;
-        if piece.counts.missing > 0 && piece.trouble.is_none() {
-            let missing = piece.counts.missing;
-            let reason = format!("{missing} writes unanswered while preparing");
-            self.fail(FailedAt::Prepare, reason);
+        let missing = piece.counts.missing;
+        if missing > 0 && piece.trouble.is_none() {
+            self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
         self.judge_answers(&piece.found, piece.trouble.as_deref());
-        if !self.is_valid() {
+        if missing > 0 || piece.trouble.is_some() || piece.counts.wrong > 0 {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
         self.found.extend(piece.found);
@@ -149,6 +148,11 @@ impl Trial {
                 None => self.invalidate(format!("{} was expected and not seen", condition.text)),
             }
         }
+    }
+
+    /// Whether its target did not come as far as it should have: there is nothing to measure.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.failed_at.is_some()
     }
 
     /// Whether it may be compared.

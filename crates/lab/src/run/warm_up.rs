@@ -1,6 +1,8 @@
 //! Load before measuring begins: for a fixed time, or until throughput and the 99th percentile are
 //! steady.
 
+use ledger::FailedAt;
+
 use super::Conductor;
 use super::trial::Trial;
 use crate::drive::{DriveError, Figure, Piece, Session, empty_histogram};
@@ -54,6 +56,10 @@ fn tail_ns(piece: &Piece) -> f64 {
 }
 
 fn keep_wrong(trial: &mut Trial, piece: Piece) {
+    trial.counts.wrong += piece.counts.wrong;
     trial.judge_answers(&piece.found, piece.trouble.as_deref());
+    if let Some(trouble) = piece.trouble {
+        trial.fail(FailedAt::WarmUp, trouble);
+    }
     trial.found.extend(piece.found);
 }

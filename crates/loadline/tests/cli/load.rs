@@ -72,6 +72,37 @@ fn targets_run_on_from_round_to_round_when_nothing_restarts_them() {
 }
 
 #[test]
+fn a_suite_says_whether_its_data_are_cold_or_warm_when_they_are_measured() {
+    let rounds = |state: &str| {
+        format!(
+            "[rounds]\ndisturbed = \"ignore\"\nmeasure = \"30ms\"\n{state}\n\
+             at_least = 2\nat_most = 2"
+        )
+    };
+    let states = |rounds: &str| -> (Vec<String>, String) {
+        let place = Place::with(&suite("connections = 1", rounds));
+        let result = run(&place);
+        for trial in result["trials"].as_array().expect("trials") {
+            assert!(trial["operations"].as_u64() > Some(0), "{trial:#}");
+            assert_eq!(trial["warmup_ns"].is_null(), trial["state"] == "cold", "{trial:#}");
+        }
+        let state = |trial: &serde_json::Value| trial["state"].as_str().map(str::to_owned);
+        let states = result["trials"].as_array().expect("trials").iter().filter_map(state);
+        (states.collect(), stdout(&place.loadline(&["report"])))
+    };
+    let (cold, report) = states(&rounds("state = \"cold\""));
+    assert_eq!(cold, ["cold", "cold"]);
+    assert!(report.contains("1 conns · depth 1 · closed · cold"), "{report}");
+    let (warm, report) = states(&rounds("state = \"warm\"\nwarm_up = \"10ms\""));
+    assert_eq!(warm, ["warm", "warm"]);
+    assert!(!report.contains("· cold"), "{report}");
+    let both = rounds("state = \"cold\"\nwarm_up = \"10ms\"");
+    let output = Place::with(&suite("connections = 1", &both)).loadline(&["plan", "suite.toml"]);
+    assert_eq!(code(&output), 2);
+    assert!(stderr(&output).contains("leave warm_up out"), "{}", stderr(&output));
+}
+
+#[test]
 fn several_groups_of_clients_load_at_once_and_are_kept_apart() {
     let groups = "name = \"many\"\nconnections = 4\n[[clients]]\nname = \"reference\"\n\
                   arrivals = { think = \"5ms\" }";

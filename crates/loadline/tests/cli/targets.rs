@@ -99,6 +99,20 @@ fn a_wrapped_target_is_measured_and_its_timings_are_invalid() {
 }
 
 #[test]
+fn what_could_not_be_prepared_is_not_measured_and_says_why() {
+    let small = suite("serve = 'cache'\noptions = { max-item = '2KiB' }");
+    let place = Place::with(&small.replace("bytes = 40", "bytes = 4000"));
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    assert_eq!(code(&output), 3, "its wrong answers break a requirement: {}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let trial = &json["trials"][0];
+    assert_eq!((&trial["validity"], &trial["failed_at"]), (&"invalid".into(), &"prepare".into()));
+    assert_eq!((&trial["operations"], &trial["measured_ns"]), (&0.into(), &0.into()), "{trial:#}");
+    assert_eq!((&trial["wrong"], &trial["warmup_ns"]), (&100.into(), &().into()), "{trial:#}");
+    assert!(trial["reason"].as_str().expect("why").starts_with("wrong answers"), "{trial:#}");
+}
+
+#[test]
 fn whole_processes_are_batches_with_their_time_memory_and_figures() {
     let batch = |script: &str| {
         let target = format!(
@@ -166,6 +180,9 @@ fn data_that_were_prepared_once_are_kept_and_copied_for_every_later_start() {
     assert_eq!(sets(), 1, "the same keys and values are the same set");
     check(&run(&["--set", "workload.value.bytes=41"]));
     assert_eq!(sets(), 2);
+    let cold = run(&["--set", "rounds.state=cold", "--set", "rounds.warm_up=0s"]);
+    check(&cold);
+    assert_eq!(cold["trials"][1]["state"], "cold");
     let runs = place.path().join(".loadline/runs/1");
     let copies = std::fs::read_dir(runs).expect("starts").flatten();
     assert_eq!(copies.filter(|start| start.path().join("data").exists()).count(), 0);

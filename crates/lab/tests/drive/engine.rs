@@ -1,21 +1,17 @@
-//! The drive engine against toy services: each has one awkward habit that real ones have.
+//! Requests, answers and schedules, on both engines.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::drive::{Figure, Load, Piece, Session};
+use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients, Spacing};
-use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Peer,
-    Server, Wake, clock,
-};
+use wire::{Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
 use workload::units::{Rate, Span};
 use workload::{
     Caller, Client, Dialect, DialectRow, Done, Events, Finding, Kind, MakeDialect, Op, Operation,
-    Outcome, Room, Tag, Workload, WorkloadSpec,
+    Outcome, Room, Tag,
 };
+
+use crate::common::{self, LONG, SHORT, dialect};
 
 /// The toy protocol: a line with a number is answered with the same line. Before the first one the
 /// server says "hello", if it greets.
@@ -96,18 +92,12 @@ static GREETED: DialectRow = row("greeted", |_| Toy::boxed(true, false));
 static CLOSING: DialectRow = row("closing", |_| Toy::boxed(false, true));
 
 const fn row(name: &'static str, make: MakeDialect) -> DialectRow {
-    DialectRow { name, doc: "", client: Client::Stream(make), counters: None }
+    dialect(name, Client::Stream(make))
 }
 
-static ROOM: Room = Room {
-    name: "toy",
-    doc: "",
-    operations: &[Operation { name: "say", kind: Kind::Read, doc: "" }],
-    dialects: &[],
-    longest_key_bytes: 250,
-    longest_value_bytes: 1024,
-    prepares: true,
-};
+static ROOM: Room = common::room(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
+
+const SAY: &str = "operation = 'say'\nvalue = { bytes = 8 }";
 
 /// What the toy server does differently.
 #[derive(Clone, Copy, Default)]
@@ -177,31 +167,13 @@ impl Connection for ToyServer {
     }
 }
 
-fn serve(habit: Habit) -> Server {
-    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
-    let make = move |_| ToyServer { habit, answered: 0, late: None };
-    Server::start(Config::default(), vec![listener], make).expect("a server")
-}
-
-fn workload() -> Workload {
-    let text = "room='toy'\noperation='say'\nkeys={count=100}\nvalue={bytes=8}";
-    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
-}
-
 /// Three connections on two threads.
 fn clients(pipeline: usize, timeout: Span) -> Clients {
-    Clients {
-        name: "clients".into(),
-        connections: 3,
-        pipeline,
-        arrivals: Arrivals::Closed,
-        threads: 2,
-        cpus: Vec::new(),
-        timeout,
-        reconnect_every: None,
-        spin: false,
-    }
+    Clients { pipeline, timeout, ..common::clients() }
+}
+
+fn serve(habit: Habit) -> (wire::Server, wire::Address) {
+    common::serve(move || ToyServer { habit, answered: 0, late: None })
 }
 
 /// Runs one piece of `length` with `pipeline` requests under way on each connection.
@@ -221,27 +193,11 @@ fn run_clients(
     clients: Clients,
     length: Duration,
 ) -> Piece {
-    let server = serve(habit);
-    let load = Load {
-        address: &server.addresses()[0],
-        batch: None,
-        program: None,
-        dialect,
-        workload: &workload(),
-        clients: &[clients],
-        round: 1,
-        clock_zero: clock::now(),
-        stop: Arc::new(AtomicBool::new(false)),
-    };
-    let mut session = Session::open(&load).expect("connected");
-    let piece = session.run(length.as_nanos() as u64).expect("a piece");
-    drop(session);
-    server.stop(Duration::from_secs(1));
-    piece
+    let workload = common::workload(&ROOM, SAY);
+    common::load(serve(habit), dialect, &workload, clients, |session| {
+        session.run(length.as_nanos() as u64).expect("a piece")
+    })
 }
-
-const LONG: Span = Span::from_ms(20_000);
-const SHORT: Duration = Duration::from_millis(200);
 
 #[test]
 fn every_request_is_answered_checked_and_timed() {
@@ -345,6 +301,23 @@ fn connections_are_remade_as_often_as_the_suite_says() {
     }
 }
 
+#[test]
+fn no_latency_counts_time_before_its_piece() {
+    let remade = Clients { reconnect_every: Some(1), ..clients(1, LONG) };
+    let workload = common::workload(&ROOM, SAY);
+    common::load(serve(Habit::default()), &PLAIN, &workload, remade, |session| {
+        for _ in 0..3 {
+            let piece = session.run(50_000_000).expect("a piece");
+            let longest = piece.intervals.iter().map(|interval| interval.histogram.max()).max();
+            // A bucket's end is up to a thousandth beyond what is in it.
+            let most = piece.duration_ns + piece.duration_ns / 500;
+            assert!(longest.expect("answers") <= most, "{longest:?} in {}", piece.duration_ns);
+            // The other targets of a round are measured meanwhile.
+            std::thread::sleep(SHORT);
+        }
+    });
+}
+
 /// The second engine's toy: every third call is wrong.
 struct Counting(u64);
 
@@ -369,12 +342,7 @@ impl Caller for Counting {
     }
 }
 
-static CALLED: DialectRow = DialectRow {
-    name: "called",
-    doc: "",
-    client: Client::Calls(|_, _| Ok(Box::new(Counting(0)))),
-    counters: None,
-};
+static CALLED: DialectRow = dialect("called", Client::Calls(|_, _| Ok(Box::new(Counting(0)))));
 
 #[test]
 fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms() {
@@ -394,34 +362,22 @@ fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms
 
 #[test]
 fn both_engines_do_steps_once_in_order_and_keep_every_time() {
-    let text = "room='toy'\nsteps=['say * 4']\nkeys={count=100}\nvalue={bytes=8}";
-    let steps = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+    let steps = common::workload(&ROOM, "steps = ['say * 4']\nvalue = { bytes = 8 }");
     for (dialect, habit) in [
         (&PLAIN, Habit::default()),
         (&CLOSING, Habit { closes: true, ..Habit::default() }),
         (&CALLED, Habit::default()),
     ] {
-        let server = serve(habit);
-        let load = Load {
-            address: &server.addresses()[0],
-            batch: None,
-            program: None,
-            dialect,
-            workload: &steps,
-            clients: &[Clients { arrivals: Arrivals::Steps, ..clients(1, LONG) }],
-            round: 1,
-            clock_zero: clock::now(),
-            stop: Arc::new(AtomicBool::new(false)),
-        };
-        let mut session = Session::open(&load).expect("connected");
-        for _ in 0..2 {
-            // The length is for other kinds of load.
-            let piece = session.run(1).expect("a piece");
-            assert_eq!((piece.trouble, piece.counts.operations), (None, 12), "{}", dialect.name);
-            let said = piece.figures.iter().filter(|(name, ns)| name == "say_ns" && *ns > 0.0);
-            assert_eq!(said.count(), 12, "{}", dialect.name);
-        }
-        drop(session);
-        server.stop(Duration::from_secs(1));
+        let clients = Clients { arrivals: Arrivals::Steps, ..clients(1, LONG) };
+        common::load(serve(habit), dialect, &steps, clients, |session| {
+            for _ in 0..2 {
+                // The length is for other kinds of load.
+                let piece = session.run(1).expect("a piece");
+                let done = (piece.trouble, piece.counts.operations);
+                assert_eq!(done, (None, 12), "{}", dialect.name);
+                let said = piece.figures.iter().filter(|(name, ns)| name == "say_ns" && *ns > 0.0);
+                assert_eq!(said.count(), 12, "{}", dialect.name);
+            }
+        });
     }
 }

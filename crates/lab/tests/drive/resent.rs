@@ -1,19 +1,14 @@
 //! Requests behind the last answer of a connection that its server closes.
 
-use std::net::{Ipv4Addr, SocketAddr};
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-use std::time::Duration;
 
-use lab::drive::{Load, Piece, Session};
+use lab::drive::Piece;
 use lab::plan::{Arrivals, Clients, Spacing};
-use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-    clock,
-};
-use workload::units::{Rate, Span};
+use wire::{Connection, Fault, Flow, Input, Ns, Output};
+use workload::units::Rate;
 use workload::{WorkloadSpec, http};
+
+use crate::common;
 
 /// A web server that says `connection: close` with every third answer, and closes.
 struct Closing {
@@ -39,43 +34,18 @@ impl Connection for Closing {
 }
 
 fn run(method: &str, arrivals: Arrivals) -> Piece {
-    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
-    let server = Server::start(Config::default(), vec![listener], |_| Closing { answered: 0 });
-    let server = server.expect("a server");
     let text = format!(
         "room='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='{method}'\n\
          expect.body='ok'"
     );
     let workload = toml::from_str::<WorkloadSpec>(&text).expect("well formed");
     let workload = workload.resolve_in(&http::ROOM, Path::new("")).expect("right");
-    let clients = Clients {
-        name: "clients".into(),
-        connections: 2,
-        pipeline: 8,
-        arrivals,
-        threads: 1,
-        cpus: Vec::new(),
-        timeout: Span::from_ms(20_000),
-        reconnect_every: None,
-        spin: false,
-    };
-    let load = Load {
-        address: &server.addresses()[0],
-        batch: None,
-        program: None,
-        dialect: &http::ROOM.dialects[0],
-        workload: &workload,
-        clients: &[clients],
-        round: 1,
-        clock_zero: clock::now(),
-        stop: Arc::new(AtomicBool::new(false)),
-    };
-    let mut session = Session::open(&load).expect("connected");
-    let piece = session.run(200_000_000).expect("a piece");
-    drop(session);
-    server.stop(Duration::from_secs(1));
-    piece
+    let clients =
+        Clients { connections: 2, pipeline: 8, arrivals, threads: 1, ..common::clients() };
+    let server = common::serve(|| Closing { answered: 0 });
+    common::load(server, &http::ROOM.dialects[0], &workload, clients, |session| {
+        session.run(200_000_000).expect("a piece")
+    })
 }
 
 #[test]

@@ -2,22 +2,17 @@
 //! habits that real services have.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use lab::drive::{Figure, Load, Piece, Session};
+use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients};
-use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-    Wake, clock,
-};
+use wire::{Connection, Fault, Flow, Input, Ns, Output, Wake, clock};
 use workload::units::Span;
 use workload::{
     Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Update,
-    Workload, WorkloadSpec,
 };
+
+use crate::common::{self, SHORT, dialect};
 
 /// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` the
 /// end of all updates.
@@ -96,21 +91,11 @@ impl Dialect for Toy {
     fn expire(&mut self, _: Tag) {}
 }
 
-static DIALECT: DialectRow = DialectRow {
-    name: "toy",
-    doc: "",
-    client: Client::Stream(|_| Box::new(Toy::default())),
-    counters: None,
-};
+static DIALECT: DialectRow = dialect("toy", Client::Stream(|_| Box::new(Toy::default())));
 
 static ROOM: Room = Room {
-    name: "toy",
-    doc: "",
-    operations: &[Operation { name: "count", kind: Kind::Stream, doc: "" }],
-    dialects: &[],
-    longest_key_bytes: 250,
     longest_value_bytes: 0,
-    prepares: true,
+    ..common::room(&[Operation { name: "count", kind: Kind::Stream, doc: "" }])
 };
 
 /// What the toy server does differently.
@@ -188,50 +173,24 @@ impl Connection for Counting {
     }
 }
 
-fn workload() -> Workload {
-    let text = "room='toy'\noperation='count'\nwritten_by='target'\nkeys={count=100}";
-    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
-}
-
 /// Three connections with so many streams each; the pieces that `lengths` ask for.
 fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<Piece> {
-    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
-    let make = move |_| Counting { habit, next_at: None, streams: BTreeMap::new() };
-    let server = Server::start(Config::default(), vec![listener], make).expect("a server");
+    let make = move || Counting { habit, next_at: None, streams: BTreeMap::new() };
+    let workload = common::workload(&ROOM, "operation = 'count'\nwritten_by = 'target'");
     let clients = Clients {
-        name: "watchers".into(),
-        connections: 3,
         pipeline: streams,
         arrivals: Arrivals::Subscribe { pause },
-        threads: 2,
-        cpus: Vec::new(),
         timeout: Span::from_ms(20),
-        reconnect_every: None,
-        spin: false,
+        ..common::clients()
     };
-    let load = Load {
-        address: &server.addresses()[0],
-        batch: None,
-        program: None,
-        dialect: &DIALECT,
-        workload: &workload(),
-        clients: &[clients],
-        round: 1,
-        clock_zero: clock::now(),
-        stop: Arc::new(AtomicBool::new(false)),
-    };
-    let mut session = Session::open(&load).expect("connected");
-    assert_eq!(session.prepare().expect("nothing to write").counts.operations, 0);
-    let pieces = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
-    let pieces = pieces.map(|piece| piece.expect("a piece")).collect();
-    drop(session);
-    server.stop(Duration::from_secs(1));
-    pieces
+    common::load(common::serve(make), &DIALECT, &workload, clients, |session| {
+        assert_eq!(session.prepare().expect("nothing to write").counts.operations, 0);
+        let pieces = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
+        pieces.map(|piece| piece.expect("a piece")).collect()
+    })
 }
 
 const NO_PAUSE: Span = Span::from_ms(0);
-const SHORT: Duration = Duration::from_millis(200);
 
 #[test]
 fn every_stream_is_counted_and_ends_with_its_piece() {

@@ -2,22 +2,18 @@
 //! preparing fails and says so.
 
 use std::collections::BTreeSet;
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
-use lab::drive::{Load, Piece, Session};
-use lab::plan::{Arrivals, Clients};
+use lab::drive::Piece;
+use lab::plan::Clients;
 use wire::{
     Address, Batch, Config, Connection, DatagramListener, Datagrams, Fault, Flow, Input,
-    ListenOptions, Listener, Ns, Output, Replies, Server, clock,
+    ListenOptions, Listener, Ns, Output, Replies, Server,
 };
 use workload::units::Span;
-use workload::{
-    Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Room, Tag, Workload,
-    WorkloadSpec,
-};
+use workload::{Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Room, Tag};
+
+use crate::common::{self, any_port, dialect};
 
 /// The toy protocol: a datagram is "NUMBER KEY", and its answer is the same.
 #[derive(Default)]
@@ -60,22 +56,9 @@ impl Dialect for Toy {
     }
 }
 
-static TOY: DialectRow = DialectRow {
-    name: "toy",
-    doc: "",
-    client: Client::Datagrams(|_| Box::new(Toy::default())),
-    counters: None,
-};
+static TOY: DialectRow = dialect("toy", Client::Datagrams(|_| Box::new(Toy::default())));
 
-static ROOM: Room = Room {
-    name: "toy",
-    doc: "",
-    operations: &[Operation { name: "say", kind: Kind::Read, doc: "" }],
-    dialects: &[],
-    longest_key_bytes: 250,
-    longest_value_bytes: 1024,
-    prepares: true,
-};
+static ROOM: Room = common::room(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
 
 /// What the service has heard, in order: whom from, of which key, and whether it answered.
 type Heard = Arc<Mutex<Vec<(Address, u64, bool)>>>;
@@ -110,52 +93,26 @@ impl Connection for Unused {
     }
 }
 
-fn workload() -> Workload {
-    let text = "room='toy'\noperation='say'\nkeys={count=100}\nvalue={bytes=8}";
-    toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap()
-}
-
 /// Prepares 100 keys from three sockets on two threads.
 fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
     let heard = Heard::default();
     let noted = Arc::clone(&heard);
-    let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
-    let listener = Listener::bind(&any, &ListenOptions::default()).expect("a free port");
+    let listener = Listener::bind(&any_port(), &ListenOptions::default()).expect("a free port");
     let server = Server::start_with_datagrams(
         Config::default(),
         vec![listener],
         |_| Unused,
-        vec![DatagramListener::bind(&any, 1).expect("a free port")],
+        vec![DatagramListener::bind(&any_port(), 1).expect("a free port")],
         move |_| Lossy { keeps, heard: Arc::clone(&noted) },
     );
     let server = server.expect("a server");
-    let clients = Clients {
-        name: "clients".into(),
-        connections: 3,
-        pipeline: 1,
-        arrivals: Arrivals::Closed,
-        threads: 2,
-        cpus: Vec::new(),
-        // Shorter than what it takes to say something again: it is for what is measured.
-        timeout: Span::from_ms(20),
-        reconnect_every: None,
-        spin: false,
-    };
-    let load = Load {
-        address: &server.datagram_addresses()[0],
-        batch: None,
-        program: None,
-        dialect: &TOY,
-        workload: &workload(),
-        clients: &[clients],
-        round: 1,
-        clock_zero: clock::now(),
-        stop: Arc::new(AtomicBool::new(false)),
-    };
-    let mut session = Session::open(&load).expect("sockets");
-    let piece = session.prepare().expect("a piece");
-    drop(session);
-    server.stop(Duration::from_secs(1));
+    let address = server.datagram_addresses()[0].clone();
+    // Shorter than what it takes to say something again: it is for what is measured.
+    let clients = Clients { timeout: Span::from_ms(20), ..common::clients() };
+    let workload = common::workload(&ROOM, "operation = 'say'\nvalue = { bytes = 8 }");
+    let piece = common::load((server, address), &TOY, &workload, clients, |session| {
+        session.prepare().expect("a piece")
+    });
     let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
     (piece, heard)
 }

@@ -1,0 +1,109 @@
+//! What `[rounds]` means: how often and how long, and whether any load has touched the data when
+//! they are measured.
+
+use workload::units::{Share, Span};
+
+use super::error::{Source, nearest};
+use super::resolve::Result;
+use super::suite::{DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec};
+use super::{Arrivals, Point, Rounds, Target, TargetKind};
+
+/// A warm-up that ends when the load is steady takes at least so long, and at most.
+const LEAST_WARM_UP: Span = Span::from_ms(2_000);
+const MOST_WARM_UP: Span = Span::from_ms(20_000);
+
+pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> Result<Rounds> {
+    // Steps done again would not be done on a fresh target.
+    let steps = points.iter().any(takes_steps);
+    let is_cold = steps || spec.state == Some(StateSpec::Cold);
+    if is_cold {
+        check_cold(source, spec, steps, points)?;
+    }
+    let measure = spec.measure.unwrap_or(Span::from_ms(5_000));
+    let slice = match spec.slice {
+        _ if is_cold => None,
+        Some(SliceSpec::None) => None,
+        Some(SliceSpec::Length(length)) => Some(length),
+        None => Some(Span::from_ms(500)),
+    };
+    let too_short = |key: &str| {
+        let help = "at least 10ms; shorter pieces measure the starting and stopping";
+        source.error_at(key, "too short", Some(help.into()))
+    };
+    if measure < Span::from_ms(10) {
+        return Err(too_short("rounds.measure"));
+    }
+    if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
+        return Err(too_short("rounds.slice"));
+    }
+    let (warm_up, warm_up_most) = match spec.warm_up {
+        _ if is_cold => (Span::default(), None),
+        Some(WarmUpSpec::Fixed(Span { ns: 0 })) if spec.state == Some(StateSpec::Warm) => {
+            let message = "warm data have been loaded before they are measured";
+            let help = "give warm_up a time, or leave it out".to_owned();
+            return Err(source.error_at("rounds.warm_up", message, Some(help)));
+        }
+        Some(WarmUpSpec::Fixed(length)) => (length, None),
+        Some(WarmUpSpec::Detect) => (LEAST_WARM_UP, Some(MOST_WARM_UP)),
+        None => (Span::from_ms(500), None),
+    };
+    let at_least = spec.at_least.unwrap_or(5).max(1);
+    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
+    let known = judge::METRICS;
+    let primary = known.iter().find(|row| row.suite == written).ok_or_else(|| {
+        let near = nearest(written, known.iter().map(|row| row.suite));
+        let help = near.map(|name| format!("did you mean \"{name}\"?"));
+        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
+    })?;
+    Ok(Rounds {
+        measure,
+        slice: slice.filter(|slice| *slice < measure),
+        warm_up,
+        warm_up_most,
+        at_least,
+        at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
+        until: spec.until,
+        same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
+        is_cold,
+        restart: spec.restart != Some(RestartSpec::Never),
+        repeat_disturbed: spec.disturbed != Some(DisturbedSpec::Ignore),
+        primary: primary.suite,
+        budget: spec.budget,
+        sequence: None,
+    })
+}
+
+fn takes_steps(point: &Point) -> bool {
+    point.clients.iter().any(|group| group.arrivals == Arrivals::Steps)
+}
+
+/// Refuses what would warm cold data.
+fn check_cold(source: &Source, spec: &RoundsSpec, steps: bool, points: &[Point]) -> Result<()> {
+    let wrong = |key: &str, message: String| {
+        let help = Some(format!("leave {key} out"));
+        Err(source.error_at(&format!("rounds.{key}"), message, help))
+    };
+    let what = if steps { "steps are" } else { "cold data are" };
+    if spec.state == Some(StateSpec::Warm) {
+        return wrong("state", format!("{what} done on a target that has just been started"));
+    }
+    if spec.warm_up.is_some_and(|warm_up| warm_up != WarmUpSpec::Fixed(Span::default())) {
+        return wrong("warm_up", format!("{what} measured before any other load"));
+    }
+    if matches!(spec.slice, Some(SliceSpec::Length(_))) {
+        let message = format!("{what} measured in one piece: after the first slice data are warm");
+        return wrong("slice", message);
+    }
+    if spec.restart == Some(RestartSpec::Never) {
+        return wrong("restart", format!("{what} measured on a fresh start: what runs on is warm"));
+    }
+    let runs_on =
+        |target: &&Target| matches!(target.kind, TargetKind::Address(_) | TargetKind::InProcess);
+    let mut targets = points.iter().flat_map(|point| &point.targets);
+    match targets.find(runs_on).filter(|_| !steps) {
+        None => Ok(()),
+        Some(Target { name, .. }) => {
+            wrong("state", format!("{name} is not started by the lab, so nothing makes it cold"))
+        }
+    }
+}

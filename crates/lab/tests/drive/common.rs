@@ -1,0 +1,99 @@
+//! What these tests share: a server on a free port, and the load of one group of clients.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use lab::drive::{Load, Session};
+use lab::plan::{Arrivals, Clients};
+use wire::{Address, Config, Connection, ListenOptions, Listener, Server, clock};
+use workload::units::Span;
+use workload::{Client, DialectRow, Operation, Room, Workload, WorkloadSpec};
+
+/// Longer than any answer takes.
+pub(crate) const LONG: Span = Span::from_ms(20_000);
+
+/// A piece of load.
+pub(crate) const SHORT: Duration = Duration::from_millis(200);
+
+/// A free port of the loopback.
+pub(crate) fn any_port() -> Address {
+    Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))
+}
+
+/// A server of connections that `make` makes, and its address.
+pub(crate) fn serve<C: Connection + 'static>(
+    make: impl Fn() -> C + Send + Sync + 'static,
+) -> (Server, Address) {
+    let listener = Listener::bind(&any_port(), &ListenOptions::default()).expect("a free port");
+    let server = Server::start(Config::default(), vec![listener], move |_| make());
+    let server = server.expect("a server");
+    let address = server.addresses()[0].clone();
+    (server, address)
+}
+
+/// A room with one operation.
+pub(crate) const fn room(operations: &'static [Operation]) -> Room {
+    Room {
+        name: "toy",
+        doc: "",
+        operations,
+        dialects: &[],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1024,
+        prepares: true,
+    }
+}
+
+/// A dialect without more ado.
+pub(crate) const fn dialect(name: &'static str, client: Client) -> DialectRow {
+    DialectRow::new(name, "", client)
+}
+
+/// A workload of 100 keys in a room of one's own; `rest` says the operations.
+pub(crate) fn workload(room: &'static Room, rest: &str) -> Workload {
+    let text = format!("room = 'toy'\nkeys = {{ count = 100 }}\n{rest}");
+    toml::from_str::<WorkloadSpec>(&text).expect("well formed").resolve(room).expect("right")
+}
+
+/// Three connections on two threads, in a closed loop.
+pub(crate) fn clients() -> Clients {
+    Clients {
+        name: "clients".into(),
+        connections: 3,
+        pipeline: 1,
+        arrivals: Arrivals::Closed,
+        threads: 2,
+        cpus: Vec::new(),
+        timeout: LONG,
+        reconnect_every: None,
+        spin: false,
+    }
+}
+
+/// Opens a session at `address`, does with it what is wanted, and ends it and the server.
+pub(crate) fn load<T>(
+    (server, address): (Server, Address),
+    dialect: &'static DialectRow,
+    workload: &Workload,
+    clients: Clients,
+    then: impl FnOnce(&mut Session) -> T,
+) -> T {
+    let load = Load {
+        address: &address,
+        batch: None,
+        program: None,
+        dialect,
+        workload,
+        clients: &[clients],
+        round: 1,
+        clock_zero: clock::now(),
+        stop: Arc::new(AtomicBool::new(false)),
+    };
+    let mut session = Session::open(&load).expect("connected");
+    let given = then(&mut session);
+    drop(session);
+    server.stop(Duration::from_secs(1));
+    given
+}
