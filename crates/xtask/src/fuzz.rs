@@ -45,6 +45,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let wanted = |name: &&String| args.names.is_empty() || args.names.contains(name);
+    let mut failed = Vec::new();
     for name in targets.iter().filter(wanted) {
         let task = if args.build { "build" } else { "run" };
         let mut command = nightly();
@@ -53,9 +54,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             eprintln!("{name}: {} s", args.seconds);
             command.args(["--", &format!("-max_total_time={}", args.seconds)]);
         }
-        run_command(&mut command)?;
+        // What one has found keeps no other from looking.
+        if let Err(error) = run_command(&mut command) {
+            eprintln!("{name}: {error:#}");
+            failed.push(&name[..]);
+        }
     }
-    Ok(())
+    match &failed[..] {
+        [] => Ok(()),
+        failed => bail!("{} found something: see above", failed.join(", ")),
+    }
 }
 
 /// Every target, in the order of their names.

@@ -1,0 +1,39 @@
+//! Any text as a suite, alone or behind a good one: it is refused with an error that points into
+//! it, or it is a plan whose operations can be drawn.
+#![no_main]
+
+use std::path::Path;
+
+use lab::plan::{House, Plan};
+use libfuzzer_sys::fuzz_target;
+use miette::Diagnostic;
+use workload::{Room, Stream};
+
+const GOOD: &str = "title = 't'\n[workload]\nroom = 'cache'\noperation = 'get'\n\
+    keys = { count = 10 }\nvalue = { bytes = 16 }\n[[clients]]\nconnections = 2\n\
+    [[target]]\nname = 'a'\nserve = 'cache'\n";
+
+static ROOMS: &[&Room] =
+    &[&cache::load::ROOM, &records::load::ROOM, &workload::http::ROOM, &workload::null::ROOM];
+
+fuzz_target!(|data: &[u8]| {
+    let Some((how, bytes)) = data.split_first() else { return };
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    let text = if how & 1 == 0 { text.to_owned() } else { format!("{GOOD}{text}") };
+    let house = House { rooms: ROOMS, check_arguments: &|_, _| Ok(()) };
+    match Plan::parse(Path::new("suite.toml"), text.clone(), &[], house) {
+        Ok(plan) => {
+            assert!(plan.shortest() <= plan.shortest_disturbed());
+            for point in &plan.points {
+                let mut stream = Stream::new(&point.workload, 1, 0);
+                (0..9).for_each(|_| drop(stream.draw().keys.to_vec()));
+            }
+        }
+        Err(error) => {
+            assert!(!error.to_string().is_empty());
+            for label in error.labels().into_iter().flatten() {
+                assert!(label.offset() + label.len() <= text.len() + 1, "{error}");
+            }
+        }
+    }
+});
