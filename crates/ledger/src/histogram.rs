@@ -67,6 +67,7 @@ impl HistogramRow {
             mean_ns: seen.then(|| histogram.mean()),
             p50_ns: quantile(0.5),
             p90_ns: quantile(0.9),
+            p95_ns: quantile(0.95),
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),
             max_ns: seen.then(|| histogram.max()),

@@ -14,6 +14,8 @@
 //! | `words` | the words that columns may hold: states, validities, kinds |
 //! | `schema` | migrations, and what is refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
+//! | `runs` | which runs there are, and how far one has come |
+//! | `json` | columns that hold JSON |
 //! | `histogram` | latency histograms as blobs and percentiles |
 //! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
 //! | `streams` | what streams have brought |
@@ -35,12 +37,14 @@ mod export;
 mod histogram;
 mod history;
 mod hlog;
+mod json;
 mod ladder;
 mod merge;
 mod open;
 mod process;
 mod read;
 mod rows;
+mod runs;
 mod samples;
 mod schema;
 mod search;
@@ -61,13 +65,14 @@ pub use ladder::{Decision, ProfileRow, RungRow};
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
-pub use read::{RunLine, RunView, TrialValues};
+pub use read::{RunView, TrialValues};
 pub use rows::{
     CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
     ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow,
     SliceRow, SlowRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED,
     UsageRow, ValueRow,
 };
+pub use runs::{RunKind, RunLine, SoFar};
 pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
 pub use search::{ClientsRow, ProbeRow, SearchRow};

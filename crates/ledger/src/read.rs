@@ -1,12 +1,13 @@
-//! Reading a ledger: which runs there are, and everything of one run in plain data.
+//! Reading a ledger: everything of one run in plain data.
 
-use rusqlite::types::Type;
+use std::ops::RangeInclusive;
+
 use rusqlite::{OptionalExtension, Params, Row, params};
-use serde_json::{Map, Value};
 
 use crate::comparison::{ComparisonRow, FactRow, LookRow};
 use crate::cost::{CALLS, CallRow, FLOORS, FloorRow, call_row, floor_row};
 use crate::error::LedgerError;
+use crate::json::{json, object};
 use crate::ladder::{PROFILES, ProfileRow, RUNGS, RungRow, profile_row, rung_row};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
@@ -18,33 +19,6 @@ use crate::rows::{
 use crate::search::{self, ClientsRow, ProbeRow, SearchRow};
 use crate::streams::{STREAMS, StreamRow, stream_row};
 use crate::words::RunState;
-
-/// One run in a list of runs.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RunLine {
-    /// Its id.
-    pub id: RunId,
-    /// Its identity: the same in every ledger that holds it.
-    pub uid: String,
-    /// The title of its suite.
-    pub title: String,
-    /// The path of its suite.
-    pub path: String,
-    /// The command line.
-    pub command: String,
-    /// When it started, RFC 3339.
-    pub started_at: String,
-    /// When it ended.
-    pub ended_at: Option<String>,
-    /// How far it came, as [`RunRow::state`] says it.
-    pub state: RunState,
-    /// Its note.
-    pub note: Option<String>,
-    /// Its trials.
-    pub trials: u64,
-    /// Those of them that are valid.
-    pub valid_trials: u64,
-}
 
 /// Everything of one run that reports need, in plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -121,44 +95,23 @@ pub struct TrialValues {
 }
 
 impl Ledger {
-    /// All runs, oldest first.
-    pub fn runs(&self) -> Result<Vec<RunLine>, LedgerError> {
-        self.rows(
-            "SELECT run.*, suite.title, suite.path,
-                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
-                  WHERE round.run_id = run.id) AS trials,
-                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
-                  WHERE round.run_id = run.id AND trial.validity = 'valid') AS valid_trials
-             FROM run JOIN suite ON suite.id = run.suite_id
-             ORDER BY run.id",
-            [],
-            |row| {
-                Ok(RunLine {
-                    id: row.get("id")?,
-                    uid: row.get("uid")?,
-                    title: row.get("title")?,
-                    path: row.get("path")?,
-                    command: row.get("command")?,
-                    started_at: row.get("started_at")?,
-                    ended_at: row.get("ended_at")?,
-                    state: effective_state(row)?,
-                    note: row.get("note")?,
-                    trials: row.get("trials")?,
-                    valid_trials: row.get("valid_trials")?,
-                })
-            },
-        )
-    }
-
-    /// The run with the highest id, whatever its state; `None` in an empty ledger.
-    pub fn last_run(&self) -> Result<Option<RunId>, LedgerError> {
-        Ok(self.connection.query_row("SELECT max(id) FROM run", [], |row| row.get(0))?)
-    }
-
     /// Everything of one run, as it was at one moment even while it is being written.
     ///
     /// Fails when there is no such run.
     pub fn run_view(&self, id: RunId) -> Result<RunView, LedgerError> {
+        self.run_view_of(id, 0..=u32::MAX)
+    }
+
+    /// The same, with slow requests, figures of calls, counters and usage of these points only, by
+    /// their place in the sweep: most rows of a large run are such, and no page has room for all.
+    ///
+    /// Fails when there is no such run.
+    pub fn run_view_of(
+        &self,
+        id: RunId,
+        detailed: RangeInclusive<u32>,
+    ) -> Result<RunView, LedgerError> {
+        let detailed = (id, *detailed.start(), *detailed.end());
         // One read transaction is one snapshot; inside a batch there is one already.
         let snapshot = match self.in_batch() {
             true => None,
@@ -194,11 +147,11 @@ impl Ledger {
             slices: self.rows(SLICES, [id], slice_row)?,
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
-            slow: self.rows(SLOW, [id], slow_row)?,
-            values: trial_values(self.rows(VALUES, [id], value_row)?),
-            counters: self.rows(COUNTERS, [id], counter_row)?,
+            slow: self.rows(SLOW, detailed, slow_row)?,
+            values: trial_values(self.rows(VALUES, detailed, value_row)?),
+            counters: self.rows(COUNTERS, detailed, counter_row)?,
             streams: self.rows(STREAMS, [id], stream_row)?,
-            usage: self.rows(USAGE, [id], usage_row)?,
+            usage: self.rows(USAGE, detailed, usage_row)?,
             reached: self.rows(REACHED, [id], reached_row)?,
             calls: self.rows(CALLS, [id], call_row)?,
             floors: self.rows(FLOORS, [id], floor_row)?,
@@ -239,7 +192,8 @@ impl Ledger {
         self.rows(sql, params![trial], value_row)
     }
 
-    fn rows<T>(
+    /// What a query gives, row by row.
+    pub(crate) fn rows<T>(
         &self,
         sql: &str,
         params: impl Params,
@@ -251,11 +205,11 @@ impl Ledger {
     }
 }
 
-const TARGETS: &str = "SELECT * FROM target WHERE run_id = ?1 ORDER BY ordinal";
-const POINTS: &str = "SELECT * FROM point WHERE run_id = ?1 ORDER BY ordinal";
-const ROUNDS: &str = "SELECT round.* FROM round JOIN point ON point.id = round.point_id
+pub(crate) const TARGETS: &str = "SELECT * FROM target WHERE run_id = ?1 ORDER BY ordinal";
+pub(crate) const POINTS: &str = "SELECT * FROM point WHERE run_id = ?1 ORDER BY ordinal";
+pub(crate) const ROUNDS: &str = "SELECT round.* FROM round JOIN point ON point.id = round.point_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal";
-const TRIALS: &str = "SELECT trial.* FROM trial
+pub(crate) const TRIALS: &str = "SELECT trial.* FROM trial
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
     JOIN target ON target.id = trial.target_id
@@ -276,19 +230,24 @@ const FINDINGS: &str = "SELECT finding.* FROM finding
 const SLOW: &str = "SELECT slow.* FROM slow
     JOIN trial ON trial.id = slow.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, latency_ns DESC, at_ns";
+    JOIN point ON point.id = round.point_id
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
+    ORDER BY trial_id, latency_ns DESC, at_ns";
 const VALUES: &str = "SELECT value.* FROM value
     JOIN trial ON trial.id = value.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, value.ordinal";
+    JOIN point ON point.id = round.point_id
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, value.ordinal";
 const COUNTERS: &str = "SELECT counter.* FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, counter.name";
+    JOIN point ON point.id = round.point_id
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, counter.name";
 const USAGE: &str = "SELECT usage.* FROM usage
     JOIN trial ON trial.id = usage.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, name";
+    JOIN point ON point.id = round.point_id
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, name";
 const REACHED: &str = "SELECT reached.* FROM reached
     JOIN trial ON trial.id = reached.trial_id
     JOIN round ON round.id = trial.round_id
@@ -302,7 +261,7 @@ const FACTS: &str = "SELECT fact.* FROM fact JOIN target ON target.id = fact.tar
     WHERE target.run_id = ?1 ORDER BY target.ordinal, fact.name";
 
 /// What a run's state means now: a run left `running` by a process that is gone was interrupted.
-fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
+pub(crate) fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
     let state = row.get("state")?;
     let process = ProcessMark {
         pid: row.get("pid")?,
@@ -316,7 +275,7 @@ fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
     })
 }
 
-fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
+pub(crate) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
     Ok(RunRow {
         suite_id: row.get("suite_id")?,
         fingerprint_id: row.get("fingerprint_id")?,
@@ -345,7 +304,7 @@ fn suite_row(row: &Row<'_>) -> rusqlite::Result<SuiteRow> {
     })
 }
 
-fn target_row(row: &Row<'_>) -> rusqlite::Result<(TargetId, TargetRow)> {
+pub(crate) fn target_row(row: &Row<'_>) -> rusqlite::Result<(TargetId, TargetRow)> {
     let target = TargetRow {
         run_id: row.get("run_id")?,
         ordinal: row.get("ordinal")?,
@@ -356,7 +315,7 @@ fn target_row(row: &Row<'_>) -> rusqlite::Result<(TargetId, TargetRow)> {
     Ok((row.get("id")?, target))
 }
 
-fn point_row(row: &Row<'_>) -> rusqlite::Result<(PointId, PointRow)> {
+pub(crate) fn point_row(row: &Row<'_>) -> rusqlite::Result<(PointId, PointRow)> {
     let point = PointRow {
         run_id: row.get("run_id")?,
         ordinal: row.get("ordinal")?,
@@ -366,7 +325,7 @@ fn point_row(row: &Row<'_>) -> rusqlite::Result<(PointId, PointRow)> {
     Ok((row.get("id")?, point))
 }
 
-fn round_row(row: &Row<'_>) -> rusqlite::Result<(RoundId, RoundRow)> {
+pub(crate) fn round_row(row: &Row<'_>) -> rusqlite::Result<(RoundId, RoundRow)> {
     let round = RoundRow {
         run_id: row.get("run_id")?,
         point_id: row.get("point_id")?,
@@ -377,7 +336,7 @@ fn round_row(row: &Row<'_>) -> rusqlite::Result<(RoundId, RoundRow)> {
     Ok((row.get("id")?, round))
 }
 
-fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
+pub(crate) fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
     let trial = TrialRow {
         round_id: row.get("round_id")?,
         target_id: row.get("target_id")?,
@@ -479,6 +438,7 @@ fn histogram_row(row: &Row<'_>) -> rusqlite::Result<HistogramRow> {
         mean_ns: row.get("mean_ns")?,
         p50_ns: row.get("p50_ns")?,
         p90_ns: row.get("p90_ns")?,
+        p95_ns: row.get("p95_ns")?,
         p99_ns: row.get("p99_ns")?,
         p999_ns: row.get("p999_ns")?,
         max_ns: row.get("max_ns")?,
@@ -550,51 +510,4 @@ fn requirement_row(row: &Row<'_>) -> rusqlite::Result<RequirementRow> {
         value: row.get("value")?,
         outcome: row.get("outcome")?,
     })
-}
-
-/// A JSON column that holds an object.
-fn object(row: &Row<'_>, column: &str) -> rusqlite::Result<Map<String, Value>> {
-    json(row, column)
-}
-
-/// A JSON column as the type it should hold; another is an error that names the column's place.
-fn json<T: TryFromJson>(row: &Row<'_>, column: &str) -> rusqlite::Result<T> {
-    let text: String = row.get(column)?;
-    let place = row.as_ref().column_index(column)?;
-    let damaged = |error| rusqlite::Error::FromSqlConversionFailure(place, Type::Text, error);
-    let value: Value = serde_json::from_str(&text).map_err(|error| damaged(Box::new(error)))?;
-    T::try_from_json(value).ok_or_else(|| damaged("not the expected kind of JSON".into()))
-}
-
-/// What JSON columns hold. Three types don't warrant deriving through serde.
-trait TryFromJson: Sized {
-    fn try_from_json(value: Value) -> Option<Self>;
-}
-
-impl TryFromJson for Map<String, Value> {
-    fn try_from_json(value: Value) -> Option<Self> {
-        match value {
-            Value::Object(map) => Some(map),
-            _ => None,
-        }
-    }
-}
-
-impl TryFromJson for Vec<String> {
-    fn try_from_json(value: Value) -> Option<Self> {
-        let Value::Array(items) = value else { return None };
-        let text = |item| match item {
-            Value::String(text) => Some(text),
-            _ => None,
-        };
-        items.into_iter().map(text).collect()
-    }
-}
-
-impl TryFromJson for Vec<(String, String)> {
-    fn try_from_json(value: Value) -> Option<Self> {
-        let Value::Array(items) = value else { return None };
-        let pair = |item| <[String; 2]>::try_from(Vec::<String>::try_from_json(item)?).ok();
-        items.into_iter().map(|item| pair(item).map(|[key, value]| (key, value))).collect()
-    }
 }

@@ -363,6 +363,8 @@ pub struct HistogramRow {
     pub p50_ns: Option<u64>,
     /// 90th percentile.
     pub p90_ns: Option<u64>,
+    /// 95th percentile; `None` besides in rows from before version 11 of the schema.
+    pub p95_ns: Option<u64>,
     /// 99th percentile.
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.

@@ -18,6 +18,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v8.sql"),
     include_str!("schema/v9.sql"),
     include_str!("schema/v10.sql"),
+    include_str!("schema/v11.sql"),
 ];
 
 /// The schema version that this build writes.

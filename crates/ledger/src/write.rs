@@ -263,8 +263,8 @@ impl Ledger {
     pub fn add_histogram(&mut self, row: &HistogramRow) -> Result<(), LedgerError> {
         self.execute(
             "INSERT INTO histogram (trial_id, clients, operation, kind, second, count, min_ns,
-                 mean_ns, p50_ns, p90_ns, p99_ns, p999_ns, max_ns, data)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+                 mean_ns, p50_ns, p90_ns, p95_ns, p99_ns, p999_ns, max_ns, data)
+             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
             params![
                 row.trial_id,
                 row.clients,
@@ -276,6 +276,7 @@ impl Ledger {
                 row.mean_ns,
                 row.p50_ns,
                 row.p90_ns,
+                row.p95_ns,
                 row.p99_ns,
                 row.p999_ns,
                 row.max_ns,

@@ -49,9 +49,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = run_named(&ledger, &args.run)?;
-    let summary = report::Summary::of(ledger.run_view(run)?)?;
-    if let Some(file) = &args.html {
-        save_page(&ledger, run, file)?;
+    let view = ledger.run_view(run)?;
+    let sights = match &args.html {
+        None => None,
+        Some(_) => Some(report::Sights::read(&ledger, &view, ..report::POINTS_IN_FULL_MOST)?),
+    };
+    let summary = report::Summary::of(view)?;
+    if let (Some(file), Some(sights)) = (&args.html, &sights) {
+        save(file, &report::html(&summary, sights))?;
     }
     if let Some(file) = &args.junit {
         save(file, &report::junit(&summary, false))?;
@@ -69,9 +74,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
 
 /// Writes a run as one HTML file and says where it is.
 pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Result<()> {
-    let view = ledger.run_view(run)?;
-    let sights = report::Sights::read(ledger, &view)?;
-    save(file, &report::html(&report::Summary::of(view)?, &sights))
+    let (summary, sights) = page_of(ledger, run)?;
+    save(file, &report::html(&summary, &sights))
+}
+
+/// What the page of a run shows.
+pub(crate) fn page_of(
+    ledger: &Ledger,
+    run: RunId,
+) -> Result<(report::Summary, report::Sights), ledger::LedgerError> {
+    let most = report::POINTS_IN_FULL_MOST;
+    let view = ledger.run_view_of(run, 0..=most as u32)?;
+    let sights = report::Sights::read(ledger, &view, ..most)?;
+    Ok((report::Summary::of(view)?, sights))
 }
 
 /// Writes a file and says where it is.

@@ -117,6 +117,12 @@ impl CapacitySummary {
 
     /// A line per load, in the order of loads.
     pub(crate) fn table(&self, summary: &Summary) -> Vec<String> {
+        let lines = crate::words::align(&self.rows(summary), str::to_owned);
+        lines.into_iter().map(|line| format!("  {line}")).collect()
+    }
+
+    /// The cells of that table, with its head: load, outcome, figures, and why.
+    pub(crate) fn rows(&self, summary: &Summary) -> Vec<Vec<String>> {
         let mut probes: Vec<&(usize, ProbeRow)> = self.probes.iter().collect();
         probes.sort_by(|a, b| a.1.load.total_cmp(&b.1.load));
         let mut rows = vec![
@@ -143,13 +149,7 @@ impl CapacitySummary {
                 crate::text::one_line(probe.reason.as_deref().unwrap_or_default()),
             ]);
         }
-        let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-        let widths: Vec<usize> = (0..rows[0].len()).filter_map(width).collect();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-            format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
-        };
-        rows.iter().map(line).collect()
+        rows
     }
 }
 

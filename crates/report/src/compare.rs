@@ -11,12 +11,12 @@
 use std::collections::BTreeMap;
 
 use judge::{
-    Comparison, Doubt, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Verdict, confidence_at,
+    Comparison, Doubt, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Unit, Verdict, confidence_at,
     judge_family, mann_whitney, median, metric_named, paired_ratio, paired_shift_ratio,
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::summary::TrialSummary;
+use crate::summary::{TrialSummary, at_point};
 
 /// The generator's busy share above which it, not the target, is taken to set rate and latency.
 pub const GENERATOR_BUSY_MAX: f64 = 0.90;
@@ -44,12 +44,61 @@ pub struct Compared {
     pub interval: Option<Interval>,
     /// What is said of the first target.
     pub verdict: Verdict,
+    /// On which side of the ratio the true one lies, when that is all that can be told of it.
+    pub bound: Option<Bound>,
     /// Whether the metric is the run's primary one, so that the verdict is the run's.
     pub primary: bool,
     /// The confidence of the interval and of the verdict.
     pub confidence: f64,
     /// What other methods say of the same figures.
     pub beside: Beside,
+}
+
+/// What can still be said of a ratio when the generator was at its limit with one of the targets
+/// and not with the other: that target would show a higher rate and lower latencies to a generator
+/// that isn't.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// The true ratio is at least this.
+    Least,
+    /// The true ratio is at most this.
+    Most,
+}
+
+impl Bound {
+    /// As it stands before the ratio.
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Bound::Least => "at least ",
+            Bound::Most => "at most ",
+        }
+    }
+
+    /// In one word, for programs.
+    pub(crate) fn code(self) -> &'static str {
+        match self {
+            Bound::Least => "at_least",
+            Bound::Most => "at_most",
+        }
+    }
+}
+
+impl Compared {
+    /// The target that a busy generator held back; `None` when the ratio is no bound.
+    pub(crate) fn held_back(&self) -> Option<usize> {
+        let is_a = (self.bound? == Bound::Least) == is_lowered(self.metric)?;
+        Some(if is_a { self.a } else { self.b })
+    }
+}
+
+/// Whether a busy generator lowers a figure (rates) or raises it (times); `None` for the others.
+fn is_lowered(metric: &Metric) -> Option<bool> {
+    match metric.unit {
+        _ if !metric.spoiled_by_busy_generator => None,
+        Unit::PerSecond | Unit::BytesPerSecond => Some(true),
+        Unit::Nanoseconds => Some(false),
+        Unit::Bytes | Unit::Count | Unit::Fraction => None,
+    }
 }
 
 /// What other methods say of the figures of a comparison. `None` where there is nothing to say.
@@ -162,6 +211,7 @@ fn judged(
             metric,
             interval: comparison.interval,
             verdict,
+            bound: pairing.bound(metric, comparison.barred),
             primary,
             confidence,
             beside: pairing.beside(metric),
@@ -184,7 +234,7 @@ impl<'a> Pairing<'a> {
     /// `None` when no round tried both: a skipped target is not compared.
     fn of(point: usize, a: usize, b: usize, trials: &'a [TrialSummary]) -> Option<Pairing<'a>> {
         let of_target = |target: usize| {
-            let here = trials.iter().filter(move |t| t.point == point && t.target == target);
+            let here = at_point(trials, point).iter().filter(move |one| one.target == target);
             here.map(|trial| (trial.round, trial)).collect::<BTreeMap<_, _>>()
         };
         let (firsts, others) = (of_target(a), of_target(b));
@@ -227,18 +277,32 @@ impl<'a> Pairing<'a> {
         if self.valid.is_empty() || enough_but_for_validity {
             return Some(Doubt::InvalidTrials);
         }
-        let busy = |of: fn(&(&'a TrialSummary, &'a TrialSummary)) -> Option<f64>| {
-            median(&self.valid.iter().filter_map(of).collect::<Vec<_>>())
-        };
-        let busiest = busy(|(a, _)| a.row.generator_busy)
-            .into_iter()
-            .chain(busy(|(_, b)| b.row.generator_busy))
-            .fold(0.0, f64::max);
+        let (a, b) = self.generator_bound();
         let overloaded = self.valid.iter().any(|(a, b)| a.row.overloaded || b.row.overloaded);
         if overloaded && metric.json.starts_with("latency_ns.") {
             return Some(Doubt::Overloaded);
         }
-        let spoiled = metric.spoiled_by_busy_generator && busiest > GENERATOR_BUSY_MAX;
+        let spoiled = metric.spoiled_by_busy_generator && (a || b);
         spoiled.then_some(Doubt::GeneratorBound)
+    }
+
+    /// Whether the generator was at its limit with either target, in the median of its trials.
+    fn generator_bound(&self) -> (bool, bool) {
+        let bound = |of: fn(&(&'a TrialSummary, &'a TrialSummary)) -> Option<f64>| {
+            let busy = median(&self.valid.iter().filter_map(of).collect::<Vec<_>>());
+            busy.is_some_and(|busy| busy > GENERATOR_BUSY_MAX)
+        };
+        (bound(|(a, _)| a.row.generator_busy), bound(|(_, b)| b.row.generator_busy))
+    }
+
+    /// On which side of the measured ratio the true one lies, when a busy generator bars the
+    /// verdict and held back only one of the two.
+    fn bound(&self, metric: &Metric, barred: Option<Doubt>) -> Option<Bound> {
+        let lowered = is_lowered(metric).filter(|_| barred == Some(Doubt::GeneratorBound))?;
+        match self.generator_bound() {
+            (true, false) => Some(if lowered { Bound::Least } else { Bound::Most }),
+            (false, true) => Some(if lowered { Bound::Most } else { Bound::Least }),
+            _ => None,
+        }
     }
 }

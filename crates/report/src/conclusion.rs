@@ -72,8 +72,12 @@ fn against(summary: &Summary, target: usize) -> Option<String> {
         .collect();
     if undecided.len() == family.len() {
         let reasons = reasons(&undecided);
+        let bounds = match &undecided[..] {
+            [one] if one.bound.is_some() => format!(": {}", crate::words::interval(one)),
+            _ => String::new(),
+        };
         return Some(format!(
-            "It can't be told whether {subject} is better than {other} by {} ({reasons}).",
+            "It can't be told whether {subject} is better than {other} by {} ({reasons}){bounds}.",
             metric.suite
         ));
     }

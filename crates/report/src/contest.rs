@@ -66,10 +66,11 @@ fn figures(compared: &Compared) -> String {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
     };
+    let bound = crate::words::bound(compared);
     if !interval.high.is_finite() {
-        return format!("{name} {}, {rounds}", change(interval.ratio));
+        return format!("{name} {bound}{}, {rounds}", change(interval.ratio));
     }
-    format!("{name} {}, {rounds}", changes(interval.ratio, interval.low, interval.high))
+    format!("{name} {bound}{}, {rounds}", changes(interval.ratio, interval.low, interval.high))
 }
 
 /// A ratio as people say it, with its interval: in per cent when it is near 1.
@@ -139,12 +140,13 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
             |(a, b)| (cell(a, compared.metric), cell(b, compared.metric)),
         );
         let of_medians = beside.medians.map_or(String::new(), |(a, b)| ratio(a / b));
-        rows.push([
+        rows.push(vec![
             compared.metric.suite.to_owned(),
             a,
             b,
             format!(
-                "{} [{}, {}]",
+                "{}{} [{}, {}]",
+                crate::words::bound(compared),
                 ratio(interval.ratio),
                 ratio(interval.low),
                 ratio(interval.high)
@@ -152,12 +154,15 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
             of_medians,
             beside.shift.map_or(String::new(), ratio),
             beside.rank_p.map_or(String::new(), |p| format!("{p:.2}")),
-            compared.verdict.code().replace('_', " ").replace("cant", "can't"),
+            match compared.primary {
+                true => crate::words::verdict(compared.verdict, None),
+                false => crate::words::verdict_beside(compared),
+            },
         ]);
     }
     rows.extend(program_sizes(summary));
     let confidence = summary.comparisons_at(point).next().map_or(0.0, |one| one.confidence);
-    let head = [
+    let head = vec![
         "medians over rounds".to_owned(),
         crate::text::one_line(&summary.targets[0].name),
         summary.targets.get(1).map_or(String::new(), |one| crate::text::one_line(&one.name)),
@@ -168,13 +173,8 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
         String::new(),
     ];
     rows.insert(0, head);
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max();
-    let widths: Vec<usize> = (0..8).map(|column| width(column).unwrap_or(0)).collect();
-    let line = |row: &[String; 8]| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        format!("  {}", cells.collect::<Vec<_>>().join("  ").trim_end())
-    };
-    rows.iter().map(line).collect()
+    let lines = crate::words::align(&rows, str::to_owned);
+    lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 
 /// A value as the lines of targets show it: what an operation costs stays in ns.
@@ -192,16 +192,15 @@ fn percent_of(confidence: f64) -> String {
 }
 
 /// The sizes of the two programs, which are what they are in every round.
-fn program_sizes(summary: &Summary) -> Option<[String; 8]> {
+fn program_sizes(summary: &Summary) -> Option<Vec<String>> {
     let bytes = |target: usize| {
         let facts = summary.facts.get(target)?;
         let fact = facts.iter().find(|(name, _)| name == "program_bytes")?;
         fact.1.parse::<f64>().ok().filter(|bytes| *bytes > 0.0)
     };
     let (a, b) = (bytes(0)?, bytes(1)?);
-    let none = String::new;
-    let sizes = (crate::number::bytes(a), crate::number::bytes(b));
-    Some(["program".to_owned(), sizes.0, sizes.1, ratio(a / b), none(), none(), none(), none()])
+    let sizes = [crate::number::bytes(a), crate::number::bytes(b), ratio(a / b)];
+    Some(["program".to_owned()].into_iter().chain(sizes).collect())
 }
 
 #[cfg(test)]

@@ -82,7 +82,7 @@ impl Figures {
     /// The figures of one trial, with its histogram of all clients and operations, and those of
     /// its send lags.
     ///
-    /// Fails when a histogram in the ledger is damaged.
+    /// Fails when a histogram in the ledger is damaged and has to be decoded.
     pub fn of_trial(
         trial: &TrialRow,
         latency: Option<&HistogramRow>,
@@ -208,16 +208,40 @@ impl Figures {
 }
 
 impl Latency {
-    /// The distribution of all values of these histograms.
+    /// The distribution of all values of these histograms. What one of them holds its row says,
+    /// so that only several are decoded, to be merged.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
-        let histograms: Result<Vec<_>, _> = rows.iter().map(|row| row.histogram()).collect();
-        Latency::of_all(histograms?)
+        match rows {
+            [one] => Latency::of_row(one),
+            _ => Latency::of_all(rows.iter().map(|row| row.histogram())),
+        }
     }
 
-    /// The distribution of all values of these histograms.
-    pub(crate) fn of_all(histograms: Vec<Histogram<u64>>) -> Result<Latency, LedgerError> {
+    /// As its row says it.
+    fn of_row(row: &HistogramRow) -> Result<Latency, LedgerError> {
+        if row.count > 0 && row.p95_ns.is_none() {
+            // A ledger from before that column.
+            return Latency::of_all(std::iter::once(row.histogram()));
+        }
+        Ok(Latency {
+            count: row.count,
+            p50_ns: row.p50_ns,
+            p90_ns: row.p90_ns,
+            p95_ns: row.p95_ns,
+            p99_ns: row.p99_ns,
+            p999_ns: row.p999_ns,
+            max_ns: row.max_ns,
+            mean_ns: row.mean_ns,
+        })
+    }
+
+    /// The distribution of all values of these histograms, one of which is held at a time.
+    pub(crate) fn of_all(
+        histograms: impl Iterator<Item = Result<Histogram<u64>, LedgerError>>,
+    ) -> Result<Latency, LedgerError> {
         let mut all: Option<Histogram<u64>> = None;
         for one in histograms {
+            let one = one?;
             match &mut all {
                 None => all = Some(one),
                 Some(sum) => {

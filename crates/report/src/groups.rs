@@ -3,7 +3,7 @@
 
 use ledger::{HistogramKind, HistogramRow, LedgerError};
 
-use crate::figures::Latency;
+use crate::figures::{Figures, Latency};
 
 /// The distributions of one group of clients and one operation.
 #[derive(Debug, Clone, PartialEq)]
@@ -20,33 +20,32 @@ pub struct GroupFigures {
     pub lag: Latency,
 }
 
+/// The distributions of one group of clients over all of its operations.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ClientsFigures {
+    /// The clients' name.
+    pub clients: String,
+    /// From the scheduled time to the answer.
+    pub latency: Latency,
+    /// Send lag; of no values unless a schedule asked.
+    pub lag: Latency,
+}
+
 impl GroupFigures {
     /// Of each group and operation in these whole-trial histograms, in the order of their names.
     ///
-    /// Fails when a histogram in the ledger is damaged.
+    /// Fails when a histogram in the ledger is damaged and has to be decoded.
     pub(crate) fn by_operation(rows: &[&HistogramRow]) -> Result<Vec<GroupFigures>, LedgerError> {
-        GroupFigures::by(rows, |row| (&row.clients, &row.operation))
-    }
-
-    /// Of each group, over all of its operations.
-    ///
-    /// Fails when a histogram in the ledger is damaged.
-    pub(crate) fn by_clients(rows: &[&HistogramRow]) -> Result<Vec<GroupFigures>, LedgerError> {
-        GroupFigures::by(rows, |row| (&row.clients, ""))
-    }
-
-    fn by<'a>(
-        rows: &[&'a HistogramRow],
-        key: impl Fn(&'a HistogramRow) -> (&'a str, &'a str),
-    ) -> Result<Vec<GroupFigures>, LedgerError> {
         let rows = || rows.iter().copied().filter(|row| is_of_a_group(row));
-        let mut keys: Vec<(&str, &str)> = rows().map(&key).collect();
+        let mut keys: Vec<(&str, &str)> =
+            rows().map(|row| (&*row.clients, &*row.operation)).collect();
         keys.sort_unstable();
         keys.dedup();
-        let figures = |(clients, operation): (&'a str, &'a str)| {
+        let figures = |(clients, operation): (&str, &str)| {
             let of = |kind| {
-                let here =
-                    rows().filter(|row| row.kind == kind && key(row) == (clients, operation));
+                let here = rows().filter(|row| {
+                    row.kind == kind && (&*row.clients, &*row.operation) == (clients, operation)
+                });
                 Latency::merged(&here.collect::<Vec<_>>())
             };
             Ok(GroupFigures {
@@ -58,6 +57,35 @@ impl GroupFigures {
             })
         };
         keys.into_iter().map(figures).collect()
+    }
+}
+
+impl ClientsFigures {
+    /// Of each group in these whole-trial histograms, in the order of their names. A group that is
+    /// alone is all there is, so it is given `whole` and nothing is decoded.
+    ///
+    /// Fails when a histogram in the ledger is damaged and has to be decoded.
+    pub(crate) fn of(
+        rows: &[&HistogramRow],
+        whole: &Figures,
+    ) -> Result<Vec<ClientsFigures>, LedgerError> {
+        let rows = || rows.iter().copied().filter(|row| is_of_a_group(row));
+        let mut names: Vec<&str> = rows().map(|row| &*row.clients).collect();
+        names.sort_unstable();
+        names.dedup();
+        let alone = names.len() == 1;
+        let figures = |clients: &str| {
+            let of = |kind| {
+                let here = rows().filter(|row| row.kind == kind && row.clients == clients);
+                Latency::merged(&here.collect::<Vec<_>>())
+            };
+            let (latency, lag) = match alone {
+                true => (whole.latency, whole.lag),
+                false => (of(HistogramKind::Latency)?, of(HistogramKind::Lag)?),
+            };
+            Ok(ClientsFigures { clients: clients.to_owned(), latency, lag })
+        };
+        names.into_iter().map(figures).collect()
     }
 }
 

@@ -33,32 +33,32 @@ pub struct Question {
 /// The history of a suite.
 #[derive(Debug, Clone, PartialEq)]
 pub struct History {
-    title: String,
-    target: String,
-    metric: &'static Metric,
+    pub(crate) title: String,
+    pub(crate) target: String,
+    pub(crate) metric: &'static Metric,
     /// What its host is, in words.
-    host: String,
+    pub(crate) host: String,
     /// Runs of the suite on other kinds of hosts, which are left out.
-    elsewhere: usize,
-    series: Vec<Series>,
+    pub(crate) elsewhere: usize,
+    pub(crate) series: Vec<Series>,
 }
 
 /// One point over runs.
 #[derive(Debug, Clone, PartialEq)]
-struct Series {
-    point: String,
-    settings: String,
-    runs: Vec<Past>,
-    changes: Vec<ChangePoint>,
+pub(crate) struct Series {
+    pub(crate) point: String,
+    pub(crate) settings: String,
+    pub(crate) runs: Vec<Past>,
+    pub(crate) changes: Vec<ChangePoint>,
 }
 
 /// One run of a series.
 #[derive(Debug, Clone, PartialEq)]
-struct Past {
-    id: i64,
-    started_at: String,
-    commit: Option<String>,
-    figure: f64,
+pub(crate) struct Past {
+    pub(crate) id: i64,
+    pub(crate) started_at: String,
+    pub(crate) commit: Option<String>,
+    pub(crate) figure: f64,
 }
 
 impl History {
@@ -124,7 +124,7 @@ impl History {
         }
     }
 
-    fn is_worse(&self, change: &ChangePoint) -> bool {
+    pub(crate) fn is_worse(&self, change: &ChangePoint) -> bool {
         match self.metric.direction {
             Direction::HigherIsBetter => change.after < change.before,
             Direction::LowerIsBetter => change.after > change.before,
@@ -253,7 +253,7 @@ fn fact(fingerprint: &Map<String, Value>, name: &str) -> Option<String> {
     fingerprint.get(name).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn short(commit: &str) -> &str {
+pub(crate) fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 

@@ -10,6 +10,7 @@ use ledger::RequirementOutcome;
 use crate::conclusion::conclusion;
 use crate::number::plain;
 use crate::summary::Summary;
+use crate::words::{answers, interval, verdict};
 
 /// What became of one test.
 enum Result {
@@ -77,7 +78,7 @@ fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Re
         let name = &summary.targets[target.target].name;
         let wrong = target.wrong_of_all;
         let result = match (target.valid_trials, wrong) {
-            (_, wrong) if wrong > 0 => Result::Failed(format!("{wrong} wrong answers")),
+            (_, wrong) if wrong > 0 => Result::Failed(answers(target)),
             (0, _) => Result::Skipped(format!("no valid trial of {}", target.trials)),
             _ => Result::Passed,
         };
@@ -93,12 +94,9 @@ fn verdicts(
     summary.comparisons_at(index).filter(|one| one.primary).map(move |one| {
         let other = &summary.targets[one.b].name;
         let result = match one.verdict {
-            Verdict::Worse if fail_on_worse => Result::Failed(match one.interval {
-                Some(interval) => format!("{}×", crate::number::ratio(interval.ratio)),
-                None => "worse".to_owned(),
-            }),
-            Verdict::CantTell { why, .. } => {
-                Result::Skipped(format!("can't tell: {}", why.words()))
+            Verdict::Worse if fail_on_worse => Result::Failed(interval(one)),
+            Verdict::CantTell { .. } => {
+                Result::Skipped(format!("{}, {}", verdict(one.verdict, None), interval(one)))
             }
             _ => Result::Passed,
         };

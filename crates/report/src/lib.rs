@@ -23,9 +23,10 @@
 //! | `scaling` | how throughput grows with connections or threads |
 //! | `history`, `host` | all runs of a suite on one kind of host, and what makes a kind |
 //! | `samples` | two series of figures from elsewhere |
+//! | `progress` | how far a run that is being measured has come |
 //! | `outcome` | what the exit code needs to know |
 //! | `conclusion` | the run in a sentence or two |
-//! | `number` | numbers as people read them |
+//! | `number`, `words` | numbers and verdicts as people read them |
 //! | `text` | the terminal |
 //! | `sights` | what pictures need besides: distributions, and what happened when |
 //! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
@@ -55,6 +56,7 @@ mod markdown;
 mod modes;
 mod number;
 mod outcome;
+mod progress;
 mod samples;
 mod scaling;
 mod sights;
@@ -63,19 +65,23 @@ mod streams;
 mod summary;
 mod text;
 mod values;
+mod words;
 
 pub use capacity::CapacitySummary;
-pub use compare::{Beside, Compared, Contest, GENERATOR_BUSY_MAX};
+pub use compare::{Beside, Bound, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
-pub use groups::GroupFigures;
+pub use groups::{ClientsFigures, GroupFigures};
 pub use history::{History, Question};
 pub use host::{Difference, differences};
-pub use html::{LIMIT_BYTES as HTML_LIMIT_BYTES, beside, html, notice, run_served, runs};
-pub use json::{SCHEMA, json};
+pub use html::{
+    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, POINTS_IN_FULL_MOST, beside, history as history_page,
+    html, live, notice, run_served, runs, suites, trials,
+};
+pub use json::{SCHEMA, json, point_json};
 pub use junit::junit;
 pub use ladder::{FunctionShare, Profile, Step, ladder, ladder_conclusion};
 pub use limits::{LimitSummary, LimitsSummary};
@@ -87,6 +93,7 @@ pub use number::{
     value_of, whole_percent,
 };
 pub use outcome::{Outcome, outcome};
+pub use progress::{PointProgress, Progress, TargetProgress};
 pub use samples::{Samples, Series};
 pub use scaling::Scaling;
 pub use sights::{Distribution, POINTS_MOST, Pace, Sights, Stretch, Watched};

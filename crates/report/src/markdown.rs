@@ -4,8 +4,9 @@ use judge::Verdict;
 use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
-use crate::number::{count, duration, nanoseconds, percent, rate, ratio};
+use crate::number::nanoseconds;
 use crate::summary::{Summary, TargetSummary};
+use crate::words;
 
 /// The most points that the table shows; a comment isn't the place for more.
 const POINTS_MOST: usize = 60;
@@ -16,7 +17,7 @@ pub fn markdown(summary: &Summary) -> String {
     for line in conclusion(summary) {
         out.push_str(&format!("**{}**\n\n", cell(&line)));
     }
-    out.push_str("| point | target | rate | p50 | p99 | wrong | server CPU per op | verdict |\n");
+    out.push_str("| point | target | rate | p50 | p99 | answers | server CPU per op | verdict |\n");
     out.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
     for (index, point) in summary.points.iter().enumerate().take(POINTS_MOST) {
         for target in &point.targets {
@@ -32,7 +33,7 @@ pub fn markdown(summary: &Summary) -> String {
         .filter(|one| one.row.outcome != RequirementOutcome::Held)
         .map(|one| {
             let place = cell(&summary.points[one.point].row.label);
-            let word = one.row.outcome.word().replace('_', " ");
+            let word = words::outcome(one.row.outcome);
             format!("- `{}` at {place}: {word}\n", one.row.expression.replace('`', "'"))
         })
         .collect();
@@ -47,23 +48,14 @@ pub fn markdown(summary: &Summary) -> String {
 
 fn row(summary: &Summary, index: usize, target: &TargetSummary) -> String {
     let figures = &target.figures;
-    let ns = |value: Option<u64>| value.map_or("–".to_owned(), |ns| duration(ns as f64));
-    let rate = match target.rate {
-        _ if target.valid_trials == 0 => "no valid trial".to_owned(),
-        Some(one) if one.relative_half_width.is_finite() => {
-            format!("{} ±{}", rate(one.mean), percent(one.relative_half_width))
-        }
-        Some(one) => rate(one.mean),
-        None => "unseen".to_owned(),
-    };
     let cells = [
         cell(&summary.points[index].row.label),
         cell(&summary.targets[target.target].name),
-        rate,
-        ns(figures.latency.p50_ns),
-        ns(figures.latency.p99_ns),
-        format!("{} of {}", count(target.wrong_of_all), count(target.operations_of_all)),
-        figures.server.cpu_ns_per_op.map_or("unseen".to_owned(), nanoseconds),
+        words::rate_cell(Some(target)),
+        words::latency(figures.latency.p50_ns),
+        words::latency(figures.latency.p99_ns),
+        words::answers(target),
+        words::unseen(figures.server.cpu_ns_per_op.map(nanoseconds)),
         verdict(summary, index, target.target),
     ];
     format!("| {} |\n", cells.join(" | "))
@@ -73,22 +65,13 @@ fn row(summary: &Summary, index: usize, target: &TargetSummary) -> String {
 fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let one = summary.comparisons_at(index).find(|one| one.primary && one.b == target);
     let Some(one) = one else { return String::new() };
-    let word = match one.verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "**worse**",
-        Verdict::Same => "same",
-        Verdict::CantTell { why, .. } => return format!("can't tell ({})", why.words()),
-    };
+    let word = words::verdict(one.verdict, None);
+    let (said, name) = (words::interval(one), one.metric.suite);
     let subject = cell(&summary.targets[one.a].name);
-    match one.interval {
-        Some(interval) => format!(
-            "{subject} {word}: {} {}× [{}, {}]",
-            one.metric.suite,
-            ratio(interval.ratio),
-            ratio(interval.low),
-            ratio(interval.high)
-        ),
-        None => format!("{subject} {word}"),
+    match one.verdict {
+        Verdict::CantTell { .. } => format!("{word}: {name} {said}"),
+        Verdict::Worse => format!("{subject} **{word}**: {name} {said}"),
+        Verdict::Better | Verdict::Same => format!("{subject} {word}: {name} {said}"),
     }
 }
 

@@ -3,7 +3,7 @@
 use judge::{Direction, Metric, Modes, metric_named, two_modes};
 use ledger::RunRow;
 
-use crate::summary::TrialSummary;
+use crate::summary::{TrialSummary, at_point};
 
 /// Two modes of one metric of one target at one point.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -37,7 +37,7 @@ pub(crate) fn modes(
 ) -> Vec<ModesSummary> {
     let metrics = [metric_named(&run.primary_metric), metric_named("rate_per_s")];
     let at = |(point, target): (usize, usize)| {
-        let here = trials.iter().filter(|one| one.point == point && one.target == target);
+        let here = at_point(trials, point).iter().filter(|one| one.target == target);
         let valid: Vec<&TrialSummary> = here.filter(|one| one.is_valid()).collect();
         metrics.iter().flatten().find_map(|metric| {
             let values: Vec<f64> =

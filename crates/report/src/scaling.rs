@@ -6,7 +6,7 @@ use judge::usl::{Estimate, Scalability, Scale, Unfit, fit};
 
 use crate::compare::GENERATOR_BUSY_MAX;
 use crate::number::{percent, rate, thousands};
-use crate::summary::{PointSummary, TrialSummary};
+use crate::summary::{PointSummary, TrialSummary, at_point};
 
 /// Different numbers of connections or threads from which on scaling is worth a word.
 const POINTS_SPOKEN_OF: usize = 4;
@@ -77,7 +77,7 @@ fn of_target(
     confidence: f64,
 ) -> Option<Fitted> {
     let here = |point: usize| {
-        let own = trials.iter().filter(move |one| one.point == point && one.target == target);
+        let own = at_point(trials, point).iter().filter(move |one| one.target == target);
         own.filter(|one| one.is_valid()).collect::<Vec<_>>()
     };
     let most = places.iter().map(|(point, _)| here(*point).len()).max().filter(|most| *most > 0)?;

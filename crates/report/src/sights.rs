@@ -6,6 +6,7 @@
 //! greatest) of what fell into its stretch of the run.
 
 use std::collections::{BTreeMap, HashMap};
+use std::ops::RangeBounds;
 
 use ledger::{
     Histogram, HistogramKind, HistogramRow, Ledger, LedgerError, PointId, RoundId, RunView,
@@ -16,7 +17,10 @@ use ledger::{
 pub const POINTS_MOST: usize = 240;
 
 /// The most trials whose seconds are read: each is a query, and a page has no room for more.
-const TRIALS_READ_MOST: usize = 2_000;
+const TRIALS_READ_MOST: usize = 1_000;
+
+/// The most slices that are marked one by one.
+const SLICES_MOST: usize = 600;
 
 /// What pictures of a run need beyond its summary.
 #[derive(Debug, Clone, Default)]
@@ -29,6 +33,10 @@ pub struct Sights {
     pub series: Vec<Watched>,
     /// When rounds were measured, and of which point each is.
     pub rounds: Vec<(usize, Stretch)>,
+    /// What comes before each round's first slice: starting, preparing, warming up.
+    pub settling: Vec<Stretch>,
+    /// The slices by target; empty where there are too many to be told apart.
+    pub slices: Vec<(usize, Vec<Stretch>)>,
     /// Slices that were disturbed.
     pub disturbed: Vec<Stretch>,
     /// How long the run's clock ran, in seconds.
@@ -82,15 +90,21 @@ pub struct Stretch {
 }
 
 impl Sights {
-    /// Reads what pictures of this run need.
+    /// Reads what pictures of this run need, with the distributions of these points only.
     ///
     /// Fails when the ledger can't be read, or when a histogram or a chunk in it is damaged.
-    pub fn read(ledger: &Ledger, view: &RunView) -> Result<Sights, LedgerError> {
+    pub fn read(
+        ledger: &Ledger,
+        view: &RunView,
+        drawn: impl RangeBounds<usize>,
+    ) -> Result<Sights, LedgerError> {
         let places = Places::of(view);
         let length_s = length_s(view);
         let mut sights = Sights {
-            distributions: distributions(view, &places)?,
+            distributions: distributions(view, &places, &drawn)?,
             rounds: rounds(view, &places),
+            settling: settling(view),
+            slices: slices(view, &places),
             disturbed: disturbed(view),
             length_s,
             ..Sights::default()
@@ -163,13 +177,20 @@ fn length_s(view: &RunView) -> f64 {
     seconds(slices.chain(trials).max().unwrap_or(0))
 }
 
-fn distributions(view: &RunView, places: &Places) -> Result<Vec<Distribution>, LedgerError> {
+fn distributions(
+    view: &RunView,
+    places: &Places,
+    drawn: &impl RangeBounds<usize>,
+) -> Result<Vec<Distribution>, LedgerError> {
     let mut merged: BTreeMap<(usize, usize), Histogram<u64>> = BTreeMap::new();
     let overall = view.histograms.iter().filter(|row| {
         row.kind == HistogramKind::Latency && row.clients.is_empty() && row.operation.is_empty()
     });
     for row in overall.filter(|row| places.is_valid(row.trial_id)) {
         let Some(place) = places.trials.get(&row.trial_id) else { continue };
+        if !drawn.contains(&place.0) {
+            continue;
+        }
         let one = row.histogram()?;
         match merged.get_mut(place) {
             None => drop(merged.insert(*place, one)),
@@ -200,6 +221,38 @@ fn rounds(view: &RunView, places: &Places) -> Vec<(usize, Stretch)> {
         whole.end_s = whole.end_s.max(own.end_s);
     }
     all.into_values().collect()
+}
+
+/// From the start of each round's first target to its first slice.
+fn settling(view: &RunView) -> Vec<Stretch> {
+    let rounds: HashMap<TrialId, RoundId> =
+        view.trials.iter().map(|(id, trial)| (*id, trial.round_id)).collect();
+    let mut starts: BTreeMap<RoundId, (u64, u64)> = BTreeMap::new();
+    for (_, trial) in &view.trials {
+        let (start, _) = starts.entry(trial.round_id).or_insert((u64::MAX, u64::MAX));
+        *start = (*start).min(trial.started_ns);
+    }
+    for slice in &view.slices {
+        let round = rounds.get(&slice.trial_id).and_then(|round| starts.get_mut(round));
+        if let Some((_, first)) = round {
+            *first = (*first).min(slice.start_ns);
+        }
+    }
+    let known = starts.into_values().filter(|(start, first)| start < first && *first < u64::MAX);
+    known.map(|(start, first)| Stretch { start_s: seconds(start), end_s: seconds(first) }).collect()
+}
+
+fn slices(view: &RunView, places: &Places) -> Vec<(usize, Vec<Stretch>)> {
+    if view.slices.len() > SLICES_MOST {
+        return Vec::new();
+    }
+    let mut all: BTreeMap<usize, Vec<Stretch>> = BTreeMap::new();
+    for slice in &view.slices {
+        if let Some((_, target)) = places.trials.get(&slice.trial_id) {
+            all.entry(*target).or_default().push(stretch(slice));
+        }
+    }
+    all.into_iter().collect()
 }
 
 fn stretch(slice: &ledger::SliceRow) -> Stretch {

@@ -39,7 +39,6 @@ impl StreamFigures {
         let of_one = rows.iter().filter(|row| row.trial_id == first.trial_id);
         let measured_ns: u64 = trials.iter().map(|trial| trial.measured_ns).sum();
         let updates = sum(|row| row.updates);
-        let histograms: Result<Vec<_>, _> = rows.iter().map(|row| row.staleness()).collect();
         // Of one group its own fairness; of several the trial's, which is over all their streams.
         let groups = of_one.clone().count();
         let fairness: Vec<f64> = match groups {
@@ -54,7 +53,7 @@ impl StreamFigures {
             merged: sum(|row| row.merged),
             fairness: median(&fairness),
             least_updates: rows.iter().map(|row| row.least_updates).min().unwrap_or(0),
-            staleness: Latency::of_all(histograms?)?,
+            staleness: Latency::of_all(rows.iter().map(|row| row.staleness()))?,
         }))
     }
 

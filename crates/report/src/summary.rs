@@ -16,7 +16,7 @@ use crate::capacity::CapacitySummary;
 use crate::compare::{Compared, Contest, compare};
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
-use crate::groups::{GroupFigures, lags};
+use crate::groups::{ClientsFigures, GroupFigures, lags};
 use crate::limits::LimitsSummary;
 use crate::little::{Broken, broken};
 use crate::modes::{ModesSummary, modes};
@@ -116,7 +116,7 @@ pub struct TargetSummary {
     /// Its valid trials taken as one, with percentiles of the merged histograms.
     pub figures: Figures,
     /// Each group of clients over its operations, of all valid trials.
-    pub groups: Vec<GroupFigures>,
+    pub groups: Vec<ClientsFigures>,
     /// What the streams of each group of clients have brought, of all valid trials.
     pub stream_groups: Vec<(String, StreamFigures)>,
     /// How long its valid trials were measured, together.
@@ -219,7 +219,7 @@ impl Summary {
         let trials = trial_summaries(&view, &point_index, &parts)?;
         let mut points = Vec::with_capacity(view.points.len());
         for (index, (_, row)) in view.points.iter().enumerate() {
-            let here: Vec<&TrialSummary> = trials.iter().filter(|t| t.point == index).collect();
+            let here: Vec<&TrialSummary> = at_point(&trials, index).iter().collect();
             points.push(point_summary(row, &here, &view, &parts)?);
         }
         judge_drifts(&view.run, &mut points, &trials);
@@ -289,10 +289,18 @@ impl Summary {
         self.comparisons.iter().filter(move |compared| compared.point == point)
     }
 
-    /// The trials of one point.
+    /// The trials of one point, with their indices.
     pub fn trials_at(&self, point: usize) -> impl Iterator<Item = (usize, &TrialSummary)> {
-        self.trials.iter().enumerate().filter(move |(_, trial)| trial.point == point)
+        let first = self.trials.partition_point(|trial| trial.point < point);
+        (first..).zip(at_point(&self.trials, point))
     }
+}
+
+/// The trials of one point: a run's trials stand in the order of its points.
+pub(crate) fn at_point(trials: &[TrialSummary], point: usize) -> &[TrialSummary] {
+    let first = trials.partition_point(|trial| trial.point < point);
+    let end = trials.partition_point(|trial| trial.point <= point);
+    &trials[first..end]
 }
 
 impl PointSummary {
@@ -390,10 +398,15 @@ fn broken_laws(
     point_index: &HashMap<PointId, usize>,
     trials: &[TrialSummary],
 ) -> Vec<Broken> {
+    let mut at: HashMap<usize, Vec<&ClientsRow>> = HashMap::new();
+    for row in clients {
+        if let Some(point) = point_index.get(&row.point_id) {
+            at.entry(*point).or_default().push(row);
+        }
+    }
     let mut found = Vec::new();
     for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| trial.is_valid()) {
-        let here = |row: &&ClientsRow| point_index.get(&row.point_id) == Some(&trial.point);
-        for row in clients.iter().filter(here) {
+        for row in at.get(&trial.point).into_iter().flatten() {
             found.extend(broken(index, &trial.groups, row, trial.row.measured_ns));
         }
     }
@@ -508,6 +521,8 @@ fn target_summary(
     let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
+    let figures = Figures::merged(&rows, &latencies, &all_lags)?
+        .with_streams(StreamFigures::of(&streams, &rows)?);
     Ok(TargetSummary {
         target,
         trials: all.len(),
@@ -517,10 +532,9 @@ fn target_summary(
         failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: series_interval(&rates, confidence),
-        figures: Figures::merged(&rows, &latencies, &all_lags)?
-            .with_streams(StreamFigures::of(&streams, &rows)?),
+        groups: ClientsFigures::of(&histograms, &figures)?,
+        figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
-        groups: GroupFigures::by_clients(&histograms)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),
         counters: CounterFigures::merged(&counters),
@@ -538,9 +552,9 @@ fn judge_drifts(run: &RunRow, points: &mut [PointSummary], trials: &[TrialSummar
     let mut rounds = Vec::new();
     for (index, point) in points.iter().enumerate() {
         for target in &point.targets {
-            let here = trials.iter().filter(|trial| {
-                trial.point == index && trial.target == target.target && trial.is_valid()
-            });
+            let here = at_point(trials, index)
+                .iter()
+                .filter(|trial| trial.target == target.target && trial.is_valid());
             rounds.push(here.filter_map(|trial| trial.thirds).collect());
         }
     }

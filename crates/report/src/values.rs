@@ -2,6 +2,8 @@
 
 use ledger::TrialValues;
 
+use crate::number::{bytes, duration, plain};
+
 /// The figures of one name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueFigures {
@@ -42,4 +44,20 @@ impl ValueFigures {
             max: values.iter().copied().reduce(f64::max)?,
         })
     }
+}
+
+/// A figure's name, and how its values are written: where its name says that it is in nanoseconds
+/// or bytes, the unit is shown with the values and not in the name.
+pub(crate) fn shown(name: &str) -> (String, fn(f64) -> String) {
+    let name = crate::text::one_line(name);
+    match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
+        (Some(name), _) => (name.to_owned(), time),
+        (_, Some(name)) => (name.to_owned(), bytes),
+        (None, None) => (name, plain),
+    }
+}
+
+/// A time; below a microsecond with the digits that a duration has no room for.
+fn time(ns: f64) -> String {
+    if ns < 1000.0 { format!("{} ns", plain(ns)) } else { duration(ns) }
 }

@@ -1,6 +1,6 @@
-//! The page in a real browser: nothing is asked of the network, no error is logged, every chart
-//! has marks, every link leads somewhere, and it can be read on a desk and on a phone, by day and
-//! by night.
+//! Every kind of page in a real browser: nothing is asked of the network, no error is logged, every
+//! chart has marks, every link leads somewhere, and it can be read on a desk and on a phone, by day
+//! and by night.
 
 mod fixture;
 
@@ -8,10 +8,11 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use fixture::Bench;
-use report::{Sights, Summary};
-use serde_json::Value;
+use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
+use report::{History, Listed, Progress, Question, Sights, Summary};
+use serde_json::{Value, json};
 
-/// Looks at the page from inside, and leaves what it saw in the document's title.
+/// Looks at a page from inside, and leaves what it saw in the document's title.
 const PROBE: &str = r##"<script>
 function look() {
   const seen = (what) => [...document.querySelectorAll(what)];
@@ -22,48 +23,81 @@ function look() {
     const [r, g, b] = rgb.map((c) => part(c / 255));
     return .2126 * r + .7152 * g + .0722 * b;
   };
-  const page = light(colour(getComputedStyle(document.body).backgroundColor));
+  const behind = (one) => {
+    for (; one; one = one.parentElement) {
+      const found = getComputedStyle(one).backgroundColor;
+      if (!found.startsWith("rgba(0, 0, 0, 0")) return light(colour(found));
+    }
+    return 1;
+  };
   const contrast = (one) => {
     const style = getComputedStyle(one);
-    const ink = light(colour(one.closest("svg") ? style.fill : style.color));
+    const [page, ink] = [behind(one), light(colour(one.closest("svg") ? style.fill : style.color))];
     return (Math.max(page, ink) + .05) / (Math.min(page, ink) + .05);
   };
   const size = (one) => parseFloat(getComputedStyle(one).fontSize);
-  const bare = (chart) => !chart.querySelector("path.line, path.mark");
-  const astray = (link) => !document.querySelector(link.getAttribute("href"));
-  const words = seen("p, td, th, dd, dt, a, h1, h2, h3, svg text, summary, li");
+  const bare = (chart) => !chart.querySelector("path.line, path.mark, path.bars");
+  const astray = (link) => {
+    const way = link.getAttribute("href");
+    return way[0] === "#" ? !document.querySelector(way) : way[0] !== "/";
+  };
+  const words = seen("p, td, th, dd, dt, a, h1, h2, h3, svg text, summary, li, pre, .word, " +
+    "button, label, strong, select, input");
+  const least = (all) => all.length ? Math.min(...all) : 99;
   document.title = JSON.stringify({
     wide: document.documentElement.scrollWidth - window.innerWidth,
     width: window.innerWidth,
-    contrast: Math.min(...words.map(contrast)),
-    tallest: Math.min(...seen("svg text").map((one) => one.getBoundingClientRect().height)),
-    smallest: Math.min(...seen("p, td, th, dd").map(size)),
+    contrast: least(words.map(contrast)),
+    tallest: least(seen("svg text").map((one) => one.getBoundingClientRect().height)),
+    smallest: least(seen("p, td, th, dd").map(size)),
     charts: seen("figure.chart").length,
     empty: seen("figure.chart").filter(bare).length,
     links: seen("a").length,
-    astray: seen("a").filter(astray).length,
+    astray: seen("a").filter(astray).map((link) => link.getAttribute("href")),
     fetched: performance.getEntriesByType("resource").length,
   });
 }
 </script>"##;
 
+/// Widths of a desk's window and of a phone's.
+const WIDTHS: [u32; 3] = [1280, 500, 400];
+
+/// A page, and the least number of charts and links that it has to have.
+struct Page {
+    name: &'static str,
+    html: String,
+    charts: u64,
+    links: u64,
+}
+
 #[test]
-fn a_page_can_be_read_in_a_browser_on_a_desk_and_on_a_phone_by_day_and_by_night() {
+fn every_page_can_be_read_in_a_browser_on_a_desk_and_on_a_phone_by_day_and_by_night() {
     let Some(browser) = browser() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let page = folder.path().join("page.html");
-    std::fs::write(&page, format!("{}{PROBE}", page_of_a_run())).unwrap();
-    for width in [1280, 500, 400] {
-        for dark in [false, true] {
-            let (seen, log) = looked_at(&browser, &page, folder.path(), width, dark);
-            let number = |name: &str| seen[name].as_f64().unwrap_or_else(|| panic!("{seen}"));
-            assert!(number("wide") <= 0.0, "wider than the window: {seen}");
-            assert!(number("contrast") >= 4.5, "WCAG 2.1, 1.4.3: {seen}");
-            assert!(number("smallest") >= 12.0 && number("tallest") >= 11.0, "too small: {seen}");
-            assert!(number("charts") >= 8.0 && number("empty") == 0.0, "charts: {seen}");
-            assert!(number("links") >= 4.0 && number("astray") == 0.0, "links: {seen}");
-            assert_eq!(number("fetched"), 0.0, "something was asked of the network: {seen}");
-            assert!(!log.contains("CONSOLE"), "{log}");
+    let pages = pages();
+    for page in &pages {
+        // A page that loads itself again would do so under the eyes of the probe.
+        let still = page.html.replace("http-equiv=\"refresh\"", "name=\"refresh\"");
+        let file = folder.path().join(format!("{}.html", page.name));
+        std::fs::write(file, format!("{still}{PROBE}")).unwrap();
+    }
+    for dark in [false, true] {
+        let (seen, log) = looked_at(&browser, &pages, folder.path(), dark);
+        assert!(!log.contains("CONSOLE"), "{log}");
+        assert_eq!(seen.len(), pages.len() * WIDTHS.len());
+        for (at, seen) in seen.iter().enumerate() {
+            let (page, width) = (&pages[at / WIDTHS.len()], WIDTHS[at % WIDTHS.len()]);
+            let place = format!("{} at {width}, dark: {dark}: {seen}", page.name);
+            let number = |name: &str| seen[name].as_f64().unwrap_or_else(|| panic!("{place}"));
+            assert_eq!(seen["width"], width, "{place}");
+            assert!(number("wide") <= 0.0, "wider than the window: {place}");
+            assert!(number("contrast") >= 4.5, "WCAG 2.1, 1.4.3: {place}");
+            assert!(number("smallest") >= 12.0 && number("tallest") >= 11.0, "small: {place}");
+            assert!(number("charts") >= page.charts as f64, "charts: {place}");
+            assert_eq!(number("empty"), 0.0, "empty charts: {place}");
+            assert!(number("links") >= page.links as f64, "links: {place}");
+            assert_eq!(seen["astray"], serde_json::json!([]), "links: {place}");
+            assert_eq!(number("fetched"), 0.0, "something was asked of the network: {place}");
         }
     }
 }
@@ -81,24 +115,21 @@ fn browser() -> Option<PathBuf> {
     found
 }
 
-/// What the probe saw at this width, and what the browser logged.
-fn looked_at(
-    browser: &Path,
-    page: &Path,
-    folder: &Path,
-    width: u32,
-    dark: bool,
-) -> (Value, String) {
+/// What the probe saw on each page at each width, and what the browser logged.
+fn looked_at(browser: &Path, pages: &[Page], folder: &Path, dark: bool) -> (Vec<Value>, String) {
     // A window can't be narrower than 500 pixels without a screen; a frame in it can.
+    let frame = |name: &str, width: u32| {
+        format!(
+            "<iframe src=\"{name}.html\" style=\"width:{width}px;height:2000px;border:0\"></iframe>"
+        )
+    };
+    let frames = pages.iter().flat_map(|page| WIDTHS.map(|width| frame(page.name, width)));
+    let frames: String = frames.collect();
     let framed = folder.join("framed.html");
-    let frame = format!(
-        "<!doctype html><iframe src=\"{}\" style=\"width:{width}px;height:2000px;border:0\">\
-         </iframe><script>addEventListener(\"load\", () => {{ const inner = \
-         document.querySelector(\"iframe\").contentDocument; inner.defaultView.look(); \
-         document.title = inner.title; }});</script>",
-        page.file_name().unwrap().to_string_lossy()
-    );
-    std::fs::write(&framed, frame).unwrap();
+    let look = "addEventListener(\"load\", () => { document.title = JSON.stringify([...\
+        document.querySelectorAll(\"iframe\")].map((one) => { one.contentWindow.look(); \
+        return JSON.parse(one.contentDocument.title); })); });";
+    std::fs::write(&framed, format!("<!doctype html>{frames}<script>{look}</script>")).unwrap();
     let mut command = Command::new(browser);
     command.args(["--headless", "--no-sandbox", "--disable-gpu", "--no-first-run"]);
     command.args(["--allow-file-access-from-files", "--enable-logging=stderr", "--dump-dom"]);
@@ -111,16 +142,92 @@ fn looked_at(
     let (dom, log) = (String::from_utf8_lossy(&out.stdout), String::from_utf8_lossy(&out.stderr));
     let title = dom.split("<title>").nth(1).and_then(|rest| rest.split("</title>").next());
     let title = title.unwrap_or_else(|| panic!("the browser gave no title: {dom}\n{log}"));
-    (serde_json::from_str(title).unwrap_or_else(|_| panic!("{title}\n{log}")), log.into_owned())
+    let title = title.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
+    (serde_json::from_str(&title).unwrap_or_else(|_| panic!("{title}\n{log}")), log.into_owned())
 }
 
-fn page_of_a_run() -> String {
-    let mut bench = Bench::new(&["loadline", "memcached"]);
+/// One of every kind of page.
+fn pages() -> Vec<Page> {
+    let mut sweep = Bench::new(&["loadline", "memcached"]);
     for connections in [1, 4, 16, 64] {
-        bench.point(&format!("cache/get  {connections} conns · depth 16 · closed"), connections);
-        bench.rounds_of(&[200_000, 210_000, 190_000, 205_000, 201_000]);
+        sweep.point(&format!("cache/get  {connections} conns · depth 16 · closed"), connections);
+        sweep.rounds_of(&[200_000, 210_000, 190_000, 205_000, 201_000]);
     }
+    let live = report::live(&Progress::of(sweep.ledger.so_far(sweep.run).unwrap()));
+    let (summary, sights) = both(&mut sweep);
+    let page = |name, html, charts, links| Page { name, html, charts, links };
+    let mut pages = vec![
+        page("file", report::html(&summary, &sights), 12, 4),
+        page("run", report::run_served(&summary, &sights), 12, 12),
+        page("trials", report::trials(&summary, &sights, 1), 6, 8),
+        page("beside", report::beside(&summary, &summary), 0, 6),
+        page("live", live, 1, 7),
+        page("notice", report::notice("Not Found", "There is no such page."), 0, 5),
+    ];
+    let mut rungs = Bench::new(&["plain", "batched", "sharded"]);
+    rungs.rungs(&["as it was", "one write a batch", "a lock a shard"]);
+    for connections in [1, 16] {
+        rungs.point(&format!("{connections} conns"), connections);
+        for round in 0..5 {
+            rungs.round();
+            for (target, rate) in [100_000, 200_000, 201_000].into_iter().enumerate() {
+                rungs.trial(target, rate + round * 100, 33_000, |_| ());
+            }
+        }
+    }
+    rungs.profile(1, 1, &[("cache::model::find", 0.2), ("write", 0.1)]);
+    let (summary, sights) = both(&mut rungs);
+    pages.push(page("ladder", report::run_served(&summary, &sights), 8, 12));
+    let mut search = Bench::new(&["ours"]);
+    searched(&mut search);
+    let (summary, sights) = both(&mut search);
+    pages.push(page("capacity", report::run_served(&summary, &sights), 6, 12));
+    let mut ledger = Ledger::in_memory().unwrap();
+    for rate in [100_000, 100_300, 99_800, 100_100, 93_000, 93_100, 92_900, 93_050] {
+        let facts = json!({"cpu": "X", "program_commit": format!("{rate:040}")});
+        let mut bench = Bench::built(ledger, &["ours"], "rate_per_s", &facts);
+        bench.point("cache/get", 16);
+        for round in 0..5 {
+            bench.round();
+            bench.trial(0, rate + round, 33_000, |_| ());
+        }
+        bench.finish();
+        ledger = bench.ledger;
+    }
+    let (title, hunt) = ("Cache: reads under load".to_owned(), judge::Hunt::default());
+    let question = Question { title, target: None, metric: None, since: None, hunt };
+    let history = History::of(&ledger, &question).unwrap().unwrap();
+    let runs = ledger.runs().unwrap();
+    pages.push(page("history", report::history_page(&history), 1, 13));
+    pages.push(page("suites", report::suites(&runs), 0, 5));
+    let listed = Listed { kind: None, skipped: 0 };
+    pages.push(page("runs", report::runs("ledger.sqlite", &runs, listed), 0, 20));
+    pages
+}
+
+fn searched(bench: &mut Bench) {
+    let (run_id, key) = (bench.run, "clients.arrivals.rate".to_owned());
+    let row = SearchRow { run_id, key, precision: 0.02, error: 0.02, rounds_most: 12 };
+    bench.ledger.add_search(&row).unwrap();
+    for (load, latency_ns, outcome) in [
+        (10_000, 30_000, RequirementOutcome::Held),
+        (40_000, 60_000, RequirementOutcome::Held),
+        (80_000, 5_000_000, RequirementOutcome::Broken),
+    ] {
+        bench.point(&format!("cache/get  open {load}/s"), load);
+        for _ in 0..3 {
+            bench.round();
+            bench.trial(0, u64::from(load), latency_ns, |_| ());
+        }
+        let (point_id, load) = (bench.last_point(), f64::from(load));
+        let reason = (load > 50_000.0).then(|| "latency.p99 < 1ms".to_owned());
+        bench.ledger.add_probe(&ProbeRow { point_id, load, outcome, reason }).unwrap();
+    }
+}
+
+fn both(bench: &mut Bench) -> (Summary, Sights) {
+    bench.finish();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view).unwrap();
-    report::html(&Summary::of(view).unwrap(), &sights)
+    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
+    (Summary::of(view).unwrap(), sights)
 }

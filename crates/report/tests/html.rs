@@ -31,7 +31,7 @@ fn run(points: u32) -> (Summary, Sights) {
     }
     writer.flush(&mut bench.ledger).unwrap();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view).unwrap();
+    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
     (Summary::of(view).unwrap(), sights)
 }
 
@@ -68,6 +68,173 @@ fn a_run_of_many_points_still_fits_and_says_what_has_no_room() {
     let page = report::html(&summary, &sights);
     assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
     assert!(page.contains("more points have no room in one page"));
+}
+
+type Blow = fn(&mut Summary, &str);
+
+/// Everything in a summary that a suite, a host, a service or a user chose the length of.
+const BLOWN: &[(&str, Blow)] = &[
+    ("title", |one, text| one.suite.title = text.to_owned()),
+    ("suite", |one, text| one.suite.text = text.repeat(50)),
+    ("path", |one, text| one.suite.path = text.to_owned()),
+    ("claims", |one, text| one.suite.claims = vec![text.to_owned(); 500]),
+    ("compromises", |one, text| one.suite.compromises = vec![text.to_owned(); 500]),
+    ("note", |one, text| one.run.note = Some(text.to_owned())),
+    ("command", |one, text| one.run.command = text.to_owned()),
+    ("version", |one, text| one.run.version = text.to_owned()),
+    ("start", |one, text| one.run.started_at = text.to_owned()),
+    ("settings", |one, text| one.run.settings = vec![(text.to_owned(), text.to_owned()); 50]),
+    ("facts", |one, text| {
+        let facts = (0..200).map(|at| (format!("{at}{text}"), text.into()));
+        one.fingerprint.json = facts.collect();
+    }),
+    ("targets", |one, text| {
+        one.targets.iter_mut().for_each(|target| {
+            (target.name, target.description) = (text.to_owned(), text.to_owned());
+            target.skipped = Some(text.to_owned());
+        });
+    }),
+    ("points", |one, text| {
+        one.points.iter_mut().for_each(|point| point.row.label = text.to_owned());
+    }),
+    ("reasons", |one, text| {
+        one.trials.iter_mut().for_each(|trial| {
+            trial.row.validity = ledger::Validity::Invalid;
+            trial.row.reason = Some(text.to_owned());
+        });
+    }),
+    ("requirements", |one, text| {
+        one.requirements.iter_mut().for_each(|row| row.row.expression = text.to_owned());
+    }),
+];
+
+#[test]
+fn no_page_is_ever_longer_than_its_limit_whatever_has_which_length() {
+    let (plain, sights) = run(8);
+    let mut all = plain.clone();
+    let fits = |summary: &Summary, what: &str| {
+        let pages = [
+            report::html(summary, &sights),
+            report::run_served(summary, &sights),
+            report::trials(summary, &sights, 0),
+            report::beside(summary, &plain),
+        ];
+        for (at, page) in pages.iter().enumerate() {
+            let bytes = page.len();
+            assert!(bytes <= HTML_LIMIT_BYTES, "page {at}, long {what}: {bytes} bytes");
+            assert!(page.ends_with("</html>"), "page {at}, long {what}");
+        }
+        pages
+    };
+    for (what, blow) in BLOWN {
+        let mut one = plain.clone();
+        blow(&mut one, &"<\"&é>".repeat(1_200));
+        fits(&one, what);
+        blow(&mut all, &"<\"&é>".repeat(1_200));
+    }
+    let pages = fits(&all, "everything");
+    for page in &pages[..2] {
+        assert!(page.contains("no room"), "what was left out is said");
+        assert!(page.contains("loadline report 1"), "with the command that shows it");
+    }
+}
+
+#[test]
+fn a_list_of_runs_and_a_live_run_keep_to_the_limit_too() {
+    let mut bench = Bench::new(&["a"]);
+    for point in 1..=300 {
+        bench.point("p", point);
+    }
+    bench.round();
+    let mut so_far = bench.ledger.so_far(bench.run).unwrap();
+    let long = "<\"&é>".repeat(2_000);
+    so_far.title.clone_from(&long);
+    so_far.points.iter_mut().for_each(|(_, point)| point.label.clone_from(&long));
+    so_far.targets.iter_mut().for_each(|(_, target)| target.name.clone_from(&long));
+    let live = report::live(&report::Progress::of(so_far));
+    let mut lines = vec![bench.ledger.runs().unwrap().remove(0); 2_000];
+    for line in &mut lines {
+        line.title.clone_from(&long);
+        (line.note, line.started_at) = (Some(long.clone()), long.clone());
+    }
+    let listed = report::Listed { kind: None, skipped: 0 };
+    for page in [live, report::runs(&long, &lines, listed), report::suites(&lines)] {
+        assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
+    }
+}
+
+#[test]
+fn what_a_page_does_not_draw_is_not_decoded() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let mut bench = Bench::on_disk(&path, &["loadline", "memcached"]);
+    for point in 0..80 {
+        bench.point(&format!("{point} conns"), point);
+        bench.round();
+        for target in [0, 1] {
+            let trial = bench.trial(target, 100_000, 33_000, |_| ());
+            bench.lag(trial, "readers", "get", 12_000);
+        }
+    }
+    bench.finish();
+    // A damaged histogram is an error to whoever decodes it. The rows' columns say what one trial
+    // showed, and groups that are alone; the first points are drawn.
+    let damage = "UPDATE histogram SET data = x'00' WHERE clients <> '' OR trial_id IN (
+        SELECT trial.id FROM trial JOIN round ON round.id = trial.round_id
+        JOIN point ON point.id = round.point_id WHERE point.ordinal >= 60)";
+    let changed = rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
+    assert!(changed > 300, "{changed}");
+    let view = bench.ledger.run_view(bench.run).unwrap();
+    let sights = Sights::read(&bench.ledger, &view, ..report::POINTS_IN_FULL_MOST).unwrap();
+    let summary = Summary::of(view).unwrap();
+    assert!(report::html(&summary, &sights).contains("80 conns") || summary.points.len() == 80);
+    let json = report::json(&summary).unwrap();
+    assert_eq!(json["trials"][159]["latency_ns"]["p95"], 33_023);
+    assert_eq!(json["trials"][159]["groups"][0]["lag_ns"]["p95"], 12_007);
+    assert_eq!(report::text(&summary, false).matches("p99 33 µs").count(), 160);
+}
+
+#[test]
+fn a_row_from_before_a_percentile_was_kept_is_decoded_for_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let mut bench = Bench::on_disk(&path, &["loadline"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 100_000, 33_000, |_| ());
+    let older = "UPDATE histogram SET p95_ns = NULL";
+    rusqlite::Connection::open(&path).unwrap().execute(older, []).unwrap();
+    let json = report::json(&bench.finish()).unwrap();
+    assert_eq!(json["trials"][0]["latency_ns"]["p95"], 33_023);
+}
+
+#[test]
+fn ladders_searches_floors_and_streams_are_drawn() {
+    let mut bench = Bench::new(&["plain", "batched"]);
+    bench.rungs(&["as it was", "one write a batch"]);
+    bench.point("p", 1);
+    for round in 0..5 {
+        bench.round();
+        bench.trial(0, 100_000 + round, 33_000, |_| ());
+        let trial = bench.trial(1, 200_000 + round, 33_000, |_| ());
+        bench.streams(trial, "watchers", &[40, 60], 8);
+        bench.value(trial, 0, "samples", 1_000.0);
+        bench.value(trial, 1, "evaluations_per_sample", 64.0);
+        bench.value(trial, 2, "allocated_bytes_per_op", 32.0);
+        bench.value(trial, 3, "allocations_per_op", 2.0);
+    }
+    let floor = ledger::FloorRow { run_id: bench.run, name: "system_call".into(), value_ns: 43.0 };
+    bench.ledger.add_floor(&floor).unwrap();
+    let view = bench.ledger.run_view(bench.run).unwrap();
+    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
+    let page = report::html(&Summary::of(view).unwrap(), &sights);
+    let has = |part: &str| assert!(page.contains(part), "{part}\n{page}");
+    has("<h2>Ladder</h2>");
+    has("one write a batch");
+    has("undecided; the figures say: keep");
+    has("floor: system call");
+    has("5,000 samples × 64 evaluations · 32 B in 2 allocations each");
+    has("<th class=\"n\">stale p99</th>");
 }
 
 #[test]

@@ -313,3 +313,39 @@ fn the_slowest_requests_are_shown_to_who_asks() {
     assert!(lines[7].starts_with("                    2.00 ms"), "{slowest}");
     assert!(!report::text(&summary, false).contains("slowest"));
 }
+
+#[test]
+fn a_generator_that_held_back_one_target_leaves_a_bound_and_both_nothing() {
+    let told = |busy: [f64; 2]| {
+        let mut bench = Bench::with(
+            ledger::Ledger::in_memory().unwrap(),
+            &["loadline", "memcached"],
+            "server.cpu_ns_per_op",
+        );
+        bench.point(LABEL, 16);
+        for _ in 0..5 {
+            bench.round();
+            bench.trial(0, 1_000_000, 20_000, |row| row.generator_busy = Some(busy[0]));
+            bench.trial(1, 100_000, 200_000, |row| row.generator_busy = Some(busy[1]));
+        }
+        let summary = bench.finish();
+        let text = report::text(&summary, false);
+        let line = text.lines().find(|line| line.contains("beside:")).unwrap().to_owned();
+        let bound = report::json(&summary).unwrap()["comparisons"][1]["bound"].clone();
+        (line, bound)
+    };
+    let (line, bound) = told([0.98, 0.85]);
+    assert!(line.contains("rate_per_s at least 10.0× [10.0, 10.0] · "), "{line}");
+    assert!(line.contains("latency.p99 at most 0.100× [0.100, 0.100] ("), "{line}");
+    let note = "(bounds, not verdicts: with loadline the generator was at its limit)";
+    assert!(line.ends_with(note), "{line}");
+    assert_eq!(bound, "at_least");
+    let (line, bound) = told([0.80, 0.95]);
+    assert!(line.contains("rate_per_s at most 10.0×") && line.contains("with memcached"), "{line}");
+    assert_eq!(bound, "at_most");
+    let (line, bound) = told([0.98, 0.95]);
+    assert!(line.contains("rate_per_s 10.0× [10.0, 10.0] not judged (generator-bound)"), "{line}");
+    assert!(!line.contains("bounds") && bound.is_null(), "{line}");
+    let (line, _) = told([0.5, 0.5]);
+    assert!(line.contains("rate_per_s 10.0× [10.0, 10.0] better"), "{line}");
+}

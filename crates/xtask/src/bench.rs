@@ -3,6 +3,8 @@
 //! A figure in a document is never typed: it comes from a run, with the suite, the command, the
 //! commit and the host beside it, and every peer measured in the same rounds.
 
+mod picture;
+
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -71,6 +73,9 @@ const ROWS: &[Row] = &[
     table("records-slow-client", "run suites/records-slow-client.toml"),
 ];
 
+/// Whose page is drawn for the README.
+const PICTURED: &str = "tour";
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     for name in &args.names {
         if !ROWS.iter().any(|row| row.name == name) {
@@ -88,6 +93,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .with_context(|| format!("{} has no markers for {}", row.document, row.name))?;
         fs::write(&path, written).with_context(|| row.document.to_owned())?;
         eprintln!("{}: {} is written", row.document, row.name);
+        if row.name == PICTURED {
+            picture::draw()?;
+        }
     }
     Ok(())
 }

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Stdio};
 
-use ledger::{Ledger, RunState};
+use ledger::{Ledger, RoundRow, RunState, RungRow};
 
 use crate::common::{Place, await_end, code, send_signal, stderr};
 use crate::ledgers::{place, with_runs};
@@ -85,7 +85,7 @@ fn the_runs_of_a_ledger_are_listed_and_each_has_a_page_and_json() {
 }
 
 #[test]
-fn a_run_reloads_itself_while_it_is_measured() {
+fn a_run_that_is_measured_has_a_page_that_reloads_itself_until_it_ends() {
     let place = place();
     with_runs(&place.ledger(), &["2026-01-01T00:00:00Z"]);
     // The writer of the run is this process, so that one that says `running` runs.
@@ -93,10 +93,65 @@ fn a_run_reloads_itself_while_it_is_measured() {
     let run = ledger.last_run().expect("a ledger").expect("a run");
     let started = "2026-01-01T00:00:00Z";
     ledger.finish_run(run, RunState::Running, started, None).expect("it is written");
+    let point_id = ledger.run_view(run).expect("a run").points[0].0;
+    let round = RoundRow { run_id: run, point_id, ordinal: 2, seed: 1, started_ns: 1 };
+    ledger.add_round(&round).expect("it is written");
     let ui = Ui::of(&place);
-    assert!(ui.page("/runs/1").contains("http-equiv=\"refresh\""));
+    for path in ["/", "/runs/1/live"] {
+        assert!(ui.page(path).contains("http-equiv=\"refresh\""), "{path}");
+    }
+    let page = ui.page("/runs/1/live");
+    assert!(page.contains("Measuring round 2 of <strong>cache/get</strong>"), "{page}");
+    assert!(page.contains("1 of 1") && page.contains("0 of 500"), "{page}");
+    let json: serde_json::Value =
+        serde_json::from_str(&ui.page("/runs/1/live.json")).expect("JSON");
+    assert_eq!((&json["state"], &json["round"]), (&"running".into(), &2.into()));
+    let rate = json["points"][0]["targets"][0]["rate_per_s"].as_f64().expect("a rate");
+    assert!((rate - 500.0).abs() < 1e-6, "{rate}");
     ledger.finish_run(run, RunState::Finished, started, None).expect("it is written");
-    assert!(!ui.page("/runs/1").contains("http-equiv=\"refresh\""));
+    for path in ["/", "/runs/1/live", "/runs/1"] {
+        assert!(!ui.page(path).contains("http-equiv=\"refresh\""), "{path}");
+    }
+}
+
+#[test]
+fn every_link_of_every_page_leads_to_a_page() {
+    let place = place();
+    with_runs(&place.ledger(), &["2026-01-01T00:00:00Z", "2026-01-02T00:00:00Z"]);
+    let mut ledger = Ledger::open(place.ledger()).expect("the ledger");
+    let view = ledger.run_view(2.into()).expect("a run");
+    let target_id = view.targets[0].0;
+    let rung = RungRow { target_id, note: "as it was".into(), decision: None, reason: None };
+    ledger.add_rung(&rung).expect("it is written");
+    let ui = Ui::of(&place);
+    let mut ways = vec!["/".to_owned(), "/beside?a=1&b=2".to_owned()];
+    let mut at = 0;
+    while at < ways.len() {
+        let page = ui.page(&ways[at]);
+        assert!(page.len() <= 500_000 && !page.contains("://"), "{}", ways[at]);
+        for link in page.split(" href=\"").skip(1).filter_map(|rest| rest.split('"').next()) {
+            let link = link.replace("&amp;", "&");
+            if link.starts_with('/') && !ways.contains(&link) {
+                ways.push(link);
+            }
+        }
+        at += 1;
+    }
+    for wanted in [
+        "/?kind=ladder",
+        "/history?suite=A%20title%2C%20with%20a%20comma",
+        "/runs/1/points/1",
+        "/runs/1/points/1.json",
+        "/runs/2.json",
+    ] {
+        assert!(ways.iter().any(|way| way == wanted), "{wanted}: {ways:?}");
+    }
+    assert!(ways.iter().any(|way| way.starts_with("/history.json?")), "{ways:?}");
+    assert!(ui.page("/?kind=ladder").contains("href=\"/runs/2\""));
+    assert!(!ui.page("/?kind=ladder").contains("href=\"/runs/1\""));
+    let point: serde_json::Value =
+        serde_json::from_str(&ui.page("/runs/1/points/1.json")).expect("JSON");
+    assert_eq!((&point["run"], &point["trials"][0]["operations"]), (&1.into(), &500.into()));
 }
 
 #[test]
@@ -129,7 +184,13 @@ fn other_names_other_methods_and_runs_that_are_not_there_are_refused() {
     assert!(words.contains("\"&lt;script&gt;\"") || words.contains("&quot;&lt;script"), "{words}");
     assert_eq!(refused(&ui.address, "GET /beside?a=1").0, "400");
     assert_eq!(refused(&ui.address, "GET /?skip=x").0, "400");
-    assert_eq!(refused(&ui.address, "GET /none").0, "404");
+    for path in ["/none", "/runs/1/points/0", "/runs/1/points/2", "/runs/1/points/x"] {
+        assert_eq!(refused(&ui.address, &format!("GET {path}")).0, "404", "{path}");
+    }
+    assert_eq!(refused(&ui.address, "GET /history?suite=none").0, "404");
+    for path in ["/history.json", "/?kind=x"] {
+        assert_eq!(refused(&ui.address, &format!("GET {path}")).0, "400", "{path}");
+    }
 }
 
 #[test]

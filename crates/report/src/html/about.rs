@@ -3,59 +3,60 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::rest;
+use super::room::{Room, fit, words};
 use crate::summary::Summary;
 
 /// Targets, host, build, and how to run it again.
-pub(super) fn section(summary: &Summary) -> Markup {
-    let unseen: Vec<&String> = summary
-        .fingerprint
-        .json
-        .iter()
-        .filter(|(_, value)| value.is_null())
-        .map(|(name, _)| name)
-        .collect();
-    let seen = summary.fingerprint.json.iter().filter(|(_, value)| !value.is_null());
+pub(super) fn section(summary: &Summary, room: Room) -> Markup {
+    let (seen, unseen): (Vec<_>, Vec<_>) =
+        summary.fingerprint.json.iter().partition(|(_, value)| !value.is_null());
+    let unseen: Vec<&str> = unseen.iter().map(|(name, _)| name.as_str()).collect();
+    let pair = |name: &str, text: &str| html! { dt { (words(name)) } dd { (fit(text, 2_000)) } };
+    let targets = summary.targets.iter().map(|one| pair(&one.name, &one.description));
+    let (targets, more_targets) = room.share(10_000).list(targets);
+    let facts = seen.iter().map(|(name, value)| pair(name, &said(value)));
+    let (facts, more_facts) = room.share(12_000).list(facts);
+    let settings = summary.run.settings.iter();
+    let settings = settings.map(|(key, value)| format!("{key} = {value}\n")).collect::<String>();
     html! {
-        section #about {
+        section {
             h2 { "Host and suite" }
             h3 { "Run it again" }
-            pre tabindex="0" { "loadline rerun " (summary.id) "\n# it was: " (summary.run.command) }
+            pre tabindex="0" {
+                "loadline rerun " (summary.id) "\n# it was: " (fit(&summary.run.command, 3_000))
+            }
             h3 { "Targets" }
-            dl.facts { @for target in &summary.targets {
-                dt { (target.name) } dd { (target.description) }
-            } }
+            dl.facts { (targets) }
+            (rest(summary, more_targets, "targets"))
             h3 { "Host and build" }
             @if !unseen.is_empty() {
-                p.note {
-                    "unseen on this host: "
-                    (unseen.iter().map(|name| name.as_str()).collect::<Vec<_>>().join(", "))
-                }
+                p.note { "unseen on this host: " (fit(&unseen.join(", "), 2_000)) }
             }
             dl.facts {
-                dt { "loadline" } dd { (summary.run.version) }
+                dt { "loadline" } dd { (words(&summary.run.version)) }
                 dt { "seed" } dd { (summary.run.seed) }
-                @for (name, value) in seen { dt { (name) } dd { (words(value)) } }
+                (facts)
+            }
+            (rest(summary, more_facts, "facts"))
+            @if !settings.is_empty() {
+                h3 { "Set beside the suite's text" }
+                pre tabindex="0" { (fit(&settings, 3_000)) }
             }
             details {
-                summary { "The suite: " (summary.suite.path) }
-                pre tabindex="0" { (summary.suite.text) }
-            }
-            @if !summary.run.settings.is_empty() {
-                p { "Set beside the suite's text:" }
-                pre tabindex="0" { @for (key, value) in &summary.run.settings {
-                    (key) " = " (value) "\n"
-                } }
+                summary { "The suite: " (words(&summary.suite.path)) }
+                pre tabindex="0" { (fit(&summary.suite.text, 14_000)) }
             }
         }
     }
 }
 
-fn words(value: &Value) -> String {
+fn said(value: &Value) -> String {
     match value {
         Value::String(text) => text.clone(),
-        Value::Array(all) => all.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::Array(all) => all.iter().map(said).collect::<Vec<_>>().join(", "),
         Value::Object(map) => {
-            let pairs = map.iter().map(|(name, value)| format!("{name} {}", words(value)));
+            let pairs = map.iter().map(|(name, value)| format!("{name} {}", said(value)));
             pairs.collect::<Vec<_>>().join(", ")
         }
         other => other.to_string(),

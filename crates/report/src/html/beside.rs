@@ -4,7 +4,9 @@
 use judge::{Metric, metric_named};
 use maud::{Markup, html};
 
-use super::{moment, page};
+use super::room::{Room, fit, words as clip};
+use super::served::ledger_nav;
+use super::{moment, page, room_of_a_page};
 use crate::conclusion::conclusion;
 use crate::host::differences;
 use crate::number::{ratio, value_of};
@@ -16,8 +18,16 @@ const ROWS_MOST: usize = 500;
 /// Two runs of any suites, side by side.
 pub fn beside(a: &Summary, b: &Summary) -> String {
     let rows = rows(a, b);
+    let mut room = room_of_a_page();
+    let facts = room.settle(html! { (facts(a, b)) (apart(a, b)) }, "What they were has no room.");
+    let metrics = metrics(a, b);
+    let share = room.left() / metrics.len().max(1);
+    let tables = metrics.into_iter().map(|metric| {
+        let table = table(a, b, metric, &rows, room.share(share));
+        html! { section { h2 { (metric.suite) } (table) } }
+    });
     let contents = html! {
-        nav aria-label="Ledger" { a href="/" { "All runs" } }
+        (ledger_nav(None))
         header {
             p.kind { span { "Loadline" } }
             h1 { "Run " (a.id) " beside run " (b.id) }
@@ -28,10 +38,8 @@ pub fn beside(a: &Summary, b: &Summary) -> String {
             }
         }
         main {
-            section { h2 { "What they were" } (facts(a, b)) (apart(a, b)) }
-            @for metric in metrics(a, b) {
-                section { h2 { (metric.suite) } (table(a, b, metric, &rows)) }
-            }
+            section { h2 { "What they were" } (facts) }
+            @for table in tables { (table) }
         }
     };
     page(&format!("Run {} beside run {}", a.id, b.id), None, &contents).into_string()
@@ -40,7 +48,10 @@ pub fn beside(a: &Summary, b: &Summary) -> String {
 fn facts(a: &Summary, b: &Summary) -> Markup {
     let row = |name: &str, of: &dyn Fn(&Summary) -> String| {
         let (a, b) = (of(a), of(b));
-        html! { tr.parted[a != b] { th { (name) } td { (a) } td { (b) } } }
+        let differ = a != b;
+        html! { tr.parted[differ] {
+            th { (name) } td.wrap { (fit(&a, 1_000)) } td.wrap { (fit(&b, 1_000)) }
+        } }
     };
     let settings = |one: &Summary| {
         let all = one.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));
@@ -68,7 +79,7 @@ fn facts(a: &Summary, b: &Summary) -> Markup {
             }
         } }
         dl.said { @for one in [a, b] {
-            dt { "run " (one.id) } dd { (conclusion(one).join(" ")) }
+            dt { "run " (one.id) } dd { (fit(&conclusion(one).join(" "), 4_000)) }
         } }
     }
 }
@@ -85,7 +96,8 @@ fn apart(a: &Summary, b: &Summary) -> Markup {
             div.wide tabindex="0" { table {
                 thead { tr { th { "differs" } th { "run " (a.id) } th { "run " (b.id) } } }
                 tbody { @for one in found { tr.parted {
-                    th { (one.name) } td { (words(&one.a)) } td { (words(&one.b)) }
+                    th { (one.name) }
+                    td.wrap { (clip(&words(&one.a))) } td.wrap { (clip(&words(&one.b))) }
                 } } }
             } }
         }
@@ -130,24 +142,37 @@ fn rows(a: &Summary, b: &Summary) -> Vec<(String, String)> {
     rows
 }
 
-fn table(a: &Summary, b: &Summary, metric: &Metric, rows: &[(String, String)]) -> Markup {
+fn table(
+    a: &Summary,
+    b: &Summary,
+    metric: &Metric,
+    rows: &[(String, String)],
+    mut room: Room,
+) -> Markup {
+    let row = |(label, name): &(String, String)| {
+        let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
+        html! { tr {
+            td { (clip(label)) } td { (clip(name)) }
+            @for one in [of_a, of_b] { td.n { (said(one, metric)) } }
+            td.n { (quotient(of_a, of_b)) }
+        } }
+    };
+    let shown = rows.iter().take(ROWS_MOST);
+    let over = rows.len() - shown.len();
+    let (shown, more) = room.list(shown.map(row));
     html! {
         div.wide tabindex="0" { table {
             thead { tr {
                 th { "point" } th { "target" }
                 th.n { "run " (a.id) } th.n { "run " (b.id) } th.n { (b.id) " ÷ " (a.id) }
             } }
-            tbody { @for (label, name) in rows.iter().take(ROWS_MOST) {
-                @let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
-                tr {
-                    td { (label) } td { (name) }
-                    @for one in [of_a, of_b] { td.n { (words(one, metric)) } }
-                    td.n { (quotient(of_a, of_b)) }
-                }
-            } }
+            tbody { (shown) }
         } }
-        @if rows.len() > ROWS_MOST {
-            p.note { (rows.len() - ROWS_MOST) " more rows have no room here." }
+        @if over + more > 0 {
+            p.note {
+                (over + more) " more rows have no room here: "
+                code { "loadline compare --runs " (b.id) " " (a.id) } " has all of them."
+            }
         }
     }
 }
@@ -164,7 +189,7 @@ fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
     if target.valid_trials == 0 { None } else { target.figures.value(metric) }
 }
 
-fn words(value: Option<f64>, metric: &Metric) -> String {
+fn said(value: Option<f64>, metric: &Metric) -> String {
     value.map_or_else(|| "–".to_owned(), |value| value_of(value, metric.unit))
 }
 

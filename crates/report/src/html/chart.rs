@@ -29,6 +29,8 @@ pub(super) struct Chart {
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
     pub(super) bands: Vec<Band>,
+    /// Stretches of the x axis that are marked at its foot, each list in a look.
+    pub(super) stripes: Vec<(usize, Vec<(f64, f64)>)>,
     /// One more sentence under it.
     pub(super) note: String,
 }
@@ -42,6 +44,8 @@ pub(super) struct Axis {
     pub(super) show: fn(f64) -> String,
     /// Whether round values are multiples of powers of 1024: those of memory are.
     pub(super) binary: bool,
+    /// Values to label in place of round ones: those that were measured, where they are few.
+    pub(super) at: Vec<f64>,
 }
 
 /// What an axis spans, and how values lie on it.
@@ -61,7 +65,7 @@ pub(super) enum Scale {
 impl Default for Axis {
     fn default() -> Axis {
         let (label, scale) = (String::new(), Scale::FromZero);
-        Axis { label, scale, show: crate::number::plain, binary: false }
+        Axis { label, scale, show: crate::number::plain, binary: false, at: Vec::new() }
     }
 }
 
@@ -122,6 +126,7 @@ impl Chart {
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(said) {
                     @for band in &self.bands { (draw_band(band, &x)) }
                     (self.axes(&x, &y))
+                    @for (look, stretches) in &self.stripes { (draw_stripes(*look, stretches, &x)) }
                     @for line in &drawn { (self.draw_line(line, &x, &y)) }
                 }
                 @if drawn.len() > 1 || !self.note.is_empty() {
@@ -217,6 +222,19 @@ fn draw_band(band: &Band, x: &Frame) -> Markup {
     }
 }
 
+/// All stretches of a look as one path, because there are many.
+fn draw_stripes(look: usize, stretches: &[(f64, f64)], x: &Frame) -> Markup {
+    let (top, height) = (HEIGHT - BOTTOM - 5.0, 5.0);
+    let stripe = |(from, to): &(f64, f64)| {
+        let (from, to) = (x.place(*from), x.place(*to));
+        format!("M{} {top}h{1}v{height}h-{1}z", px(from), px((to - from).max(0.3)))
+    };
+    html! {
+        path class=(format!("stripe s{}", look % LOOKS))
+            d=(stretches.iter().map(stripe).collect::<String>()) {}
+    }
+}
+
 /// The mark of a look around a place: a circle, a square, a triangle or a diamond.
 fn mark(look: usize, x: f64, y: f64) -> String {
     let (x, y) = (px(x), px(y));
@@ -285,6 +303,7 @@ impl Frame {
                 let seen = marks.iter().filter(|mark| mark.0 <= self.high * 1.001);
                 return seen.map(|(at, label)| (self.place(*at), label.clone())).collect();
             }
+            _ if !axis.at.is_empty() => axis.at.clone(),
             Scale::Log => log_ticks(self.low, self.high, wanted),
             Scale::FromZero | Scale::Within(..) => {
                 linear_ticks(self.low, self.high, wanted, axis.binary)

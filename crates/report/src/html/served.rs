@@ -1,9 +1,10 @@
 //! The pages of a ledger that is looked at in a browser: its runs, one of them, and refusals.
 
-use ledger::{RunLine, RunState};
+use ledger::{RunKind, RunLine, RunState};
 use maud::{Markup, html};
 
-use super::{body, moment, page};
+use super::room::{fit, words};
+use super::{Place, body, moment, page, room_of_a_page};
 use crate::number::count;
 use crate::sights::Sights;
 use crate::summary::Summary;
@@ -11,94 +12,181 @@ use crate::summary::Summary;
 /// The most runs that a page lists.
 const RUNS_ON_A_PAGE: usize = 500;
 
-/// A run that is being measured is read again so often, in seconds: seldom enough that looking at
-/// it costs the host little.
+/// A list of runs, one of which is being measured, is read again so often, in seconds.
 const RELOAD_S: u32 = 5;
 
-/// A run as [`html`](fn@super::html) shows it, with links to what is around it. The page loads
-/// itself again as long as the run is being measured.
-pub fn run_served(summary: &Summary, sights: &Sights) -> String {
-    let reload_s = (summary.run.state == RunState::Running).then_some(RELOAD_S);
-    let contents = html! {
-        nav aria-label="Ledger" {
-            a href="/" { "All runs" }
-            a href=(format!("/runs/{}.json", summary.id)) { "This run as JSON" }
-            @if reload_s.is_some() { span { "read again every " (RELOAD_S) " s until it ends" } }
-        }
-        (body(summary, sights))
-    };
-    page(&summary.suite.title, reload_s, &contents).into_string()
+/// Which runs of a ledger a page lists.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Listed {
+    /// Only those that ask this.
+    pub kind: Option<RunKind>,
+    /// After so many of the newest.
+    pub skipped: usize,
 }
 
-/// The runs of a ledger, newest first, at most 500 of them after the `skipped` newest.
-/// `all` is in any order.
-pub fn runs(ledger: &str, all: &[RunLine], skipped: usize) -> String {
-    let mut newest: Vec<&RunLine> = all.iter().collect();
+/// A run as [`html`](fn@super::html) shows it, with links to what is around it.
+pub fn run_served(summary: &Summary, sights: &Sights) -> String {
+    let id = summary.id;
+    let contents = html! {
+        (ledger_nav(None))
+        nav aria-label="This run" {
+            @if summary.run.state == RunState::Running {
+                a href=(format!("/runs/{id}/live")) { "Watch it while it is measured" }
+            }
+            @if summary.points.len() == 1 { a href=(format!("/runs/{id}/points/1")) { "Trials" } }
+            a href=(history_of(&fit(&summary.suite.title, 700))) { "History of its suite" }
+            a href=(format!("/runs/{id}.json")) { "This run as JSON" }
+        }
+        (body(summary, sights, &Place::Served))
+    };
+    page(&summary.suite.title, None, &contents).into_string()
+}
+
+/// The ways to every page that lists something; the one of `here` is no link.
+pub(super) fn ledger_nav(here: Option<&str>) -> Markup {
+    let pages = [
+        ("/", "All runs"),
+        ("/?kind=comparison", "Comparisons"),
+        ("/?kind=ladder", "Ladders"),
+        ("/?kind=capacity", "Capacity"),
+        ("/history", "History"),
+    ];
+    html! {
+        nav aria-label="Ledger" {
+            @for (way, name) in pages {
+                @if here == Some(name) { strong aria-current="page" { (name) } }
+                @else { a href=(way) { (name) } }
+            }
+        }
+    }
+}
+
+/// The address of a suite's history.
+pub(super) fn history_of(title: &str) -> String {
+    format!("/history?suite={}", encoded(title))
+}
+
+/// A text as a part of an address, by RFC 3986.
+pub(super) fn encoded(text: &str) -> String {
+    let one = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+            char::from(byte).to_string()
+        }
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(one).collect()
+}
+
+/// The runs of a ledger, newest first, at most 500 of them. `all` is in any order.
+pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
+    let of_kind = |run: &&RunLine| listed.kind.is_none_or(|kind| run.kind == kind);
+    let mut newest: Vec<&RunLine> = all.iter().filter(of_kind).collect();
     // A run that was merged has a later number than its time says.
     newest.sort_by(|a, b| (&b.started_at, b.id).cmp(&(&a.started_at, a.id)));
-    let begin = skipped.min(newest.len());
+    let begin = listed.skipped.min(newest.len());
     let end = begin.saturating_add(RUNS_ON_A_PAGE).min(newest.len());
-    let trials: u64 = all.iter().map(|run| run.trials).sum();
+    let (table, more) = table(&newest[begin..end]);
+    let end = end - more;
+    let trials: u64 = newest.iter().map(|run| run.trials).sum();
+    let title = match listed.kind {
+        None => "All runs",
+        Some(RunKind::Sweep) => "Sweeps",
+        Some(RunKind::Comparison) => "Comparisons",
+        Some(RunKind::Ladder) => "Ladders",
+        Some(RunKind::Capacity) => "Capacity",
+    };
+    let page_at = |skip: usize| match listed.kind {
+        None => format!("/?skip={skip}"),
+        Some(kind) => format!("/?kind={}&skip={skip}", kind.word()),
+    };
+    let is_running = |run: &&RunLine| run.state == RunState::Running;
+    let reload_s = newest[begin..end].iter().any(is_running).then_some(RELOAD_S);
     let contents = html! {
+        (ledger_nav(Some(title)))
         header {
-            p.kind { span { "Loadline" } span { (ledger) } }
-            h1 { "Runs" }
+            p.kind { span { "Loadline" } span { (words(ledger)) } }
+            h1 { (title) }
             p {
-                (count(all.len() as u64)) " runs with " (count(trials)) " trials, newest first. "
+                (count(newest.len() as u64)) " runs with " (count(trials)) " trials, newest first. "
                 a href="/runs.json" { "As JSON" }
             }
         }
         main {
-            @if all.is_empty() {
-                p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
+            @if newest.is_empty() {
+                p {
+                    "There is none yet: " code { (first_command(listed.kind)) } " makes the first."
+                }
             } @else {
-                (table(&newest[begin..end]))
+                (table)
                 nav aria-label="Pages" {
                     @if begin > 0 {
-                        a href=(format!("/?skip={}", begin.saturating_sub(RUNS_ON_A_PAGE))) {
-                            "Newer runs"
-                        }
+                        a href=(page_at(begin.saturating_sub(RUNS_ON_A_PAGE))) { "Newer runs" }
                     }
-                    @if end < newest.len() {
-                        a href=(format!("/?skip={end}")) { "Older runs" }
-                    }
+                    @if end < newest.len() { a href=(page_at(end)) { "Older runs" } }
                     span { "runs " ((begin + 1).min(end)) " to " (end) " of " (newest.len()) }
                 }
             }
         }
     };
-    page("Runs of a ledger", None, &contents).into_string()
+    page("Runs of a ledger", reload_s, &contents).into_string()
 }
 
-/// Each run is a link to its page; two of them can be picked to be shown side by side.
-fn table(shown: &[&RunLine]) -> Markup {
+/// What makes a run of this kind.
+fn first_command(kind: Option<RunKind>) -> &'static str {
+    match kind {
+        None | Some(RunKind::Sweep) => "loadline run SUITE",
+        Some(RunKind::Comparison) => "loadline compare SUITE",
+        Some(RunKind::Ladder) => "loadline ladder SUITE",
+        Some(RunKind::Capacity) => "loadline capacity SUITE",
+    }
+}
+
+/// Each run is a link to its page; two of them can be picked to be shown side by side. Also how
+/// many of them have no room.
+fn table(shown: &[&RunLine]) -> (Markup, usize) {
     // The newest one and the one before it of the same suite are what is asked for most.
     let later = shown.first();
     let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
     let is = |picked: Option<&&RunLine>, run: &RunLine| picked.is_some_and(|one| one.id == run.id);
-    html! {
+    let row = |run: &&RunLine| line(run, is(earlier, run), is(later, run));
+    let (rows, more) = room_of_a_page().list(shown.iter().map(row));
+    let table = html! {
         form action="/beside" {
-            p { button { "Show the two picked runs side by side" } }
             div.wide tabindex="0" {
                 table {
                     thead { tr {
                         th { "a" } th { "b" } th.n { "run" } th { "started" } th { "suite" }
-                        th { "state" } th.n { "valid trials" } th { "note" }
+                        th { "asks" } th { "state" } th.n { "points" } th.n { "valid trials" }
+                        th { "note" }
                     } }
-                    tbody { @for run in shown { tr {
-                        td { (radio("a", run, is(earlier, run))) }
-                        td { (radio("b", run, is(later, run))) }
-                        td.n { a href=(format!("/runs/{}", run.id)) { (run.id) } }
-                        td { time datetime=(run.started_at) { (moment(&run.started_at)) } }
-                        td { a href=(format!("/runs/{}", run.id)) { (run.title) } }
-                        td { (state(run.state)) }
-                        td.n { (count(run.valid_trials)) " of " (count(run.trials)) }
-                        td { (run.note.as_deref().unwrap_or_default()) }
-                    } } }
+                    tbody { (rows) }
                 }
             }
+            p { button { "Show the two picked runs side by side" } }
         }
-    }
+    };
+    (table, more)
+}
+
+fn line(run: &RunLine, is_earlier: bool, is_later: bool) -> Markup {
+    let way = format!("/runs/{}", run.id);
+    html! { tr {
+        td { (radio("a", run, is_earlier)) }
+        td { (radio("b", run, is_later)) }
+        td.n { a href=(way) { (run.id) } }
+        td { time datetime=(words(&run.started_at)) { (words(&moment(&run.started_at))) } }
+        td.wrap { a href=(way) { (fit(&run.title, 200)) } }
+        td { (run.kind.word()) }
+        td {
+            (state(run.state))
+            @if run.state == RunState::Running {
+                " " a href=(format!("/runs/{}/live", run.id)) { "watch" }
+            }
+        }
+        td.n { (count(run.points)) }
+        td.n { (count(run.valid_trials)) " of " (count(run.trials)) }
+        td.wrap { (fit(run.note.as_deref().unwrap_or_default(), 200)) }
+    } }
 }
 
 fn radio(name: &str, run: &RunLine, checked: bool) -> Markup {
@@ -108,7 +196,7 @@ fn radio(name: &str, run: &RunLine, checked: bool) -> Markup {
     }
 }
 
-fn state(state: RunState) -> Markup {
+pub(super) fn state(state: RunState) -> Markup {
     let class = match state {
         RunState::Finished => "word good",
         RunState::Running => "word",
@@ -119,10 +207,19 @@ fn state(state: RunState) -> Markup {
 }
 
 /// A page that says why there is no other.
-pub fn notice(title: &str, words: &str) -> String {
+pub fn notice(title: &str, said: &str) -> String {
     let contents = html! {
-        header { p.kind { span { "Loadline" } } h1 { (title) } }
-        main { p { (words) } p { a href="/" { "All runs" } } }
+        (ledger_nav(None))
+        header { p.kind { span { "Loadline" } } h1 { (words(title)) } }
+        main { p { (fit(said, 4_000)) } }
     };
     page(title, None, &contents).into_string()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn an_address_holds_any_title() {
+        assert_eq!(super::encoded("a b&c=é/~"), "a%20b%26c%3D%C3%A9%2F~");
+    }
 }

@@ -6,6 +6,8 @@ use maud::{Markup, html};
 use serde_json::Value;
 
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use super::rest;
+use super::room::{Room, fit, words};
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, plain, rate};
 use crate::summary::{Summary, TargetSummary};
 
@@ -54,22 +56,42 @@ fn cores(cpu_ns_per_op: Option<f64>, target: &TargetSummary) -> Option<f64> {
 }
 
 /// A chart of each figure against each swept number; nothing when nothing was swept.
-pub(super) fn section(summary: &Summary) -> Markup {
-    let swept = swept(summary);
+pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
+    // What a search tried is drawn with the search.
+    let swept = if summary.capacity.is_some() { Vec::new() } else { swept(summary) };
     let numbers: Vec<&String> =
         swept.iter().copied().filter(|key| is_number(summary, key)).collect();
+    let mut left_out = 0;
+    let mut groups = Vec::new();
+    for key in numbers {
+        let charts = SHOWN.iter().map(|shown| chart(summary, &swept, key, shown));
+        let (charts, more) = room.list(charts.filter(|chart| !chart.0.is_empty()));
+        left_out += more;
+        groups.push((key, charts));
+    }
+    let laws = summary.scalings.iter().take(LAWS_MOST);
     html! {
-        @if !numbers.is_empty() {
-            section #sweep {
+        @if !groups.is_empty() {
+            section {
                 h2 { "Against swept values" }
-                @for key in numbers {
-                    h3 { code { (key) } }
-                    div.charts { @for shown in SHOWN { (chart(summary, &swept, key, shown)) } }
+                @for (key, charts) in groups {
+                    h3 { code { (words(key)) } }
+                    div.charts { (charts) }
                 }
+                @for law in laws {
+                    p.note { (summary.targets[law.target].name) " " (fit(&law.words(), 1_000)) }
+                }
+                (rest(summary, left_out, "charts"))
             }
         }
     }
 }
+
+/// The most laws of scalability that are told here.
+const LAWS_MOST: usize = 12;
+
+/// The most points of one line: more can't be told apart in its width.
+const DOTS_MOST: usize = 200;
 
 /// The keys that differ between points.
 fn swept(summary: &Summary) -> Vec<&String> {
@@ -90,6 +112,9 @@ fn is_number(summary: &Summary, key: &str) -> bool {
 fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Markup {
     let (lines, left_out) = lines(summary, swept, key, shown);
     let xs = || lines.iter().flat_map(|line| &line.points).map(|dot| dot.x);
+    let mut at: Vec<f64> = xs().collect();
+    at.sort_by(f64::total_cmp);
+    at.dedup();
     let least = xs().fold(f64::INFINITY, f64::min);
     let most = xs().fold(0.0, f64::max);
     let log = least > 0.0 && most / least >= 8.0;
@@ -102,6 +127,7 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
         x: Axis {
             label: key.to_owned(),
             scale: if log { Scale::Log } else { Scale::FromZero },
+            at: labelled(&at, log),
             ..Axis::default()
         },
         y: Axis {
@@ -109,12 +135,23 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
             scale: if shown.log { Scale::Log } else { Scale::FromZero },
             show: shown.show,
             binary: shown.title == "Server memory",
+            ..Axis::default()
         },
         lines,
         note,
         ..Chart::default()
     }
     .draw()
+}
+
+/// The swept values, where each has room for its label; else none, and round values are labelled.
+fn labelled(values: &[f64], log: bool) -> Vec<f64> {
+    let place = |value: f64| if log { value.ln() } else { value };
+    let (Some(first), Some(last)) = (values.first(), values.last()) else { return Vec::new() };
+    let begin = if log { place(*first) } else { 0.0 };
+    let room = (place(*last) - begin) / 9.0;
+    let apart = values.windows(2).all(|two| place(two[1]) - place(two[0]) >= room);
+    if apart { values.to_vec() } else { Vec::new() }
 }
 
 /// One line per target and combination of the other swept values, and how many have no room.
@@ -140,6 +177,10 @@ fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec
     for (look, line) in lines.iter_mut().enumerate() {
         line.look = look;
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        let every = line.points.len().div_ceil(DOTS_MOST).max(1);
+        let last = line.points.len() - 1;
+        let mut at = 0..;
+        line.points.retain(|_| at.next().is_some_and(|at| at % every == 0 || at == last));
     }
     let left_out = lines.len().saturating_sub(LOOKS);
     lines.truncate(LOOKS);

@@ -1,13 +1,14 @@
-//! The run on one clock: rates and latencies, and below them what every sensor saw. Rounds are
-//! shaded, disturbed slices marked.
+//! The run on one clock: rates and latencies, and below them what every sensor saw. Rounds and what
+//! comes before them are shaded, slices and disturbed ones marked.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
 
 use super::chart::{Axis, Band, Chart, Line, Scale};
+use super::room::{Room, fit, words};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
-use crate::sights::{POINTS_MOST, Pace, Sights, Watched};
+use crate::sights::{POINTS_MOST, Pace, Sights, Stretch, Watched};
 use crate::summary::Summary;
 
 /// Lines in one chart of sensors: more can't be told apart.
@@ -17,8 +18,8 @@ const LINES_MOST: usize = 6;
 const ROUNDS_MOST: usize = 60;
 const DISTURBED_MOST: usize = 60;
 
-/// Rates, latencies and sensors over the time of the run, in at most so many bytes.
-pub(super) fn section(summary: &Summary, sights: &Sights, limit_bytes: usize) -> Markup {
+/// Rates, latencies and sensors over the time of the run, as many as have room.
+pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Markup {
     if sights.length_s <= 0.0 {
         return html! {};
     }
@@ -29,26 +30,34 @@ pub(super) fn section(summary: &Summary, sights: &Sights, limit_bytes: usize) ->
             points: of(pace).iter().copied().map(Into::into).collect(),
             marked: false,
         });
-        timed(summary, sights, title, (show, false), scale, lines.collect()).draw()
+        let chart = timed(summary, sights, title, (show, false), scale, lines.collect());
+        Chart { stripes: stripes(sights), ..chart }.draw()
     };
-    let (sensors, left_out) = sensors(summary, sights, limit_bytes);
+    let paced = [
+        paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero),
+        paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log),
+        paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
+    ];
+    let (paced, undrawn) = room.list(paced);
+    let (sensors, left_out) = sensors(summary, sights, &mut room);
+    let left_out = left_out + undrawn;
     html! {
-        section #time {
+        section {
             h2 { "Over time" }
             p.note {
                 "One clock for all: seconds since the run started. Rounds are shaded, those of "
-                "every other point darker"
+                "every other point darker; hatched before them is starting, preparing and warming "
+                "up"
+                @if !sights.slices.is_empty() {
+                    "; at the foot each target's slices have its colour"
+                }
                 @if !sights.disturbed.is_empty() {
                     "; red stripes are slices that were disturbed"
                 }
                 ". A line has at most " (POINTS_MOST) " points, each the mean of its stretch "
                 "(of the 99th percentile the greatest)."
             }
-            div.charts {
-                (paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero))
-                (paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log))
-                (paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log))
-            }
+            div.charts { (paced) }
             @if !sensors.is_empty() {
                 details open[sights.length_s < 600.0] {
                     summary { "What the sensors saw" }
@@ -80,7 +89,7 @@ fn timed(
             scale: Scale::Within(0.0, sights.length_s),
             ..Axis::default()
         },
-        y: Axis { label: title.to_lowercase(), scale, show, binary },
+        y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
         lines,
         bands: bands(summary, sights),
         ..Chart::default()
@@ -88,11 +97,17 @@ fn timed(
 }
 
 fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
+    let settling = sights.settling.iter().take(ROUNDS_MOST).map(|one| Band {
+        from: one.start_s,
+        to: one.end_s,
+        class: "settling",
+        title: "starting, preparing, warming up".to_owned(),
+    });
     let rounds = sights.rounds.iter().take(ROUNDS_MOST).map(|(point, one)| Band {
         from: one.start_s,
         to: one.end_s,
         class: if point % 2 == 0 { "phase" } else { "phase other" },
-        title: summary.points[*point].row.label.clone(),
+        title: fit(&summary.points[*point].row.label, 60).into_owned(),
     });
     let disturbed = sights.disturbed.iter().take(DISTURBED_MOST).map(|one| Band {
         from: one.start_s,
@@ -100,11 +115,19 @@ fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
         class: "disturbed",
         title: "disturbed".to_owned(),
     });
-    rounds.chain(disturbed).collect()
+    settling.chain(rounds).chain(disturbed).collect()
+}
+
+/// Each target's slices, in its look.
+fn stripes(sights: &Sights) -> Vec<(usize, Vec<(f64, f64)>)> {
+    let of = |(target, all): &(usize, Vec<Stretch>)| {
+        (*target, all.iter().map(|one| (one.start_s, one.end_s)).collect())
+    };
+    sights.slices.iter().map(of).collect()
 }
 
 /// The sensors' charts as HTML, and how many had no room.
-fn sensors(summary: &Summary, sights: &Sights, limit_bytes: usize) -> (String, usize) {
+fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usize) {
     let mut out = String::new();
     let mut left_out = 0;
     for ((target, sensor), series) in by_sensor(sights) {
@@ -114,18 +137,19 @@ fn sensors(summary: &Summary, sights: &Sights, limit_bytes: usize) -> (String, u
             .map(|chart| chart.draw().into_string())
             .filter(|chart| !chart.is_empty())
             .collect();
-        let size: usize = charts.iter().map(String::len).sum();
-        if out.len() + size > limit_bytes {
-            left_out += charts.len();
-            continue;
-        }
         let quiet = quiet(&series);
         let part = html! {
-            h3 { (of) " · " (sensor) }
-            @if !quiet.is_empty() { p.note { "nothing but 0: " (quiet.join(", ")) } }
+            h3 { (words(of)) " · " (words(sensor)) }
+            @if !quiet.is_empty() {
+                p.note { "nothing but 0: " (fit(&quiet.join(", "), 1_000)) }
+            }
             div.charts { @for chart in &charts { (PreEscaped(chart)) } }
         };
-        out.push_str(&part.into_string());
+        if room.fits(&part) {
+            out.push_str(&part.0);
+        } else {
+            left_out += charts.len();
+        }
     }
     (out, left_out)
 }

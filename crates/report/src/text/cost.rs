@@ -6,6 +6,7 @@ use super::paint::{Paint, Role};
 use crate::cost::{CallFigures, Cost, Mean, calls, costs};
 use crate::number::{duration, nanoseconds, percent};
 use crate::summary::Summary;
+use crate::words::align;
 
 /// Calls rarer than this per operation are left to JSON.
 const LEAST_SHOWN: f64 = 0.001;
@@ -39,7 +40,7 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
             }
         }
     }
-    let mut lines = align(&rows);
+    let mut lines = align(&rows, str::to_owned);
     lines[0] = paint.text(Role::Strong, &lines[0]);
     if !counted {
         lines.push(paint.text(Role::Dim, "system calls were not counted: run with --cost"));
@@ -114,20 +115,6 @@ fn floors(summary: &Summary) -> Option<String> {
     let pause = pauses.reduce(f64::max).map(|ns| format!("longest pause {}", duration(ns)));
     all.extend(pause.filter(|_| !summary.floors.is_empty()));
     (!all.is_empty()).then(|| format!("this host's floors: {}", all.join(", ")))
-}
-
-fn align(rows: &[Vec<String>]) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
 }
 
 #[test]

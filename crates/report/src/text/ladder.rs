@@ -4,11 +4,11 @@ use judge::Verdict;
 
 use super::one_line;
 use super::paint::{Paint, Role};
-use super::point::interval;
 use crate::compare::Compared;
 use crate::ladder::{Step, ladder};
 use crate::number::percent;
 use crate::summary::Summary;
+use crate::words::{interval, verdict};
 
 /// A run's ladder. Ends with a newline; empty when the run is none.
 pub(super) fn text(summary: &Summary, colour: bool) -> String {
@@ -81,13 +81,12 @@ fn lines(summary: &Summary, step: &Step<'_>, paint: Paint) -> Vec<String> {
 const SHOWN: &[&str] = &["commit", "subject", "compiler", "program_bytes"];
 
 fn said(one: &Compared, paint: Paint) -> String {
-    let (role, words) = match one.verdict {
-        Verdict::Better => (Role::Good, "better".to_owned()),
-        Verdict::Worse => (Role::Bad, "worse".to_owned()),
-        Verdict::Same => (Role::Good, "same".to_owned()),
-        Verdict::CantTell { why, .. } => (Role::Unsure, format!("can't tell ({})", why.words())),
+    let role = match one.verdict {
+        Verdict::Better | Verdict::Same => Role::Good,
+        Verdict::Worse => Role::Bad,
+        Verdict::CantTell { .. } => Role::Unsure,
     };
-    format!("{}, {}", paint.text(role, &words), interval(one))
+    format!("{}, {}", paint.text(role, &verdict(one.verdict, None)), interval(one))
 }
 
 fn decision(step: &Step<'_>, paint: Paint) -> Option<String> {

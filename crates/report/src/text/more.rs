@@ -4,11 +4,10 @@
 use super::one_line;
 use super::paint::{Paint, Role};
 use super::point::latency_cell;
-use crate::number::{
-    bytes, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
-};
+use crate::number::{count, duration, percent, plain, plain_rate, rate, thousands, value_of};
 use crate::streams::StreamFigures;
 use crate::summary::{Summary, TargetSummary};
+use crate::values::shown;
 
 /// The lines of one point.
 pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
@@ -48,7 +47,7 @@ fn groups(target: &TargetSummary) -> Vec<String> {
     }
     let names = target.groups.iter().map(|group| one_line(&group.clients));
     let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let line = |group: &crate::groups::GroupFigures| {
+    let line = |group: &crate::groups::ClientsFigures| {
         let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
         let lag = match group.lag.p99_ns {
             Some(ns) => format!("  {}", latency_cell("lag p99", Some(ns), false)),
@@ -107,10 +106,11 @@ fn overload(target: &TargetSummary) -> Option<String> {
 
 /// `not stationary in 2 of 5 rounds: …`, or after how long it was, where warm-ups waited for it.
 fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(Role, String)> {
-    let here = |trial: &&crate::summary::TrialSummary| {
-        trial.point == index && trial.target == target.target && trial.row.stationary.is_some()
-    };
-    let trials: Vec<_> = summary.trials.iter().filter(here).collect();
+    let here = summary
+        .trials_at(index)
+        .map(|(_, trial)| trial)
+        .filter(|trial| trial.target == target.target && trial.row.stationary.is_some());
+    let trials: Vec<_> = here.collect();
     let after = |trial: &&crate::summary::TrialSummary| trial.row.steady_after_ns;
     let (all, longest) = (trials.len(), trials.iter().filter_map(after).max());
     match trials.iter().filter(|trial| trial.row.stationary == Some(false)).count() {
@@ -182,21 +182,12 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
     ))
 }
 
-/// `wall_s  min 1.2 · median 1.3 · mean 1.3 · max 1.5 of 20`. Of a figure whose name says that it
-/// is in nanoseconds or bytes the unit is shown, and not in the name.
+/// `wall_s  min 1.2 · median 1.3 · mean 1.3 · max 1.5 of 20`.
 fn values(target: &TargetSummary) -> Vec<String> {
-    let shown = |one: &crate::values::ValueFigures| -> (String, fn(f64) -> String) {
-        let name = one_line(&one.name);
-        match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
-            (Some(name), _) => (name.to_owned(), time),
-            (_, Some(name)) => (name.to_owned(), bytes),
-            (None, None) => (name, plain),
-        }
-    };
-    let names = target.values.iter().map(|one| shown(one).0.chars().count());
+    let names = target.values.iter().map(|one| shown(&one.name).0.chars().count());
     let width = names.max().unwrap_or(0);
     let line = |one: &crate::values::ValueFigures| {
-        let (name, said) = shown(one);
+        let (name, said) = shown(&one.name);
         format!(
             "{name:<width$}  min {} · median {} · mean {} · max {} of {}",
             said(one.min),
@@ -232,9 +223,4 @@ fn counters(target: &TargetSummary) -> Option<String> {
     let more = target.counters.len() - shown.len();
     let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
     Some(format!("per operation {}{more}", shown.join(" · ")))
-}
-
-/// A time; below a microsecond with the digits that a duration has no room for.
-fn time(ns: f64) -> String {
-    if ns < 1000.0 { format!("{} ns", plain(ns)) } else { duration(ns) }
 }

@@ -1,5 +1,7 @@
 //! One point as text: a line per target, the verdicts, and everything that speaks against them.
 
+use std::collections::BTreeMap;
+
 use judge::{Metric, Verdict, metric_named};
 use ledger::{RequirementOutcome, Validity};
 
@@ -11,10 +13,11 @@ use super::paint::{Paint, Role};
 use crate::compare::Compared;
 use crate::figures::Figures;
 use crate::number::{
-    bytes_per_s, count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
+    bytes_per_s, count, duration, nanoseconds, percent, plain, value_of, whole_percent,
 };
 use crate::streams::StreamFigures;
 use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
+use crate::words::{self, interval};
 
 /// Wrong answers shown per trial; the rest are counted.
 const FINDINGS_SHOWN: usize = 3;
@@ -58,17 +61,14 @@ struct View<'a> {
 
 impl View<'_> {
     fn header(&self) -> String {
-        let PointSummary { rounds, valid_rounds, disturbed_rounds, .. } = self.point;
+        let PointSummary { rounds, valid_rounds, .. } = self.point;
         let label = one_line(&self.point.row.label);
-        let noun = if *rounds == 1 { "round" } else { "rounds" };
+        let many = words::many(*rounds, "round");
         let measured =
             self.point.measured_ns.map_or_else(String::new, |ns| format!(" × {}", span(ns)));
         let slices =
             self.point.slice_ns.map_or_else(String::new, |ns| format!(" in {} slices", span(ns)));
-        let mut valid = format!("valid {valid_rounds}/{rounds}");
-        if *disturbed_rounds > 0 {
-            valid.push_str(&format!(", disturbed {disturbed_rounds}"));
-        }
+        let valid = words::valid_rounds(self.point);
         let valid = match valid_rounds == rounds {
             true => valid,
             false => self.paint.text(Role::Unsure, &valid),
@@ -79,27 +79,15 @@ impl View<'_> {
             1 => "; 1 slice measured again".to_owned(),
             again => format!("; {} slices measured again", count(again as u64)),
         };
-        format!("{label} · {rounds} {noun}{measured}{slices} · {valid}{again}")
+        format!("{label} · {many}{measured}{slices} · {valid}{again}")
     }
 
     /// One line per target, its cells aligned.
     fn targets(&self) -> Vec<String> {
         let rows: Vec<Vec<String>> =
             self.point.targets.iter().map(|target| self.cells(target)).collect();
-        let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-        let width = |column: usize| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-        };
-        let widths: Vec<usize> = (0..columns).map(width).collect();
-        let line = |row: &Vec<String>| {
-            let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-                let padded = format!("{cell:<width$}");
-                if column == 0 { self.paint.text(Role::Strong, &padded) } else { padded }
-            });
-            format!("  {}", cells.collect::<Vec<_>>().join("  "))
-        };
-        rows.iter().map(line).collect()
+        let lines = words::align(&rows, |name| self.paint.text(Role::Strong, name));
+        lines.into_iter().map(|line| format!("  {line}")).collect()
     }
 
     fn cells(&self, target: &TargetSummary) -> Vec<String> {
@@ -108,14 +96,12 @@ impl View<'_> {
         if target.valid_trials == 0 {
             return vec![name, format!("no valid trial of {}", target.trials)];
         }
-        let mut right = answers(target);
-        if target.missing_of_all > 0 {
-            right.push_str(&format!(", {} missing", count(target.missing_of_all)));
-        }
+        let mut right = words::answers(target);
         if let Some(hits) = figures.hit_ratio {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
-        let mut cells = vec![name, rate_cell(target)];
+        let rate = words::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
+        let mut cells = vec![name, rate];
         if let Some(streams) = &figures.streams {
             cells.extend(stream_cells(streams));
         }
@@ -183,38 +169,47 @@ impl View<'_> {
         for other in &others {
             let compared = self.summary.comparisons_at(self.index);
             let compared = compared.filter(|one| !one.primary && one.b == *other);
-            let words: Vec<String> = compared
-                .filter(|one| one.interval.is_some())
-                .map(|one| format!("{} {} {}", one.metric.suite, interval(one), said(one.verdict)))
-                .collect();
-            if words.is_empty() {
+            let shown: Vec<&Compared> = compared.filter(|one| one.interval.is_some()).collect();
+            if shown.is_empty() {
                 continue;
+            }
+            let said = |one: &&Compared| {
+                let words = format!("{} {} ", one.metric.suite, interval(one));
+                (words + &words::verdict_beside(one)).trim_end().to_owned()
+            };
+            let mut words = shown.iter().map(said).collect::<Vec<_>>().join(" · ");
+            if let Some(note) = words::bound_note(&shown, &self.names()) {
+                words.push_str(&format!(" ({note})"));
             }
             let against = match others.len() {
                 1 => String::new(),
                 _ => format!(" {}", one_line(&self.summary.targets[*other].name)),
             };
-            let line = format!("beside{against}: {}", words.join(" · "));
+            let line = format!("beside{against}: {words}");
             lines.push(format!("  {}", self.paint.text(Role::Dim, &line)));
         }
         lines
+    }
+
+    fn names(&self) -> Vec<String> {
+        self.summary.targets.iter().map(|target| one_line(&target.name)).collect()
     }
 
     fn requirements(&self) -> Vec<String> {
         let here = self.summary.requirements.iter().filter(|one| one.point == self.index);
         let line = |requirement: &crate::summary::RequirementSummary| {
             let row = &requirement.row;
-            let (role, word) = match row.outcome {
-                RequirementOutcome::Held => (Role::Good, "held"),
-                RequirementOutcome::Broken => (Role::Bad, "broken"),
-                RequirementOutcome::CantTell => (Role::Unsure, "can't tell"),
+            let role = match row.outcome {
+                RequirementOutcome::Held => Role::Good,
+                RequirementOutcome::Broken => Role::Bad,
+                RequirementOutcome::CantTell => Role::Unsure,
             };
             let value = match (row.value, metric_of(&row.expression)) {
                 (None, _) => "unseen".to_owned(),
                 (Some(value), Some(metric)) => value_of(value, metric.unit),
                 (Some(value), None) => plain(value),
             };
-            let word = self.paint.text(role, word);
+            let word = self.paint.text(role, words::outcome(row.outcome));
             format!("  require {}: {word}, {value}", one_line(&row.expression))
         };
         here.map(line).collect()
@@ -238,12 +233,14 @@ impl View<'_> {
 
     fn findings(&self) -> Vec<String> {
         let mut lines = Vec::new();
-        for (index, trial) in self.summary.trials_at(self.index) {
-            let here: Vec<&FindingSummary> =
-                self.summary.findings.iter().filter(|one| one.trial == index).collect();
-            if here.is_empty() {
-                continue;
-            }
+        let trials = &self.summary.trials;
+        let mut by_trial: BTreeMap<usize, Vec<&FindingSummary>> = BTreeMap::new();
+        for one in self.summary.findings.iter().filter(|one| trials[one.trial].point == self.index)
+        {
+            by_trial.entry(one.trial).or_default().push(one);
+        }
+        for (index, here) in by_trial {
+            let trial = &trials[index];
             let name = one_line(&self.summary.targets[trial.target].name);
             let title = format!("wrong answers of {name}, round {}:", trial.round);
             lines.push(format!("  {}", self.paint.text(Role::Bad, &title)));
@@ -272,28 +269,6 @@ fn span(ns: u64) -> String {
         ms if ms < 1.0 => duration(ns as f64),
         ms if ms < 1000.0 => format!("{ms} ms"),
         _ => format!("{} s", tenths / 10.0),
-    }
-}
-
-fn rate_cell(target: &TargetSummary) -> String {
-    let Some(interval) = target.rate else {
-        return target.figures.rate_per_s.map_or_else(|| "rate unseen".to_owned(), rate);
-    };
-    if !interval.relative_half_width.is_finite() {
-        return rate(interval.mean);
-    }
-    format!("{} ±{}", rate(interval.mean), percent(interval.relative_half_width))
-}
-
-/// What was found in the answers, of those that were checked.
-fn answers(target: &TargetSummary) -> String {
-    let unchecked = target.unchecked_of_all.min(target.operations_of_all);
-    let checked = target.operations_of_all - unchecked;
-    let wrong = || format!("{} wrong of {}", count(target.wrong_of_all), count(checked));
-    match (unchecked, checked) {
-        (0, _) => wrong(),
-        (_, 0) if target.wrong_of_all == 0 => format!("{} unchecked", count(unchecked)),
-        _ => format!("{} checked, {} unchecked", wrong(), count(unchecked)),
     }
 }
 
@@ -345,16 +320,6 @@ fn generator_cell(figures: &Figures) -> String {
     }
 }
 
-/// `10.4× [10.0, 10.9]`.
-pub(super) fn interval(compared: &Compared) -> String {
-    let Some(interval) = compared.interval else { return "ratio unseen".to_owned() };
-    if !interval.high.is_finite() {
-        return format!("{}× in one round", ratio(interval.ratio));
-    }
-    let (low, high) = (ratio(interval.low), ratio(interval.high));
-    format!("{}× [{low}, {high}]", ratio(interval.ratio))
-}
-
 fn advice(compared: &Compared) -> String {
     match compared.verdict {
         Verdict::CantTell { more_rounds: Some(1), .. } => " · about 1 more round would".to_owned(),
@@ -362,15 +327,6 @@ fn advice(compared: &Compared) -> String {
             format!(" · about {} more rounds would", count(u64::from(more)))
         }
         _ => String::new(),
-    }
-}
-
-fn said(verdict: Verdict) -> &'static str {
-    match verdict {
-        Verdict::Better => "better",
-        Verdict::Worse => "worse",
-        Verdict::Same => "same",
-        Verdict::CantTell { .. } => "can't tell",
     }
 }
 

@@ -1,0 +1,192 @@
+//! Which runs there are, and how far one that is being measured has come.
+
+use std::collections::HashMap;
+
+use rusqlite::{OptionalExtension, Row};
+
+use crate::error::LedgerError;
+use crate::open::Ledger;
+use crate::read::{
+    POINTS, ROUNDS, TARGETS, TRIALS, effective_state, point_row, round_row, run_row, target_row,
+    trial_row,
+};
+use crate::rows::{
+    PointId, PointRow, RoundId, RoundRow, RunId, RunRow, TargetId, TargetRow, TrialId, TrialRow,
+};
+use crate::words::RunState;
+
+/// One run in a list of runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RunLine {
+    /// Its id.
+    pub id: RunId,
+    /// Its identity: the same in every ledger that holds it.
+    pub uid: String,
+    /// The title of its suite.
+    pub title: String,
+    /// The path of its suite.
+    pub path: String,
+    /// The command line.
+    pub command: String,
+    /// When it started, RFC 3339.
+    pub started_at: String,
+    /// When it ended.
+    pub ended_at: Option<String>,
+    /// How far it came, as [`RunRow::state`] says it.
+    pub state: RunState,
+    /// Its note.
+    pub note: Option<String>,
+    /// What it asks.
+    pub kind: RunKind,
+    /// Its points.
+    pub points: u64,
+    /// Its trials.
+    pub trials: u64,
+    /// Those of them that are valid.
+    pub valid_trials: u64,
+}
+
+/// What a run asks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RunKind {
+    /// How targets do at each point.
+    Sweep,
+    /// Whether one target is better than another: `loadline compare`.
+    Comparison,
+    /// Whether each change on top of another helped: `loadline ladder`.
+    Ladder,
+    /// The highest load: `loadline capacity`.
+    Capacity,
+}
+
+impl RunKind {
+    /// Every kind.
+    pub const ALL: [RunKind; 4] =
+        [RunKind::Sweep, RunKind::Comparison, RunKind::Ladder, RunKind::Capacity];
+
+    /// In one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            RunKind::Sweep => "sweep",
+            RunKind::Comparison => "comparison",
+            RunKind::Ladder => "ladder",
+            RunKind::Capacity => "capacity",
+        }
+    }
+}
+
+/// How far a run has come, without what takes long to read: a look at it costs the host little.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SoFar {
+    /// Its id.
+    pub id: RunId,
+    /// The run.
+    pub run: RunRow,
+    /// The title of its suite.
+    pub title: String,
+    /// Its targets, in the suite's order.
+    pub targets: Vec<(TargetId, TargetRow)>,
+    /// Its points, in the sweep's order; those that were not begun yet too.
+    pub points: Vec<(PointId, PointRow)>,
+    /// Its rounds, by point and number. One without trials is being measured.
+    pub rounds: Vec<(RoundId, RoundRow)>,
+    /// Its trials, by point, round and target.
+    pub trials: Vec<(TrialId, TrialRow)>,
+    /// Median and 99th percentile of each trial's latencies, in ns; of those that have any.
+    pub percentiles: HashMap<TrialId, (u64, u64)>,
+}
+
+impl Ledger {
+    /// All runs, oldest first.
+    pub fn runs(&self) -> Result<Vec<RunLine>, LedgerError> {
+        self.rows(
+            "SELECT run.*, suite.title, suite.path,
+                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
+                  WHERE round.run_id = run.id) AS trials,
+                 (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
+                  WHERE round.run_id = run.id AND trial.validity = 'valid') AS valid_trials,
+                 (SELECT count(*) FROM point WHERE point.run_id = run.id) AS points,
+                 EXISTS (SELECT 1 FROM comparison WHERE run_id = run.id) AS is_comparison,
+                 EXISTS (SELECT 1 FROM search WHERE run_id = run.id) AS is_search,
+                 EXISTS (SELECT 1 FROM rung JOIN target ON target.id = rung.target_id
+                  WHERE target.run_id = run.id) AS is_ladder
+             FROM run JOIN suite ON suite.id = run.suite_id
+             ORDER BY run.id",
+            [],
+            |row| {
+                Ok(RunLine {
+                    id: row.get("id")?,
+                    uid: row.get("uid")?,
+                    title: row.get("title")?,
+                    path: row.get("path")?,
+                    command: row.get("command")?,
+                    started_at: row.get("started_at")?,
+                    ended_at: row.get("ended_at")?,
+                    state: effective_state(row)?,
+                    note: row.get("note")?,
+                    kind: kind(row)?,
+                    points: row.get("points")?,
+                    trials: row.get("trials")?,
+                    valid_trials: row.get("valid_trials")?,
+                })
+            },
+        )
+    }
+
+    /// The run with the highest id, whatever its state; `None` in an empty ledger.
+    pub fn last_run(&self) -> Result<Option<RunId>, LedgerError> {
+        Ok(self.connection.query_row("SELECT max(id) FROM run", [], |row| row.get(0))?)
+    }
+
+    /// How far a run has come, as it was at one moment even while it is being written.
+    ///
+    /// Fails when there is no such run.
+    pub fn so_far(&self, id: RunId) -> Result<SoFar, LedgerError> {
+        let snapshot = match self.in_batch() {
+            true => None,
+            false => Some(self.connection.unchecked_transaction()?),
+        };
+        let run = "SELECT run.*, suite.title FROM run JOIN suite ON suite.id = run.suite_id
+            WHERE run.id = ?1";
+        let read = |row: &Row<'_>| Ok((row.get("title")?, run_row(row)?));
+        let (title, run) = self
+            .connection
+            .query_row(run, [id], read)
+            .optional()?
+            .ok_or(LedgerError::NoSuchRun(id))?;
+        let percentiles = "SELECT trial_id, p50_ns, p99_ns FROM histogram
+            JOIN trial ON trial.id = histogram.trial_id
+            JOIN round ON round.id = trial.round_id
+            WHERE round.run_id = ?1 AND clients = '' AND operation = '' AND kind = 'latency'
+                AND second IS NULL AND histogram.count > 0";
+        let percentiles = self.rows(percentiles, [id], |row| {
+            Ok((row.get("trial_id")?, (row.get("p50_ns")?, row.get("p99_ns")?)))
+        })?;
+        let so_far = SoFar {
+            id,
+            run,
+            title,
+            targets: self.rows(TARGETS, [id], target_row)?,
+            points: self.rows(POINTS, [id], point_row)?,
+            rounds: self.rows(ROUNDS, [id], round_row)?,
+            trials: self.rows(TRIALS, [id], trial_row)?,
+            percentiles: percentiles.into_iter().collect(),
+        };
+        drop(snapshot);
+        Ok(so_far)
+    }
+}
+
+fn kind(row: &Row<'_>) -> rusqlite::Result<RunKind> {
+    let kinds = [
+        ("is_search", RunKind::Capacity),
+        ("is_ladder", RunKind::Ladder),
+        ("is_comparison", RunKind::Comparison),
+    ];
+    for (column, kind) in kinds {
+        if row.get(column)? {
+            return Ok(kind);
+        }
+    }
+    Ok(RunKind::Sweep)
+}

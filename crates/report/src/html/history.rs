@@ -1,0 +1,203 @@
+//! All runs of a suite on one kind of host: a chart per point with its changes, and the runs.
+
+use ledger::RunLine;
+use maud::{Markup, html};
+
+use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
+use super::ladder::shown;
+use super::room::{Room, fit, words};
+use super::served::{encoded, history_of, ledger_nav};
+use super::{moment, page, room_of_a_page};
+use crate::contest::change;
+use crate::history::{History, Past, Series, short};
+use crate::number::count;
+use crate::words::many;
+
+/// Labels of an axis of runs.
+const LABELS: usize = 6;
+
+/// What the head and the charts may take of the page; the tables get what they leave.
+const HEAD_BYTES: usize = 25_000;
+const CHARTS_BYTES: usize = 200_000;
+
+/// The suites of a ledger, each with its way to its history.
+pub fn suites(all: &[RunLine]) -> String {
+    let mut titles: Vec<(&str, usize)> = Vec::new();
+    for run in all.iter().rev() {
+        match titles.iter_mut().find(|(title, _)| *title == run.title) {
+            Some((_, runs)) => *runs += 1,
+            None => titles.push((&run.title, 1)),
+        }
+    }
+    let row = |(title, runs): &(&str, usize)| {
+        html! { tr {
+            td.wrap { a href=(history_of(title)) { (fit(title, 300)) } }
+            td.n { (count(*runs as u64)) }
+        } }
+    };
+    let (rows, more) = room_of_a_page().list(titles.iter().map(row));
+    let contents = html! {
+        (ledger_nav(Some("History")))
+        header {
+            p.kind { span { "Loadline" } }
+            h1 { "History" }
+            p { "Where a suite's figures changed for good, over its runs on one kind of host." }
+        }
+        main {
+            @if titles.is_empty() {
+                p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
+            } @else {
+                div.wide tabindex="0" { table {
+                    thead { tr { th { "suite" } th.n { "runs" } } }
+                    tbody { (rows) }
+                } }
+                @if more > 0 {
+                    p.note {
+                        (more) " more suites have no room here: "
+                        code { "loadline ledger list" } " names all."
+                    }
+                }
+            }
+        }
+    };
+    page("History", None, &contents).into_string()
+}
+
+/// The history of a suite.
+pub fn history(history: &History) -> String {
+    let room = room_of_a_page();
+    let (charts, undrawn) =
+        room.share(CHARTS_BYTES).list(history.series.iter().map(|one| chart(history, one)));
+    let mut tables = Room::of(room.left() - CHARTS_BYTES - HEAD_BYTES);
+    let (tables, more) = tables.list(history.series.iter().map(|one| table(history, one)));
+    let answer = history.outcome();
+    let class = match (answer.worse, answer.cant_tell) {
+        (true, _) => "answer bad",
+        (_, true) => "answer unsure",
+        _ => "answer good",
+    };
+    let sentences = history.sentences();
+    let contents = html! {
+        (ledger_nav(None))
+        header {
+            p.kind { span { "Loadline" } span { "history" } span { (words(&history.host)) } }
+            h1 { (words(&history.title)) }
+            div class=(class) { @for line in sentences.iter().take(20) { p { (fit(line, 800)) } } }
+            @if history.elsewhere > 0 {
+                p.note { (many(history.elsewhere, "run")) " on other hosts left out." }
+            }
+        }
+        (asked(history))
+        main {
+            div.charts { (charts) }
+            (tables)
+            @if undrawn + more + sentences.len().saturating_sub(20) > 0 {
+                p.note {
+                    "Not all of it has room here: " code { "loadline history" } " has all of it."
+                }
+            }
+        }
+    };
+    page(&history.title, None, &contents).into_string()
+}
+
+/// Another metric or target of the same suite.
+fn asked(history: &History) -> Markup {
+    let json = format!(
+        "/history.json?suite={}&target={}&metric={}",
+        encoded(&fit(&history.title, 700)),
+        encoded(&fit(&history.target, 300)),
+        history.metric.suite
+    );
+    html! {
+        form.asked action="/history" {
+            input type="hidden" name="suite" value=(fit(&history.title, 700));
+            label {
+                "target "
+                input name="target" value=(fit(&history.target, 300)) size="16";
+            }
+            label {
+                "metric "
+                select name="metric" { @for metric in judge::METRICS {
+                    option selected[metric.suite == history.metric.suite] { (metric.suite) }
+                } }
+            }
+            button { "Show" }
+            a href=(json) { "As JSON" }
+        }
+    }
+}
+
+fn chart(history: &History, series: &Series) -> Markup {
+    let runs = &series.runs;
+    let every = runs.len().div_ceil(LABELS).max(1);
+    let label = |(at, run): (usize, &Past)| (at as f64, format!("run {}", run.id));
+    let marks = runs.iter().enumerate().filter(|(at, _)| at % every == 0).map(label);
+    let dots = runs.iter().enumerate();
+    let points = dots.map(|(at, run)| Dot { x: at as f64, y: run.figure, range: None }).collect();
+    let bands = series.changes.iter().map(|one| {
+        let is_worse = history.is_worse(one);
+        Band {
+            from: one.index as f64 - 0.75,
+            to: one.index as f64 - 0.25,
+            class: if is_worse { "disturbed" } else { "improved" },
+            title: format!(
+                "{}: {}",
+                if is_worse { "worse" } else { "better" },
+                change(one.after / one.before)
+            ),
+        }
+    });
+    Chart {
+        title: format!("{} of {} at {}", history.metric.suite, history.target, series.point),
+        x: Axis {
+            label: "runs, oldest first".to_owned(),
+            scale: Scale::Marked(marks.collect()),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: history.metric.suite.to_owned(),
+            scale: Scale::FromZero,
+            show: shown(history.metric),
+            binary: history.metric.unit == judge::Unit::Bytes,
+            ..Axis::default()
+        },
+        lines: vec![Line { name: String::new(), look: 0, marked: true, points }],
+        bands: bands.collect(),
+        ..Chart::default()
+    }
+    .draw()
+}
+
+fn table(history: &History, series: &Series) -> Markup {
+    let show = shown(history.metric);
+    let said = |at: usize| {
+        let found = series.changes.iter().find(|one| one.index == at)?;
+        let (class, word) = match history.is_worse(found) {
+            true => ("word bad", "worse"),
+            false => ("word good", "better"),
+        };
+        let change = change(found.after / found.before);
+        Some(html! { span class=(class) { (word) ": " (change) } })
+    };
+    html! {
+        section {
+            h2 { (words(&series.point)) }
+            @if series.settings != "[]" { p.note { (words(&series.settings)) } }
+            div.wide tabindex="0" { table {
+                thead { tr {
+                    th.n { "run" } th { "started" } th { "commit" }
+                    th.n { (history.metric.suite) } th { "changed" }
+                } }
+                // The newest are what is asked for.
+                tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
+                    td.n { a href=(format!("/runs/{}", run.id)) { (run.id) } }
+                    td { (words(&moment(&run.started_at))) }
+                    td { code { (run.commit.as_deref().map_or("–", short)) } }
+                    td.n { (show(run.figure)) }
+                    td { @if let Some(words) = said(at) { (words) } }
+                } } }
+            } }
+        }
+    }
+}

@@ -1,0 +1,201 @@
+//! How the latencies of a point lie: by percentile, as distributions, and each target's in a line.
+
+use std::collections::BTreeMap;
+
+use ledger::Histogram;
+use maud::{Markup, html};
+
+use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use crate::number::{count, duration, percent, plain};
+use crate::sights::Sights;
+use crate::summary::{Summary, TargetSummary};
+
+/// Columns of a small histogram, and of a power of ten of a large one.
+const SMALL_BINS: usize = 48;
+const BINS_PER_DECADE: f64 = 24.0;
+
+/// Latency against the share of answers that were faster.
+pub(super) fn percentiles(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+    // Each next label is a tenth of the answers before: the axis is -log10(1 - share).
+    let marks = ["0", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999"];
+    let marks = marks.iter().enumerate().map(|(at, label)| (at as f64, (*label).to_owned()));
+    let line = |target: usize, histogram: &Histogram<u64>| {
+        // Ten answers at least lie beyond the last percentile that is drawn.
+        let nines = (histogram.len() as f64 / 10.0).max(1.0).log10();
+        let steps = (nines * 12.0).ceil().clamp(1.0, 90.0) as usize;
+        let dot = |step: usize| {
+            let x = nines * step as f64 / steps as f64;
+            (x, histogram.value_at_quantile(1.0 - 10_f64.powf(-x)) as f64).into()
+        };
+        Line {
+            name: summary.targets[target].name.clone(),
+            look: target,
+            points: (0..=steps).map(dot).collect(),
+            marked: false,
+        }
+    };
+    Chart {
+        title: "Latency by percentile".to_owned(),
+        x: Axis {
+            label: "share of answers that were faster".to_owned(),
+            scale: Scale::Marked(marks.collect()),
+            show: |x| format!("{} %", 100.0 * (1.0 - 10_f64.powf(-x))),
+            ..Axis::default()
+        },
+        y: Axis {
+            label: "latency".to_owned(),
+            scale: Scale::Log,
+            show: duration,
+            ..Axis::default()
+        },
+        lines: each(sights, summary, index, line),
+        ..Chart::default()
+    }
+    .draw()
+}
+
+/// How the latencies are spread, over a logarithmic axis and over a linear one.
+pub(super) fn spread(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+    let chart = |title: &str, scale: Scale, lines| Chart {
+        title: title.to_owned(),
+        x: Axis { label: "latency".to_owned(), scale, show: duration, ..Axis::default() },
+        y: Axis {
+            label: "share of answers".to_owned(),
+            scale: Scale::FromZero,
+            show: percent,
+            ..Axis::default()
+        },
+        lines,
+        ..Chart::default()
+    };
+    let log = each(sights, summary, index, |target, histogram| {
+        let bin = |value: f64| (value.max(1.0).log10() * BINS_PER_DECADE).floor();
+        let middle = |bin: f64| 10_f64.powf((bin + 0.5) / BINS_PER_DECADE);
+        binned(summary, target, histogram, bin, middle)
+    });
+    // Beyond the last percent lies little that a linear axis can show.
+    let all = sights.distributions.iter().filter(|one| one.point == index);
+    let end = all.map(|one| one.histogram.value_at_quantile(0.99)).max().unwrap_or(1).max(1) as f64;
+    let width = end / SMALL_BINS as f64;
+    let linear = each(sights, summary, index, |target, histogram| {
+        let mut line = binned(
+            summary,
+            target,
+            histogram,
+            |value| (value / width).floor(),
+            |bin| (bin + 0.5) * width,
+        );
+        line.points.retain(|dot| dot.x <= end);
+        line
+    });
+    html! {
+        (chart("Distribution of latency (logarithmic)", Scale::Log, log).draw())
+        (chart("Distribution of latency (linear, fastest 99 %)", Scale::FromZero, linear).draw())
+    }
+}
+
+/// The share of answers in each bin, empty ones between others included.
+fn binned(
+    summary: &Summary,
+    target: usize,
+    histogram: &Histogram<u64>,
+    bin: impl Fn(f64) -> f64,
+    middle: impl Fn(f64) -> f64,
+) -> Line {
+    let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
+    for step in histogram.iter_recorded() {
+        let at = bin(step.value_iterated_to() as f64) as i64;
+        *bins.entry(at).or_default() += step.count_since_last_iteration();
+    }
+    let all = histogram.len() as f64;
+    let mut points: Vec<Dot> = Vec::new();
+    let mut last: Option<i64> = None;
+    for (at, answers) in bins {
+        // A gap is drawn as one: down to nothing after the last bin, up again before the next.
+        if let Some(last) = last.filter(|last| at > last + 1) {
+            points.push((middle(last as f64 + 1.0), 0.0).into());
+            points.push((middle(at as f64 - 1.0), 0.0).into());
+        }
+        points.push((middle(at as f64), answers as f64 / all).into());
+        last = Some(at);
+    }
+    let name = summary.targets[target].name.clone();
+    Line { name, look: target, marked: false, points }
+}
+
+fn each(
+    sights: &Sights,
+    summary: &Summary,
+    index: usize,
+    line: impl Fn(usize, &Histogram<u64>) -> Line,
+) -> Vec<Line> {
+    let targets = 0..summary.targets.len();
+    targets.filter_map(|target| Some(line(target, sights.distribution(index, target)?))).collect()
+}
+
+/// The latencies of each target as one line of figures and a small histogram.
+pub(super) fn displays(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+    html! {
+        div.displays { @for target in &summary.points[index].targets {
+            @if let Some(histogram) = sights.distribution(index, target.target) {
+                (display(summary, target, histogram))
+            }
+        } }
+    }
+}
+
+fn display(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) -> Markup {
+    let ns = |value: u64| duration(value as f64);
+    let (low, high) = (histogram.min().max(1) as f64, histogram.max().max(2) as f64);
+    let step = ((high / low).ln() / SMALL_BINS as f64).max(1e-9);
+    let mut bins = [0_u64; SMALL_BINS];
+    for one in histogram.iter_recorded() {
+        let place = ((one.value_iterated_to().max(1) as f64 / low).ln() / step).max(0.0) as usize;
+        bins[place.min(SMALL_BINS - 1)] += one.count_since_last_iteration();
+    }
+    let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
+    let bar = |(at, answers): (usize, &u64)| {
+        let height = 40.0 * *answers as f64 / most;
+        format!("M{} 42v-{height:.1}h3v{height:.1}z", 2 + at * 4)
+    };
+    let bars: String =
+        bins.iter().enumerate().filter(|(_, answers)| **answers > 0).map(bar).collect();
+    let trials = if target.valid_trials == 1 { "trial" } else { "trials" };
+    html! {
+        div class=(format!("display s{}", target.target % LOOKS)) {
+            p {
+                strong { (summary.targets[target.target].name) }
+                " " (count(histogram.len())) " answers in " (target.valid_trials) " " (trials)
+            }
+            svg viewBox="0 0 196 44" preserveAspectRatio="none" role="img"
+                aria-label="histogram of latency, logarithmic" {
+                path.bars d=(bars) {}
+            }
+            p.note.ends { span { (ns(histogram.min())) } span { (ns(histogram.max())) } }
+            p {
+                "median " strong { (ns(histogram.value_at_quantile(0.5))) }
+                " · mean " (duration(histogram.mean())) " ± " (duration(histogram.stdev())) " σ"
+            }
+            @if let Some(words) = evaluated(target) { p.note { (words) } }
+        }
+    }
+}
+
+/// `2,963 samples × 64 evaluations · 32 B and 2 allocations each`, of operations in process.
+fn evaluated(target: &TargetSummary) -> Option<String> {
+    let value = |name: &str| target.values.iter().find(|one| one.name == name);
+    let samples = value("samples")?;
+    let evaluations = value("evaluations_per_sample")?;
+    let all = samples.mean * samples.count as f64;
+    let mut words =
+        format!("{} samples × {} evaluations", plain(all.round()), plain(evaluations.median));
+    if let Some(bytes) = value("allocated_bytes_per_op") {
+        let allocations = value("allocations_per_op").map_or(0.0, |one| one.median);
+        words.push_str(&format!(
+            " · {} B in {} allocations each",
+            plain(bytes.median),
+            plain(allocations)
+        ));
+    }
+    Some(words)
+}

@@ -1,0 +1,184 @@
+//! The trials of a point: each with its figures, over rounds, and the slowest requests.
+
+use judge::{Metric, metric_named};
+use ledger::Validity;
+use maud::{Markup, html};
+
+use super::chart::{Axis, Chart, Line, Scale};
+use super::ladder::shown;
+use super::point::article;
+use super::room::{Room, fit, words};
+use super::served::ledger_nav;
+use super::{page, room_of_a_page};
+use crate::number::{count, duration, nanoseconds, percent, rate};
+use crate::sights::Sights;
+use crate::summary::{Summary, TrialSummary};
+use crate::words::{latency, unseen};
+
+/// What is drawn by round, besides the run's primary metric.
+const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
+
+/// The most slow requests that are listed.
+const SLOW_MOST: usize = 40;
+
+/// What the parts of the page may take of it; the table gets what they leave.
+const ARTICLE_BYTES: usize = 120_000;
+const CHARTS_BYTES: usize = 60_000;
+const SLOW_BYTES: usize = 20_000;
+
+/// One point of a run with its trials. `index` is that of a point of the run.
+pub fn trials(summary: &Summary, sights: &Sights, index: usize) -> String {
+    let (id, point) = (summary.id, &summary.points[index]);
+    let mut room = room_of_a_page();
+    let whole = "This point has no room in full here.";
+    let mut share = room.share(ARTICLE_BYTES);
+    let article = share.settle(article(summary, sights, index, true), whole);
+    let (charts, _) = room.share(CHARTS_BYTES).list(by_round(summary, index));
+    let slow = slow(summary, index, room.share(SLOW_BYTES));
+    room = Room::of(room.left() - ARTICLE_BYTES - CHARTS_BYTES - SLOW_BYTES - 5_000);
+    let (rows, more) = room.list(summary.trials_at(index).map(|(_, one)| row(summary, one)));
+    let way = |to: usize| format!("/runs/{id}/points/{to}");
+    let contents = html! {
+        (ledger_nav(None))
+        nav aria-label="This point" {
+            a href=(format!("/runs/{id}")) { "Run " (id) }
+            @if index > 0 { a href=(way(index)) { "Point before" } }
+            @if index + 1 < summary.points.len() { a href=(way(index + 2)) { "Next point" } }
+            a href=(format!("{}.json", way(index + 1))) { "This point as JSON" }
+        }
+        header {
+            p.kind {
+                span { "Loadline" } span { "run " (id) }
+                span { "point " (index + 1) " of " (summary.points.len()) }
+            }
+            h1 { (words(&summary.suite.title)) }
+        }
+        main {
+            section { (article) }
+            section {
+                h2 { "By round" }
+                div.charts { (charts) }
+                div.wide tabindex="0" { table {
+                    thead { tr {
+                        th.n { "round" } th { "target" } th { "validity" } th.n { "rate" }
+                        th.n { "p50" } th.n { "p99" } th.n { "max" } th.n { "wrong" }
+                        th.n { "missing" } th.n { "server CPU per op" } th.n { "generator busy" }
+                        th.n { "measured" } th.n { "slices again" } th.n { "trial" }
+                    } }
+                    tbody { (rows) }
+                } }
+                @if more > 0 {
+                    p.note {
+                        (more) " more trials have no room here: "
+                        code { "loadline ledger export " (id) " --format csv" } " has all of them."
+                    }
+                }
+            }
+            (slow)
+        }
+    };
+    page(&point.row.label, None, &contents).into_string()
+}
+
+fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
+    let (figures, row) = (&trial.figures, &trial.row);
+    let class = match row.validity {
+        Validity::Valid => "word good",
+        Validity::Disturbed => "word unsure",
+        Validity::Invalid => "word bad",
+    };
+    html! { tr {
+        td.n { (trial.round) }
+        td { (words(&summary.targets[trial.target].name)) }
+        td.wrap {
+            span class=(class) { (row.validity.word()) }
+            @if let Some(reason) = &row.reason { " " (fit(reason, 600)) }
+            @if row.overloaded { " " span class="word bad" { "overloaded" } }
+        }
+        td.n { (unseen(figures.rate_per_s.map(rate))) }
+        @for ns in [figures.latency.p50_ns, figures.latency.p99_ns, figures.latency.max_ns] {
+            td.n { (latency(ns)) }
+        }
+        td.n { (count(row.wrong)) } td.n { (count(row.missing)) }
+        td.n { (unseen(figures.server.cpu_ns_per_op.map(nanoseconds))) }
+        td.n { (unseen(row.generator_busy.map(percent))) }
+        td.n { (duration(row.measured_ns as f64)) }
+        td.n { (trial.slices_measured_again) }
+        td.n { (trial.id) }
+    } }
+}
+
+/// Figures of each target over the rounds of a point.
+fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
+    let mut metrics: Vec<&'static Metric> = Vec::new();
+    let names =
+        std::iter::once(summary.run.primary_metric.as_str()).chain(BY_ROUND.iter().copied());
+    for metric in names.filter_map(metric_named) {
+        if metrics.iter().all(|one| one.suite != metric.suite) {
+            metrics.push(metric);
+        }
+    }
+    let chart = |metric: &&'static Metric| {
+        let lines = (0..summary.targets.len()).map(|target| {
+            let here = summary.trials_at(index).map(|(_, trial)| trial);
+            let here = here.filter(|trial| trial.target == target && trial.is_valid());
+            let dot = |one: &TrialSummary| {
+                Some((f64::from(one.round), one.figures.value(metric)?).into())
+            };
+            Line {
+                name: summary.targets[target].name.clone(),
+                look: target,
+                marked: true,
+                points: here.filter_map(dot).collect(),
+            }
+        });
+        Chart {
+            title: format!("{} by round", metric.suite),
+            x: Axis { label: "round".to_owned(), ..Axis::default() },
+            y: Axis {
+                label: metric.suite.to_owned(),
+                scale: Scale::FromZero,
+                show: shown(metric),
+                binary: metric.unit == judge::Unit::Bytes,
+                ..Axis::default()
+            },
+            lines: lines.collect(),
+            ..Chart::default()
+        }
+        .draw()
+    };
+    metrics.iter().map(chart).collect()
+}
+
+/// The slowest requests of the point over all its trials.
+fn slow(summary: &Summary, index: usize, mut room: Room) -> Markup {
+    let trials = &summary.trials;
+    let mut here: Vec<_> =
+        summary.slow.iter().filter(|slow| trials[slow.trial].point == index).collect();
+    here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));
+    let row = |slow: &&crate::summary::SlowSummary| {
+        let trial = &trials[slow.trial];
+        html! { tr {
+            td.n { (duration(slow.row.latency_ns as f64)) }
+            td { (words(&summary.targets[trial.target].name)) }
+            td { (words(&slow.row.operation)) } td { (words(&slow.row.clients)) }
+            td.n { (trial.round) }
+            td.n { (format!("{:.3} s", slow.row.at_ns as f64 / 1e9)) }
+        } }
+    };
+    let (rows, _) = room.list(here.iter().take(SLOW_MOST).map(row));
+    html! {
+        @if !rows.0.is_empty() {
+            section {
+                h2 { "Slowest requests" }
+                div.wide tabindex="0" { table {
+                    thead { tr {
+                        th.n { "latency" } th { "target" } th { "operation" } th { "clients" }
+                        th.n { "round" } th.n { "at" }
+                    } }
+                    tbody { (rows) }
+                } }
+            }
+        }
+    }
+}

@@ -1,0 +1,109 @@
+//! The figures of a trial, or of a target at a point, for programs.
+
+use serde::Serialize;
+
+use super::streams::StreamsJson;
+use crate::figures::{Figures, Latency, Usage};
+
+#[derive(Serialize)]
+pub(super) struct FiguresJson {
+    pub(super) rate_per_s: Option<f64>,
+    latency_ns: LatencyJson,
+    lag_ns: Option<LatencyJson>,
+    offered_per_s: Option<f64>,
+    backlog_most: Option<u64>,
+    operations: u64,
+    wrong: u64,
+    unchecked: u64,
+    missing: u64,
+    misses: u64,
+    hit_ratio: Option<f64>,
+    elements_per_s: Option<f64>,
+    bytes_per_s: Option<f64>,
+    #[serde(flatten)]
+    streams: StreamsJson,
+    server: UsageJson,
+    generator: GeneratorJson,
+}
+
+#[derive(Serialize)]
+pub(super) struct LatencyJson {
+    p50: Option<u64>,
+    p90: Option<u64>,
+    p95: Option<u64>,
+    p99: Option<u64>,
+    p999: Option<u64>,
+    max: Option<u64>,
+    mean: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct UsageJson {
+    cpu_ns_per_op: Option<f64>,
+    user_ns_per_op: Option<f64>,
+    system_ns_per_op: Option<f64>,
+    rss_bytes: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct GeneratorJson {
+    #[serde(flatten)]
+    usage: UsageJson,
+    busy: Option<f64>,
+}
+
+impl FiguresJson {
+    pub(super) fn of(figures: &Figures) -> FiguresJson {
+        FiguresJson {
+            rate_per_s: figures.rate_per_s,
+            latency_ns: LatencyJson::of(&figures.latency),
+            lag_ns: LatencyJson::if_any(&figures.lag),
+            offered_per_s: figures.offered_per_s,
+            backlog_most: figures.backlog_most,
+            operations: figures.operations,
+            wrong: figures.wrong,
+            unchecked: figures.unchecked,
+            missing: figures.missing,
+            misses: figures.misses,
+            hit_ratio: figures.hit_ratio,
+            elements_per_s: figures.elements_per_s,
+            bytes_per_s: figures.bytes_per_s,
+            streams: figures.streams.as_ref().map(StreamsJson::of).unwrap_or_default(),
+            server: UsageJson::of(&figures.server),
+            generator: GeneratorJson {
+                usage: UsageJson::of(&figures.generator),
+                busy: figures.generator_busy,
+            },
+        }
+    }
+}
+
+impl LatencyJson {
+    pub(super) fn of(latency: &Latency) -> LatencyJson {
+        LatencyJson {
+            p50: latency.p50_ns,
+            p90: latency.p90_ns,
+            p95: latency.p95_ns,
+            p99: latency.p99_ns,
+            p999: latency.p999_ns,
+            max: latency.max_ns,
+            mean: latency.mean_ns,
+        }
+    }
+
+    /// Null where there is nothing that it could be of.
+    pub(super) fn if_any(latency: &Latency) -> Option<LatencyJson> {
+        (latency.count > 0).then(|| LatencyJson::of(latency))
+    }
+}
+
+impl UsageJson {
+    fn of(usage: &Usage) -> UsageJson {
+        UsageJson {
+            cpu_ns_per_op: usage.cpu_ns_per_op,
+            user_ns_per_op: usage.user_ns_per_op,
+            system_ns_per_op: usage.system_ns_per_op,
+            rss_bytes: usage.rss_bytes,
+        }
+    }
+}
