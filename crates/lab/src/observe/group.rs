@@ -81,13 +81,14 @@ pub struct GroupMeter {
     read_at: wire::Ns,
     runnable: usize,
     busiest_ns: u64,
+    knows_peak: bool,
 }
 
 impl GroupMeter {
     /// A meter of the processes in `group`.
     pub fn new(group: Pid) -> Self {
         let (members, scratch) = (Members::of(group), Scratch::for_lines());
-        Self { members, scratch, read_at: 0, runnable: 0, busiest_ns: 0 }
+        Self { members, scratch, read_at: 0, runnable: 0, busiest_ns: 0, knows_peak: false }
     }
 
     /// CPU time that the group has used so far, and its resident bytes; `None` when no member can
@@ -122,6 +123,17 @@ impl GroupMeter {
     /// What the group's living members have had written to disks so far; `None` is unseen.
     pub fn written_bytes(&mut self) -> Option<u64> {
         self.members.written_bytes(&mut self.scratch)
+    }
+
+    /// The most memory that the group holds is asked for from now on.
+    pub fn forget_peak(&mut self) {
+        self.knows_peak = self.members.forget_peaks();
+    }
+
+    /// The most resident bytes that the group's members have held since then, each at its own
+    /// time; `None` is unseen.
+    pub fn peak_bytes(&mut self) -> Option<u64> {
+        self.members.peak_bytes(&mut self.scratch).filter(|_| self.knows_peak)
     }
 
     /// How many of the group's threads wanted to run, between the last two readings, for more than
@@ -196,6 +208,19 @@ mod tests {
             Cpu { total_ns: 1000, user_ticks: 1, system_ticks: 3, waited_ns: 7, ..Cpu::default() };
         assert_eq!(cpu.split_ns(), Some((250, 750)));
         assert_eq!(Cpu::default().split_ns(), None);
+    }
+
+    #[test]
+    fn memory_that_was_held_only_for_a_moment_is_seen() {
+        const HELD_BYTES: usize = 64 << 20;
+        let mut meter = GroupMeter::new(rustix::process::getpgrp());
+        assert_eq!(meter.peak_bytes(), None, "nobody has asked for it");
+        let (_, before_bytes) = meter.read().expect("the own group can be read");
+        meter.forget_peak();
+        drop(std::hint::black_box(vec![1_u8; HELD_BYTES]));
+        // Where the kernel may not be asked, it stays unseen.
+        let Some(peak_bytes) = meter.peak_bytes() else { return };
+        assert!(peak_bytes >= before_bytes.max(HELD_BYTES as u64), "{peak_bytes}");
     }
 
     #[test]

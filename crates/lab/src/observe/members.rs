@@ -200,6 +200,23 @@ impl Members {
         written.fold(None, |sum, bytes| Some(sum.unwrap_or(0) + bytes))
     }
 
+    /// Has the kernel keep the most memory that each member holds from now on (`clear_refs`,
+    /// proc_pid_clear_refs(5)); false where it may not be asked.
+    pub(super) fn forget_peaks(&self) -> bool {
+        let forget =
+            |one: &Process| std::fs::write(format!("/proc/{}/clear_refs", one.pid), "5").is_ok();
+        !self.processes.is_empty() && self.processes.iter().all(forget)
+    }
+
+    /// The most memory that each living member has held, at whatever moment, together.
+    pub(super) fn peak_bytes(&self, scratch: &mut Scratch) -> Option<u64> {
+        let peaks = self.processes.iter().filter_map(|process| {
+            let status = Source::open(&format!("/proc/{}/status", process.pid));
+            status.read(scratch).and_then(|text| value_of(text, b"VmHWM:"))
+        });
+        peaks.fold(None, |sum, kib| Some(sum.unwrap_or(0) + kib * 1024))
+    }
+
     /// How many threads ran or waited for at least `least_ns` since this was last asked, and how
     /// long the one that ran most did.
     pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64) {

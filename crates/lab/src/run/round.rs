@@ -379,8 +379,12 @@ impl Bench {
         let counted = self.service.as_ref().map(ServiceMeter::read);
         let before = read(&mut self.meter);
         let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
+        self.meter.iter_mut().for_each(GroupMeter::forget_peak);
         let (outcome, window) = self.piece(length_ns, &here.events, watch);
         let after = read(&mut self.meter);
+        // What it held while it was loaded, which may be more than what is left of that.
+        let peak_bytes = self.meter.as_mut().and_then(GroupMeter::peak_bytes);
+        self.keep_largest(peak_bytes);
         let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
         let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
