@@ -94,6 +94,8 @@ pub struct Record {
     name: Arc<str>,
     kind: Type,
     rules: Rules,
+    /// Whether versions may be large.
+    has_arrays: bool,
     state: Mutex<State>,
     is_gone: AtomicBool,
     puts: AtomicU64,
@@ -101,8 +103,25 @@ pub struct Record {
 
 struct State {
     versions: Versions,
-    subscribers: Vec<(u64, usize, Arc<dyn Notify>)>,
+    subscribers: Vec<Subscriber>,
     next_subscriber: u64,
+}
+
+/// What a record knows of a subscriber.
+struct Subscriber {
+    number: u64,
+    queue: usize,
+    progress: Arc<Progress>,
+    notify: Arc<dyn Notify>,
+}
+
+/// How far a subscriber is. Written by it alone, with the record locked.
+#[derive(Default)]
+struct Progress {
+    /// The number of the version that it has seen last.
+    seen: AtomicU64,
+    /// Whether that one is still being told, as far as is known: it takes a place of the queue.
+    is_busy: AtomicBool,
 }
 
 /// A subscriber's place; it is given up when this is dropped.
@@ -110,6 +129,7 @@ pub struct Subscription {
     record: Arc<Record>,
     number: u64,
     cursor: Cursor,
+    progress: Arc<Progress>,
 }
 
 impl Record {
@@ -125,6 +145,8 @@ impl Record {
         let kind = item.kind().clone();
         let rules = Rules::new(&kind, is_writable, most_bytes);
         let mut nodes = item.nodes().to_vec();
+        let is_large = |value: &Value| value.scalar().is_none() && *value != Value::Structure;
+        let has_arrays = nodes.iter().any(is_large);
         rules.begin(now, &mut nodes);
         let versions = Versions::new(&kind, nodes);
         let state = State { versions, subscribers: Vec::new(), next_subscriber: 0 };
@@ -132,6 +154,7 @@ impl Record {
             name: Arc::from(name),
             kind,
             rules,
+            has_arrays,
             state: Mutex::new(state),
             is_gone: AtomicBool::new(false),
             puts: AtomicU64::new(0),
@@ -221,9 +244,25 @@ impl Record {
             change(&mut draft);
             self.rules.settle(now, &mut draft);
         });
-        if is_changed {
-            state.subscribers.iter().for_each(|(_, _, subscriber)| subscriber.notify());
+        if self.has_arrays {
+            state.versions.give_up(state.seen_by_all(), usize::MAX);
         }
+        if is_changed {
+            state.notify();
+        }
+    }
+
+    /// To be called before a large array is made: gives up the versions that would be pushed out
+    /// by it, so that their memory can be used for that. What is being made takes a place of each
+    /// subscriber's queue from now on, and so does what one is being sent.
+    pub fn make_room(&self) {
+        let mut state = self.lock();
+        let waiting = state.subscribers.iter().map(|subscriber| {
+            let taken = 1 + usize::from(subscriber.progress.is_busy.load(Relaxed));
+            subscriber.queue.saturating_sub(taken)
+        });
+        let (most, seen) = (waiting.max().unwrap_or(0), state.seen_by_all());
+        state.versions.give_up(seen, most);
     }
 
     /// Subscribes: `notify` is called after each change, and when the record is destroyed. The
@@ -233,10 +272,13 @@ impl Record {
         let queue = queue.max(1);
         let number = state.next_subscriber;
         state.next_subscriber += 1;
-        state.subscribers.push((number, queue, notify));
-        state.settle_depth();
         let cursor = state.versions.cursor(queue);
-        Subscription { record: Arc::clone(self), number, cursor }
+        let progress = Arc::new(Progress::default());
+        progress.seen.store(cursor.seen(), Relaxed);
+        let known = Arc::clone(&progress);
+        state.subscribers.push(Subscriber { number, queue, progress: known, notify });
+        state.settle_depth();
+        Subscription { record: Arc::clone(self), number, cursor, progress }
     }
 
     /// How many subscribers it has.
@@ -247,7 +289,7 @@ impl Record {
     /// Ends it: puts are refused from now on, and whoever subscribes is notified.
     pub fn destroy(&self) {
         self.is_gone.store(true, Relaxed);
-        self.lock().subscribers.iter().for_each(|(_, _, subscriber)| subscriber.notify());
+        self.lock().notify();
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -258,8 +300,18 @@ impl Record {
 
 impl State {
     fn settle_depth(&mut self) {
-        let depth = self.subscribers.iter().map(|(_, queue, _)| *queue).max().unwrap_or(1);
+        let depth = self.subscribers.iter().map(|subscriber| subscriber.queue).max().unwrap_or(1);
         self.versions.keep(depth);
+    }
+
+    /// The last version that no subscriber waits for any more.
+    fn seen_by_all(&self) -> u64 {
+        let seen = self.subscribers.iter().map(|one| one.progress.seen.load(Relaxed));
+        seen.min().unwrap_or(u64::MAX)
+    }
+
+    fn notify(&self) {
+        self.subscribers.iter().for_each(|subscriber| subscriber.notify.notify());
     }
 }
 
@@ -272,7 +324,10 @@ impl Subscription {
         tell: impl FnOnce(&Update, &[Value]) -> T,
     ) -> Option<T> {
         let state = self.record.lock();
-        let (update, nodes) = state.versions.next(&mut self.cursor, wanted)?;
+        let next = state.versions.next(&mut self.cursor, wanted);
+        self.progress.seen.store(self.cursor.seen(), Relaxed);
+        self.progress.is_busy.store(next.is_some(), Relaxed);
+        let (update, nodes) = next?;
         Some(tell(&update, nodes))
     }
 
@@ -290,7 +345,7 @@ impl Subscription {
 impl Drop for Subscription {
     fn drop(&mut self) {
         let mut state = self.record.lock();
-        state.subscribers.retain(|(number, _, _)| *number != self.number);
+        state.subscribers.retain(|subscriber| subscriber.number != self.number);
         state.settle_depth();
     }
 }

@@ -54,6 +54,13 @@ pub struct Update {
     pub lost: u64,
 }
 
+impl Cursor {
+    /// The number of the version that was seen last.
+    pub(super) fn seen(&self) -> u64 {
+        self.seen
+    }
+}
+
 impl Versions {
     pub(super) fn new(kind: &Type, nodes: Vec<Value>) -> Self {
         debug_assert_eq!(zeros(kind).len(), nodes.len());
@@ -107,6 +114,19 @@ impl Versions {
         }
     }
 
+    /// Gives up what nobody will be told of: all that everybody has seen, where that is everything
+    /// up to the version `seen`, and more than the newest `most`.
+    pub(super) fn give_up(&mut self, seen: u64, most: usize) {
+        while self.kept.len() > 1 && (self.kept.len() > most || self.oldest() <= seen) {
+            self.recycled();
+        }
+    }
+
+    /// The number of the oldest version that is kept.
+    fn oldest(&self) -> u64 {
+        self.newest + 1 - self.kept.len() as u64
+    }
+
     /// A subscriber that has seen nothing and gets the newest version first.
     pub(super) fn cursor(&self, queue: usize) -> Cursor {
         Cursor { seen: self.newest - 1, queue: queue.max(1), is_first: true }
@@ -120,7 +140,7 @@ impl Versions {
     /// What `cursor` gets next of the fields in `wanted`, and what they are then.
     pub(super) fn next(&self, cursor: &mut Cursor, wanted: &Bits) -> Option<(Update, &[Value])> {
         while cursor.seen < self.newest {
-            let oldest = self.newest + 1 - self.kept.len() as u64;
+            let oldest = self.oldest();
             let window = (self.newest + 1).saturating_sub(cursor.queue as u64);
             let target = (cursor.seen + 1).max(oldest).max(window);
             let mut update = Update::default();

@@ -1,6 +1,9 @@
 //! Cutting a stream of bytes into messages: small ones lie in the input; large ones and those in
 //! several segments are put together in a place of their own, which the loop reads straight into.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
 use wire::{Bytes, Fault};
 
 use super::{Buffer, Command, HEADER_BYTES, Header, Order, Pool, Reader, Segment, Sender};
@@ -82,6 +85,30 @@ enum Memory {
     Growing(Vec<u8>),
 }
 
+/// How many bytes of large messages that aren't complete several connections hold together.
+#[derive(Clone, Debug)]
+pub struct Unfinished(Arc<(AtomicUsize, usize)>);
+
+impl Unfinished {
+    /// At most `most_bytes` of them.
+    pub fn new(most_bytes: usize) -> Self {
+        Self(Arc::new((AtomicUsize::new(0), most_bytes)))
+    }
+
+    /// How many bytes there are.
+    pub fn bytes(&self) -> usize {
+        self.0.0.load(Relaxed)
+    }
+
+    fn add(&self, count: usize) {
+        self.0.0.fetch_add(count, Relaxed);
+    }
+
+    fn remove(&self, count: usize) {
+        self.0.0.fetch_sub(count, Relaxed);
+    }
+}
+
 /// The cutter of one direction of a connection.
 #[derive(Debug)]
 pub struct Frames {
@@ -89,13 +116,21 @@ pub struct Frames {
     most_bytes: usize,
     pool: Pool,
     assembly: Option<Assembly>,
+    unfinished: Option<Unfinished>,
 }
 
 impl Frames {
     /// Cuts what `from` sends. A message of more than `most_bytes` is a fault; the memory of large
     /// ones comes from `pool`.
     pub fn new(from: Sender, most_bytes: usize, pool: Pool) -> Self {
-        Self { from, most_bytes, pool, assembly: None }
+        Self { from, most_bytes, pool, assembly: None, unfinished: None }
+    }
+
+    /// The same, counted with others: what comes when they hold too much together is a fault.
+    #[must_use]
+    pub fn counted(mut self, unfinished: Unfinished) -> Self {
+        self.unfinished = Some(unfinished);
+        self
     }
 
     /// The next message of `input`, if all of it is there, and how many bytes were consumed, which
@@ -108,7 +143,11 @@ impl Frames {
         if let Some(assembly) = &self.assembly
             && (assembly.filled < assembly.due || assembly.is_last)
         {
-            return Ok((0, self.finish()));
+            let done = self.finish();
+            if done.is_none() {
+                self.check_unfinished()?;
+            }
+            return Ok((0, done));
         }
         let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else { return Ok((0, None)) };
         let header = Header::read(bytes)?;
@@ -130,6 +169,19 @@ impl Frames {
         }
         self.assemble(&header)?;
         Ok((HEADER_BYTES, self.finish()))
+    }
+
+    /// Whether all connections together hold no more than they may.
+    fn check_unfinished(&self) -> Result<(), Fault> {
+        let Some(Unfinished(shared)) = &self.unfinished else { return Ok(()) };
+        let (bytes, most) = (shared.0.load(Relaxed), shared.1);
+        if bytes <= most {
+            return Ok(());
+        }
+        Err(Fault::new(format!(
+            "the unfinished messages of all connections have more than the {most} bytes that are \
+             allowed"
+        )))
     }
 
     /// Makes room for what this header announces.
@@ -174,6 +226,9 @@ impl Frames {
     /// The message that is put together, if it is complete.
     fn finish<'a>(&mut self) -> Option<Frame<'a>> {
         let done = self.assembly.take_if(|it| it.is_last && it.filled == it.due)?;
+        if let Some(unfinished) = &self.unfinished {
+            unfinished.remove(done.filled);
+        }
         let body = Body::Large(match done.memory {
             Memory::Whole(buffer) => buffer.freeze(),
             Memory::Growing(bytes) => bytes.into(),
@@ -195,7 +250,19 @@ impl Frames {
     /// The first `count` bytes of the place are filled.
     pub fn placed(&mut self, count: usize) {
         if let Some(assembly) = &mut self.assembly {
-            assembly.filled = (assembly.filled + count).min(assembly.due);
+            let count = count.min(assembly.due - assembly.filled);
+            assembly.filled += count;
+            if let Some(unfinished) = &self.unfinished {
+                unfinished.add(count);
+            }
+        }
+    }
+}
+
+impl Drop for Frames {
+    fn drop(&mut self) {
+        if let (Some(unfinished), Some(assembly)) = (&self.unfinished, &self.assembly) {
+            unfinished.remove(assembly.filled);
         }
     }
 }
@@ -279,6 +346,30 @@ mod tests {
         ) {
             let _ = cut(&stream, &[size], 1000);
         }
+    }
+
+    #[test]
+    fn unfinished_messages_of_several_connections_are_counted_together() {
+        let unfinished = Unfinished::new(30_000);
+        let frames = || {
+            let pool = Pool::new(0);
+            Frames::new(Sender::Client, 1 << 20, pool).counted(unfinished.clone())
+        };
+        let head = Header::whole(Sender::Client, Order::Big, Command::Put, 20_000).bytes();
+        let begin = |frames: &mut Frames, count: usize| {
+            frames.next(&head).unwrap();
+            frames.placed(count);
+        };
+        let (mut one, mut other) = (frames(), frames());
+        begin(&mut one, 15_000);
+        assert!(one.next(&[]).unwrap().1.is_none());
+        begin(&mut other, 16_000);
+        assert!(other.next(&[]).unwrap_err().to_string().contains("the 30000 bytes"));
+        drop(other);
+        one.placed(5_000);
+        assert_eq!(unfinished.bytes(), 20_000);
+        assert!(one.next(&[]).unwrap().1.is_some());
+        assert_eq!(unfinished.bytes(), 0);
     }
 
     #[test]

@@ -25,7 +25,7 @@ mod writer;
 
 pub use bits::Bits;
 pub use describe::Registry;
-pub use frames::{Body, Frame, Frames};
+pub use frames::{Body, Frame, Frames, Unfinished};
 pub use header::{Command, HEADER_BYTES, Header, Segment, Sender, VERSION, control};
 pub use pool::{Buffer, Pool};
 pub use reader::{Order, Reader};

@@ -72,8 +72,9 @@ impl RecordsConnection {
         let most_bytes = service.limits.message_bytes;
         let inbox = Arc::default();
         service.connected(&inbox);
+        let frames = Frames::new(Sender::Client, most_bytes, service.pool.clone());
         Self {
-            frames: Frames::new(Sender::Client, most_bytes, service.pool.clone()),
+            frames: frames.counted(service.unfinished.clone()),
             service,
             known: Registry::default(),
             who: None,

@@ -150,6 +150,7 @@ fn produce(production: &Production, size: usize, arrays: usize, record: &Record,
     let pool = Pool::new(if production.recycles { arrays } else { 0 });
     let mut number = 0_i64;
     while !shared.stops.load(Relaxed) {
+        record.make_room();
         let mut buffer = pool.take(size * 8);
         let bytes = number.to_le_bytes();
         buffer.as_mut().as_chunks_mut::<8>().0.fill(bytes);
@@ -273,6 +274,8 @@ fn ends(array: &Bytes) -> Option<(i64, i64)> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::super::{Limits, Service};
     use super::*;
 
@@ -291,6 +294,33 @@ mod tests {
         let error = Producer::start(&service, production(1 << 50)).unwrap_err();
         assert!(matches!(error, ProduceError::TooLarge { .. }), "{error}");
         assert!(service.names().is_empty());
+    }
+
+    /// How many buffers a record's arrays are in while a subscriber takes one of every `every`.
+    fn buffers(queue: usize, every: usize) -> usize {
+        let record = Record::new("array", Item::new(kind()), true, 1 << 20, Service::now());
+        let mut subscription = record.subscribe(queue, Arc::new(Bell::default()));
+        let wanted: Bits = [1].into_iter().collect();
+        let (pool, mut seen, mut told) = (Pool::new(8), BTreeSet::new(), None);
+        for number in 0..100 {
+            record.make_room();
+            let buffer = pool.take(800);
+            seen.insert(buffer.as_ref().as_ptr().addr());
+            let value = Value::array(Scalar::Long, buffer.freeze());
+            record.update(Service::now(), |draft| draft.set(1, value));
+            if number % every == 0 {
+                drop(told.take());
+                told = subscription.next(&wanted, |_, nodes| nodes[1].clone());
+            }
+        }
+        seen.len()
+    }
+
+    #[test]
+    fn what_is_written_and_what_is_sent_take_places_of_the_queue() {
+        assert_eq!((buffers(4, 7), buffers(6, 7)), (4, 6), "a slow subscriber");
+        assert_eq!((buffers(1, 7), buffers(2, 7)), (3, 3), "the newest is always there");
+        assert!(buffers(6, 1) <= 3, "what is seen isn't kept");
     }
 
     #[test]

@@ -10,13 +10,15 @@ use super::monitors::Inbox;
 use super::putlog::PutLog;
 use crate::model::{Access, Record, Time};
 use crate::protocol::messages::Guid;
-use crate::protocol::{MOST_MESSAGE_BYTES, Pool};
+use crate::protocol::{MOST_MESSAGE_BYTES, Pool, Unfinished};
 
 /// What a service allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// The most bytes of one message, put together from segments too.
     pub message_bytes: usize,
+    /// The most bytes of messages that aren't complete, of all connections together.
+    pub unfinished_bytes: usize,
     /// Records, in all.
     pub records: usize,
     /// Channels of one connection.
@@ -34,6 +36,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             message_bytes: MOST_MESSAGE_BYTES,
+            unfinished_bytes: 2 * MOST_MESSAGE_BYTES,
             records: 1_000_000,
             channels: 100_000,
             operations: 200_000,
@@ -61,6 +64,7 @@ pub struct Service {
     pub(super) guid: Guid,
     /// Memory of large messages, warm.
     pub(super) pool: Pool,
+    pub(super) unfinished: Unfinished,
     records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
     /// Counts the times that records came or went.
     changes: AtomicU16,
@@ -100,6 +104,7 @@ impl Service {
             put_log,
             guid: rand::random(),
             pool: Pool::new(WARM_BUFFERS),
+            unfinished: Unfinished::new(limits.unfinished_bytes),
             records: RwLock::default(),
             changes: AtomicU16::new(0),
             connections: Mutex::default(),

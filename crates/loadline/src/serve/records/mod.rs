@@ -157,7 +157,8 @@ fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
         None => Default::default(),
     };
     let put_log = args.put_log.as_deref().map(putlog::open).transpose()?;
-    let limits = Limits { message_bytes, ..Limits::default() };
+    let unfinished_bytes = message_bytes.saturating_mul(2);
+    let limits = Limits { message_bytes, unfinished_bytes, ..Limits::default() };
     let service = Service::with(limits, access, put_log);
     for one in declared {
         let now = Service::now();
