@@ -1,5 +1,7 @@
 //! `loadline records get`: once, or again and again as `longArrayGetMain` does.
 
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -45,14 +47,116 @@ pub(crate) fn run(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode>
         let [name] = &args.names[..] else { bail!("only one channel can be read again and again") };
         return repeat(setting, args, name);
     }
-    for name in &args.names {
+    if let [name] = &args.names[..] {
         let mut client = setting.connect(name)?;
         let (_, mut operation) = begin(&mut client, name, &args.request)?;
         client.get(&mut operation).with_context(|| name.clone())?;
         let item = operation.item().context("a value")?;
         print(setting, args, name, item)?;
+        return Ok(ExitCode::SUCCESS);
     }
-    Ok(ExitCode::SUCCESS)
+    many(setting, args)
+}
+
+/// Reads several channels: what is asked of one server goes out together.
+fn many(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode> {
+    let names: Vec<&str> = args.names.iter().map(String::as_str).collect();
+    let mut by_server: BTreeMap<SocketAddr, Vec<usize>> = BTreeMap::new();
+    let mut printed = Printed::new(setting, args);
+    for (place, server) in setting.find_all(&names)?.into_iter().enumerate() {
+        match server {
+            Some(server) => by_server.entry(server).or_default().push(place),
+            None => printed.take(place, Err("nobody has a channel of that name".to_owned()))?,
+        }
+    }
+    for (server, places) in by_server {
+        let outcome = read(setting, args, server, &places, &mut printed);
+        if let Err(error) = outcome {
+            let why = format!("{error:#}");
+            places.iter().try_for_each(|place| printed.take(*place, Err(why.clone())))?;
+        }
+    }
+    match printed.failed {
+        0 => Ok(ExitCode::SUCCESS),
+        failed => bail!("{failed} of {} channels can't be read", names.len()),
+    }
+}
+
+/// Reads those channels that one server has.
+fn read(
+    setting: &Setting,
+    args: &GetArgs,
+    server: SocketAddr,
+    places: &[usize],
+    printed: &mut Printed<'_>,
+) -> anyhow::Result<()> {
+    let mut client = setting.connect_to(server)?;
+    let names: Vec<&str> = places.iter().map(|place| args.names[*place].as_str()).collect();
+    let mut open = Vec::new();
+    for (place, channel) in places.iter().zip(client.channels(&names)?) {
+        match channel {
+            Ok(channel) => open.push((*place, channel)),
+            Err(error) => printed.take(*place, Err(error.to_string()))?,
+        }
+    }
+    let channels: Vec<&Channel> = open.iter().map(|(_, channel)| channel).collect();
+    let (mut places, mut operations) = (Vec::new(), Vec::new());
+    for ((place, _), begun) in
+        open.iter().zip(client.begin_all(&channels, What::Get, &args.request)?)
+    {
+        match begun {
+            Ok(operation) => {
+                places.push(*place);
+                operations.push(operation);
+            }
+            Err(error) => printed.take(*place, Err(error.to_string()))?,
+        }
+    }
+    let mut outcome = Ok(());
+    client.get_all(operations, |index, operation| {
+        let item = operation.map_err(|error| error.to_string());
+        let item = item.and_then(|it| it.item().cloned().ok_or("it has no value".to_owned()));
+        let taken = printed.take(places[index], item);
+        if outcome.is_ok() {
+            outcome = taken;
+        }
+    })?;
+    outcome
+}
+
+/// What is printed in the order of names, though it may come in any other.
+struct Printed<'a> {
+    setting: &'a Setting,
+    args: &'a GetArgs,
+    /// What has come before those that stand in front of it.
+    waiting: BTreeMap<usize, Result<Item, String>>,
+    next: usize,
+    failed: usize,
+}
+
+impl<'a> Printed<'a> {
+    fn new(setting: &'a Setting, args: &'a GetArgs) -> Self {
+        Self { setting, args, waiting: BTreeMap::new(), next: 0, failed: 0 }
+    }
+
+    /// Takes what came of the name at `place`; what comes later of it is left out.
+    fn take(&mut self, place: usize, result: Result<Item, String>) -> anyhow::Result<()> {
+        if place >= self.next {
+            self.waiting.entry(place).or_insert(result);
+        }
+        while let Some(result) = self.waiting.remove(&self.next) {
+            let name = &self.args.names[self.next];
+            self.next += 1;
+            match result {
+                Ok(item) => print(self.setting, self.args, name, &item)?,
+                Err(why) => {
+                    self.failed += 1;
+                    eprintln!("{name}: {why}");
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 fn begin(

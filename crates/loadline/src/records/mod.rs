@@ -150,8 +150,20 @@ impl Setting {
                  EPICS_PVA_ADDR_LIST",
             )?,
         };
+        self.connect_to(server)
+    }
+
+    fn connect_to(&self, server: SocketAddr) -> anyhow::Result<Client> {
         Client::connect(server, self.settings.clone()).with_context(|| {
             format!("cannot reach {server}; start a server with `loadline serve records`")
+        })
+    }
+
+    /// The servers of channels, where there are any.
+    fn find_all(&self, names: &[&str]) -> anyhow::Result<Vec<Option<SocketAddr>>> {
+        Ok(match self.server {
+            Some(server) => vec![Some(server); names.len()],
+            None => find::find_all(names, &self.environment, &self.settings)?,
         })
     }
 

@@ -111,6 +111,38 @@ fn reads_and_writes(server: &str) {
 }
 
 #[test]
+fn many_channels_are_found_and_read_together_and_told_in_their_order() {
+    const COUNT: usize = 700;
+    let record = |at| format!("[[record]]\nname = \"r{at}\"\ntype = \"long\"\nvalue = {at}\n");
+    let served = Served::start(&(0..COUNT).map(record).collect::<String>(), &[]);
+    let mut names: Vec<String> = (0..COUNT).map(|at| format!("r{}", at * 3 % COUNT)).collect();
+    let get = |names: &[String]| {
+        std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
+            .args(["records", "--timeout", "1", "get"])
+            .args(names)
+            .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+            .env("EPICS_PVA_ADDR_LIST", served.search())
+            .output()
+            .expect("loadline runs")
+    };
+    let told = get(&names);
+    let text = String::from_utf8_lossy(&told.stdout);
+    let read: Vec<_> = text.lines().filter_map(|line| line.split_once("  ")).collect();
+    assert!(told.status.success() && read.len() == COUNT, "{told:?}");
+    for ((name, held), asked) in read.iter().zip(&names) {
+        assert_eq!(name, asked);
+        assert!(held.ends_with(&format!("  {}", &name[1..])), "{name}: {held}");
+    }
+    names.insert(1, "nothing".to_owned());
+    let told = get(&names);
+    let (text, why) =
+        (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
+    assert_eq!(text.lines().count(), COUNT);
+    assert!(why.contains("nothing: nobody has") && why.contains("1 of 701"), "{why}");
+    assert_eq!(told.status.code(), Some(1));
+}
+
+#[test]
 fn our_client_reads_and_writes_at_our_server() {
     let wave: Vec<_> = (0..200_000).map(|at| at.to_string()).collect();
     let array = format!("name = \"array\"\ntype = \"long[]\"\nvalue = [{}]\n", wave.join(","));

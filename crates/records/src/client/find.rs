@@ -22,6 +22,13 @@ pub struct Found {
     pub server: SocketAddr,
 }
 
+/// A datagram with names is no longer than this, so that a network has not to divide it.
+const NAMES_BYTES: usize = 1200;
+
+/// So many names are searched for before their answers are waited for: what is sent at once to a
+/// server has to fit into what its socket holds.
+const AT_ONCE: usize = 4096;
+
 /// Finds the server of a channel.
 ///
 /// # Errors
@@ -31,15 +38,35 @@ pub fn find(
     environment: &ClientEnvironment,
     settings: &Settings,
 ) -> Result<SocketAddr, ClientError> {
+    let found = find_all(&[name], environment, settings)?;
+    let first = found.into_iter().flatten().next();
+    first.ok_or_else(|| ClientError::NotFound(name.to_owned()))
+}
+
+/// Finds the servers of channels, many names with each datagram: for each name where it is, and
+/// nothing where nobody has it, as far as can be seen in time.
+///
+/// # Errors
+/// When the system has no socket for it.
+pub fn find_all(
+    names: &[&str],
+    environment: &ClientEnvironment,
+    settings: &Settings,
+) -> Result<Vec<Option<SocketAddr>>, ClientError> {
+    let mut all = vec![None; names.len()];
     for server in &environment.name_servers {
-        let asked = Client::connect(*server, settings.clone()).and_then(|mut it| it.search(name));
-        if let Ok(Some(found)) = asked {
-            return Ok(found);
+        if !all.contains(&None) {
+            break;
+        }
+        // One that isn't there has none of them.
+        if let Ok(mut client) = Client::connect(*server, settings.clone()) {
+            let _ = client.search(names, &mut all);
         }
     }
-    let found = search(Some(name), environment, settings.timeout)?;
-    let first = found.first().ok_or_else(|| ClientError::NotFound(name.to_owned()))?;
-    Ok(first.server)
+    if all.contains(&None) && !environment.searches.is_empty() {
+        Seeker::open(environment)?.find(names, &mut all, settings.timeout)?;
+    }
+    Ok(all)
 }
 
 /// All servers that answer within `wait`.
@@ -47,53 +74,135 @@ pub fn find(
 /// # Errors
 /// When the system has no socket for it.
 pub fn servers(environment: &ClientEnvironment, wait: Duration) -> Result<Vec<Found>, ClientError> {
-    search(None, environment, wait)
+    let mut seeker = Seeker::open(environment)?;
+    let (end, mut pause, mut all) = (Instant::now() + wait, FIRST_WAIT, Vec::new());
+    while Instant::now() < end {
+        seeker.ask(Vec::new());
+        let again = (Instant::now() + pause).min(end);
+        pause *= 2;
+        while let Some((found, _)) = seeker.hear(again)? {
+            if !all.contains(&found) {
+                all.push(found);
+            }
+        }
+    }
+    Ok(all)
 }
 
-/// Searches a name until it is found; without one, has every server answer.
-fn search(
-    name: Option<&str>,
-    environment: &ClientEnvironment,
-    wait: Duration,
-) -> Result<Vec<Found>, ClientError> {
-    let nowhere = SocketAddr::from((Ipv4Addr::UNSPECIFIED, 0));
-    let failed = |error| ClientError::Io(nowhere, error);
-    let socket = UdpSocket::bind(nowhere).map_err(failed)?;
-    socket.set_broadcast(true).map_err(failed)?;
-    let port = socket.local_addr().map_err(failed)?.port();
-    let end = Instant::now() + wait;
-    let (mut all, mut pause, mut sequence) = (Vec::new(), FIRST_WAIT, 0);
-    let mut buffer = vec![0; 64 << 10];
-    while Instant::now() < end && !environment.searches.is_empty() {
-        for to in &environment.searches {
-            let is_unicast = !matches!(to, SocketAddr::V4(at)
+/// The number of the name at this place of a list.
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
+}
+
+/// The names that have no server yet, with their numbers.
+fn missing(names: &[&str], all: &[Option<SocketAddr>]) -> Vec<(u32, Arc<str>)> {
+    let open = names.iter().zip(all).enumerate().filter(|(_, (_, found))| found.is_none());
+    open.map(|(place, (name, _))| (number(place), Arc::from(*name))).collect()
+}
+
+/// A socket that searches are sent from.
+struct Seeker<'a> {
+    socket: UdpSocket,
+    port: u16,
+    to: &'a [SocketAddr],
+    sequence: u32,
+    buffer: Vec<u8>,
+}
+
+impl<'a> Seeker<'a> {
+    fn open(environment: &'a ClientEnvironment) -> Result<Self, ClientError> {
+        let open = || {
+            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            socket.set_broadcast(true)?;
+            let port = socket.local_addr()?.port();
+            Ok::<_, std::io::Error>((socket, port))
+        };
+        let (socket, port) = open().map_err(failed)?;
+        let to = &environment.searches;
+        Ok(Self { socket, port, to, sequence: 0, buffer: vec![0; 64 << 10] })
+    }
+
+    /// Searches for what has no server yet until it is found, less and less often.
+    fn find(
+        &mut self,
+        names: &[&str],
+        all: &mut [Option<SocketAddr>],
+        wait: Duration,
+    ) -> Result<(), ClientError> {
+        let (end, mut pause) = (Instant::now() + wait, FIRST_WAIT);
+        loop {
+            let open = missing(names, all);
+            if open.is_empty() || Instant::now() >= end {
+                return Ok(());
+            }
+            for some in open.chunks(AT_ONCE) {
+                self.ask_names(some);
+                let again = (Instant::now() + pause).min(end);
+                let mut left = some.len();
+                while left > 0 {
+                    let Some((found, numbers)) = self.hear(again)? else { break };
+                    for number in numbers {
+                        let Some(place) = all.get_mut(number as usize) else { continue };
+                        // A late answer to an earlier search may be for another part of them.
+                        left = left.saturating_sub(usize::from(place.is_none()));
+                        place.get_or_insert(found.server);
+                    }
+                }
+            }
+            pause *= 2;
+        }
+    }
+
+    /// Asks for these names, as many with each datagram as fit.
+    fn ask_names(&mut self, names: &[(u32, Arc<str>)]) {
+        let mut some: Vec<(u32, Arc<str>)> = Vec::new();
+        let mut bytes = 0;
+        for (number, name) in names {
+            // A name goes with its number and its length.
+            let more = name.len() + 9;
+            if bytes + more > NAMES_BYTES && !some.is_empty() {
+                self.ask(std::mem::take(&mut some));
+                bytes = 0;
+            }
+            bytes += more;
+            some.push((*number, Arc::clone(name)));
+        }
+        self.ask(some);
+    }
+
+    /// Asks everybody for these names; without any, who is there.
+    fn ask(&mut self, channels: Vec<(u32, Arc<str>)>) {
+        let mut asked = Search {
+            sequence: self.sequence,
+            must_reply: channels.is_empty(),
+            is_unicast: true,
+            reply_to: (Ipv4Addr::UNSPECIFIED, self.port).into(),
+            protocols: vec![Arc::from("tcp")],
+            channels,
+        };
+        self.sequence = self.sequence.wrapping_add(1);
+        for to in self.to {
+            asked.is_unicast = !matches!(to, SocketAddr::V4(at)
                 if at.ip().is_broadcast() || at.ip().is_multicast());
-            let asked = Search {
-                sequence,
-                must_reply: name.is_none(),
-                is_unicast,
-                reply_to: (Ipv4Addr::UNSPECIFIED, port).into(),
-                protocols: vec![Arc::from("tcp")],
-                channels: name.iter().map(|name| (1, Arc::from(*name))).collect(),
-            };
             let mut bytes = Vec::new();
             message(&mut bytes, Sender::Client, Order::Little, Command::Search, |writer| {
                 asked.write(writer);
             });
             // A network that isn't there is found out by nobody's answering.
-            let _ = socket.send_to(&bytes, to);
+            let _ = self.socket.send_to(&bytes, to);
         }
-        sequence += 1;
-        let again = (Instant::now() + pause).min(end);
-        pause *= 2;
-        while let Some(left) = again.checked_duration_since(Instant::now()).filter(|d| !d.is_zero())
+    }
+
+    /// The next server that answers, and the numbers of what it has; nothing, once it is `until`.
+    fn hear(&mut self, until: Instant) -> Result<Option<(Found, Vec<u32>)>, ClientError> {
+        while let Some(left) = until.checked_duration_since(Instant::now()).filter(|d| !d.is_zero())
         {
-            socket.set_read_timeout(Some(left)).map_err(failed)?;
-            match socket.recv_from(&mut buffer) {
-                Ok((len, from)) => {
-                    let found = answer(&buffer[..len], from, name.is_some());
-                    all.extend(found.filter(|found| !all.contains(found)));
-                }
+            self.socket.set_read_timeout(Some(left)).map_err(failed)?;
+            match self.socket.recv_from(&mut self.buffer) {
+                Ok((len, from)) => match answer(&self.buffer[..len], from) {
+                    Some(answer) => return Ok(Some(answer)),
+                    None => continue,
+                },
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
                 {
@@ -102,48 +211,61 @@ fn search(
                 // Such as a search before that has reached nobody.
                 Err(_) => {}
             }
-            if name.is_some() && !all.is_empty() {
-                return Ok(all);
-            }
         }
+        Ok(None)
     }
-    Ok(all)
 }
 
-/// Who answers with this datagram; nobody, when it has nothing, though it was asked for something.
-fn answer(datagram: &[u8], from: SocketAddr, must_have: bool) -> Option<Found> {
+fn failed(error: std::io::Error) -> ClientError {
+    ClientError::Io((Ipv4Addr::UNSPECIFIED, 0).into(), error)
+}
+
+/// Who answers with this datagram, and the numbers of what it has.
+fn answer(datagram: &[u8], from: SocketAddr) -> Option<(Found, Vec<u32>)> {
     let header = Header::read(datagram.first_chunk::<HEADER_BYTES>()?).ok()?;
     if header.is_control || header.command() != Command::SearchResponse {
         return None;
     }
     let mut reader = Reader::new(&datagram[HEADER_BYTES..], header.order);
     let said = SearchResponse::read(&mut reader);
-    if reader.end().is_err() || &*said.protocol != "tcp" || (must_have && !said.found) {
+    if reader.end().is_err() || &*said.protocol != "tcp" {
         return None;
     }
     let ip = if said.server.ip().is_unspecified() { from.ip() } else { said.server.ip() };
-    Some(Found { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) })
+    let found = Found { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) };
+    Some((found, if said.found { said.channels } else { Vec::new() }))
 }
 
 impl Client {
-    /// Asks a name server for a channel.
-    fn search(&mut self, name: &str) -> Result<Option<SocketAddr>, ClientError> {
-        let sequence = self.number();
-        let asked = Search {
-            sequence,
-            must_reply: true,
-            is_unicast: true,
-            reply_to: (Ipv4Addr::UNSPECIFIED, 0).into(),
-            protocols: vec![Arc::from("tcp")],
-            channels: vec![(1, Arc::from(name))],
-        };
-        self.say(Command::Search, |writer| asked.write(writer))?;
-        let answer = self.wait(|message| message.command == Command::SearchResponse)?;
-        let said = self.read(&answer, SearchResponse::read)?;
-        let own = self.address();
-        let ip = if said.server.ip().is_unspecified() { own.ip() } else { said.server.ip() };
-        // Without an address it is the name server itself, whatever it takes its port to be.
-        let port = if said.server.ip().is_unspecified() { own.port() } else { said.server.port() };
-        Ok(said.found.then(|| SocketAddr::new(ip, port)))
+    /// Asks a name server for the channels that have no server yet.
+    fn search(
+        &mut self,
+        names: &[&str],
+        all: &mut [Option<SocketAddr>],
+    ) -> Result<(), ClientError> {
+        for some in missing(names, all).chunks(AT_ONCE) {
+            let sequence = self.number();
+            let asked = Search {
+                sequence,
+                must_reply: true,
+                is_unicast: true,
+                reply_to: (Ipv4Addr::UNSPECIFIED, 0).into(),
+                protocols: vec![Arc::from("tcp")],
+                channels: some.to_vec(),
+            };
+            self.say(Command::Search, |writer| asked.write(writer))?;
+            let answer = self.wait(|message| message.command == Command::SearchResponse)?;
+            let said = self.read(&answer, SearchResponse::read)?;
+            let own = self.address();
+            // Without an address it is the name server itself, whatever it takes its port to be.
+            let is_own = said.server.ip().is_unspecified();
+            let server = if is_own { own } else { said.server };
+            for number in said.channels.iter().filter(|_| said.found) {
+                if let Some(place) = all.get_mut(*number as usize) {
+                    place.get_or_insert(server);
+                }
+            }
+        }
+        Ok(())
     }
 }

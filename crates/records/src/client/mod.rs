@@ -5,6 +5,7 @@
 //! is warm from earlier ones, of which a value's arrays are slices.
 
 pub mod find;
+mod many;
 mod operation;
 mod stream;
 
@@ -241,9 +242,14 @@ impl Client {
         command: Command,
         body: impl FnOnce(&mut Writer<'_, Output>),
     ) -> Result<(), ClientError> {
+        self.add(command, body);
+        self.stream.flush()
+    }
+
+    /// Writes a message that is sent with the next one that is said.
+    fn add(&mut self, command: Command, body: impl FnOnce(&mut Writer<'_, Output>)) {
         let order = self.stream.order;
         message(&mut self.stream.output, Sender::Client, order, command, body);
-        self.stream.flush()
     }
 
     fn read<T>(

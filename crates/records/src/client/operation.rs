@@ -29,7 +29,7 @@ pub enum What {
 }
 
 impl What {
-    fn command(self) -> Command {
+    pub(super) fn command(self) -> Command {
         match self {
             Self::Get => Command::Get,
             Self::Put => Command::Put,
@@ -45,7 +45,7 @@ impl What {
 pub struct Operation {
     pub(super) channel: u32,
     pub(super) request: u32,
-    client_id: u32,
+    pub(super) client_id: u32,
     what: What,
     /// What was read last: fields that were never sent are zeros and nothing.
     item: Option<Item>,
@@ -87,6 +87,14 @@ impl Client {
         what: What,
         request: &Request,
     ) -> Result<Operation, ClientError> {
+        let number = self.add_begin(channel, what, request);
+        self.stream.flush()?;
+        let answer = self.answer(what.command(), number, channel.client_id)?;
+        self.begun(channel, number, what, &answer)
+    }
+
+    /// Writes what begins an operation, to be sent with more; says its number.
+    pub(super) fn add_begin(&mut self, channel: &Channel, what: What, request: &Request) -> u32 {
         let number = self.number();
         let window = if let What::Monitor { window } = what { window } else { None };
         let room = if window.is_some() { subcommand::ACKNOWLEDGE } else { 0 };
@@ -96,12 +104,22 @@ impl Client {
             subcommand: subcommand::INIT | room,
         };
         let item = request.item();
-        self.say(what.command(), |writer| {
+        self.add(what.command(), |writer| {
             head.write(writer);
             writer.item(Some(&item));
             window.into_iter().for_each(|window| writer.u32(window));
-        })?;
-        let answer = self.answer(what.command(), number, channel.client_id)?;
+        });
+        number
+    }
+
+    /// The operation that has begun with this answer.
+    pub(super) fn begun(
+        &mut self,
+        channel: &Channel,
+        number: u32,
+        what: What,
+        answer: &Message,
+    ) -> Result<Operation, ClientError> {
         let mut reader = answer.reader();
         Answer::read(&mut reader);
         let status = Status::read(&mut reader);
@@ -179,7 +197,7 @@ impl Client {
         self.read_fields(operation, &mut reader)
     }
 
-    fn read_fields(
+    pub(super) fn read_fields(
         &mut self,
         operation: &mut Operation,
         reader: &mut crate::protocol::Reader<'_>,
