@@ -4,6 +4,9 @@
 //! percentiles can't be averaged or merged and histograms can: a point's p99 is the p99 of the
 //! merged histograms of its valid trials. The percentiles beside the blob are for queries by
 //! hand. Other languages' HdrHistogram libraries read the blob as it is.
+//!
+//! The blob of a whole trial has what it was given, three digits; that of one of its seconds keeps
+//! two, because an open loop writes three of them a second and nothing else grows as fast.
 
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
@@ -41,8 +44,20 @@ pub fn decode(mut blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
     Ok(histogram)
 }
 
+/// The digits that the blob of a second keeps: values are right to a hundredth.
+const DIGITS_OF_SECOND: u8 = 2;
+
+/// The same values to fewer digits.
+fn coarse(histogram: &Histogram<u64>) -> Result<Histogram<u64>, LedgerError> {
+    let wrong = |error: &dyn std::fmt::Display| LedgerError::Histogram(error.to_string());
+    let mut coarse = Histogram::new(DIGITS_OF_SECOND).map_err(|error| wrong(&error))?;
+    coarse.add(histogram).map_err(|error| wrong(&error))?;
+    Ok(coarse)
+}
+
 impl HistogramRow {
-    /// The row of one histogram: its blob and its percentiles.
+    /// The row of one histogram: its percentiles, and its blob, to two digits where it is that of
+    /// one second.
     ///
     /// `clients` and `operation` are empty for "all"; `second` is `None` for the whole trial.
     pub fn of(
@@ -71,7 +86,10 @@ impl HistogramRow {
             p99_ns: quantile(0.99),
             p999_ns: quantile(0.999),
             max_ns: seen.then(|| histogram.max()),
-            data: encode(histogram)?,
+            data: match second {
+                None => encode(histogram)?,
+                Some(_) => encode(&coarse(histogram)?)?,
+            },
         })
     }
 
@@ -98,6 +116,27 @@ mod tests {
         merged.add(decode(&encode(&slow).unwrap()).unwrap()).unwrap();
         assert_eq!(merged.len(), 2000);
         assert!(merged.value_at_quantile(0.99) >= 89_900_000_000);
+    }
+
+    #[test]
+    fn a_second_keeps_two_digits_and_all_of_its_percentiles() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+        let irregular = |n: u64| n * 7919 % 10_007 * (n % 13 + 1) + 1;
+        (1..=9_999).for_each(|n| histogram.record(irregular(n)).unwrap());
+        let row = |second| {
+            let kind = HistogramKind::Service;
+            HistogramRow::of(TrialId::from(1), "", "", kind, second, &histogram).unwrap()
+        };
+        let (trial, second) = (row(None), row(Some(3)));
+        assert_eq!(trial.histogram().unwrap(), histogram);
+        assert_eq!((trial.p50_ns, trial.p999_ns), (second.p50_ns, second.p999_ns));
+        assert!(second.data.len() * 2 < trial.data.len());
+        let kept = second.histogram().unwrap();
+        assert_eq!(kept.len(), 9_999);
+        for q in [0.0, 0.01, 0.5, 0.99, 1.0] {
+            let ratio = kept.value_at_quantile(q) as f64 / histogram.value_at_quantile(q) as f64;
+            assert!((0.99..1.01).contains(&ratio), "{q}: {ratio}");
+        }
     }
 
     #[test]

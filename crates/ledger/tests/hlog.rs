@@ -44,7 +44,8 @@ fn another_implementation_reads_every_second_with_its_percentiles() {
         let at = Some(second);
         let row = HistogramRow::of(begun.trial, "web tier", "get", kind, at, &histogram).unwrap();
         ledger.add_histogram(&row).unwrap();
-        let value = |q: f64| histogram.value_at_quantile(q);
+        let kept = row.histogram().unwrap();
+        let value = |q: f64| kept.value_at_quantile(q);
         let values = [value(0.5), value(0.9), value(0.99), value(1.0)].map(|v| v.to_string());
         written.push(format!("loadline.web_tier.get 1000 {}", values.join(" ")));
     }
