@@ -55,8 +55,8 @@ fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
         assert!(!page.contains(trace), "{trace}");
     }
     assert!(page.contains("&lt;script&gt;"), "what a suite names is shown, not run");
-    assert!(page.contains("cpu0: user, system"), "sensors are drawn");
-    assert!(page.contains("Rate against clients.connections"), "the sweep is drawn");
+    assert!(page.contains("cores: cpu0 user, system"), "sensors are drawn");
+    assert!(page.contains("Rate: rate over clients.connections"), "the sweep is drawn");
     for odd in ["NaN", ">inf", "-inf"] {
         assert!(!page.contains(odd), "{odd}");
     }

@@ -4,12 +4,13 @@
 use judge::{Metric, metric_named};
 use maud::{Markup, html};
 
+use super::ladder::shown as shown_as;
 use super::room::{Room, fit, words as clip};
 use super::served::ledger_nav;
 use super::{moment, page, room_of_a_page};
 use crate::conclusion::conclusion;
 use crate::host::differences;
-use crate::number::{ratio, value_of};
+use crate::number::ratio;
 use crate::summary::{Summary, TargetSummary};
 
 /// The most rows of a table.
@@ -190,7 +191,7 @@ fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
 }
 
 fn said(value: Option<f64>, metric: &Metric) -> String {
-    value.map_or_else(|| "–".to_owned(), |value| value_of(value, metric.unit))
+    value.map_or_else(|| "–".to_owned(), shown_as(metric))
 }
 
 fn quotient(a: Option<f64>, b: Option<f64>) -> String {

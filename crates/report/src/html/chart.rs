@@ -10,10 +10,13 @@ use maud::{Markup, html};
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 230.0;
 /// Room for the labels of the axes.
-const LEFT: f64 = 66.0;
+const LEFT: f64 = 78.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;
 const BOTTOM: f64 = 42.0;
+
+/// About the width of a letter, on a narrow page where letters are larger.
+const LETTER: f64 = 8.0;
 
 /// The most points of a line that are marked one by one; more would be a smear.
 const MARKS_MOST: usize = 40;
@@ -156,11 +159,11 @@ impl Chart {
                     line x1=(LEFT) x2=(right) y1=(px(at)) y2=(px(at)) {}
                     text x=(LEFT - 6.0) y=(px(at + 4.0)) text-anchor="end" { (label) }
                 }
-                @for (at, label) in x.ticks(&self.x, 5) {
+                @for (at, label) in apart(x.ticks(&self.x, 5), right) {
                     line x1=(px(at)) x2=(px(at)) y1=(TOP) y2=(bottom) {}
-                    // A label at the right end would reach beyond the drawing.
-                    @let anchor = if at > right - 24.0 { "end" } else { "middle" };
-                    text x=(px(at)) y=(bottom + 16.0) text-anchor=(anchor) { (label) }
+                    @if let Some((anchor, label)) = label {
+                        text x=(px(at)) y=(bottom + 16.0) text-anchor=(anchor) { (label) }
+                    }
                 }
                 text.axis x=((LEFT + right) / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" {
                     (self.x.label)
@@ -220,6 +223,23 @@ fn draw_band(band: &Band, x: &Frame) -> Markup {
             @if !band.title.is_empty() { title { (band.title) } }
         }
     }
+}
+
+/// Labels of the x axis with their anchors, without those that would overlap the one before.
+fn apart(ticks: Vec<(f64, String)>, right: f64) -> Vec<(f64, Option<(&'static str, String)>)> {
+    let mut taken = f64::NEG_INFINITY;
+    let place = |(at, label): (f64, String)| {
+        let width = label.chars().count() as f64 * LETTER;
+        // A label at the right end would reach beyond the drawing.
+        let (anchor, start) = match at + width / 2.0 > right + RIGHT {
+            true => ("end", at - width),
+            false => ("middle", at - width / 2.0),
+        };
+        let shown = start > taken;
+        taken = if shown { start + width + LETTER } else { taken };
+        (at, shown.then_some((anchor, label)))
+    };
+    ticks.into_iter().map(place).collect()
 }
 
 /// All stretches of a look as one path, because there are many.

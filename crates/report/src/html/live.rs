@@ -42,7 +42,7 @@ pub fn live(progress: &Progress) -> String {
             div.answer { p { (now(progress)) } }
         }
         main {
-            (rates(progress))
+            div.charts { (rates(progress)) }
             div.wide tabindex="0" { table {
                 thead { tr {
                     th { "point" } th { "target" } th.n { "valid" } th.n { "rate" }

@@ -24,7 +24,7 @@ pub(super) fn overview(summary: &Summary, in_full: usize, mut room: Room, place:
     let head = html! { tr {
         th { "point" }
         @for target in &summary.targets { th.n { (super::words(&target.name)) } }
-        th { "verdict" }
+        @if is_judged(summary) { th { "verdict by " (summary.run.primary_metric) } }
         @if matches!(place, Place::Served) { th { "trials" } }
     } };
     let rows = (0..summary.points.len()).take(ROWS_MOST);
@@ -55,7 +55,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
             @for target in 0..summary.targets.len() {
                 td.n { (words::rate_cell(point.of_target(target))) }
             }
-            td { (verdict_words(summary, index)) }
+            @if is_judged(summary) { td { (verdict_words(summary, index)) } }
             @if matches!(place, Place::Served) { td { (trials_link(summary, index)) } }
         }
     }
@@ -71,12 +71,22 @@ fn trials_link(summary: &Summary, index: usize) -> Markup {
     }
 }
 
+/// Whether the first target is judged against the others; of a ladder each rung is, and its
+/// verdicts stand together.
+fn is_judged(summary: &Summary) -> bool {
+    summary.targets.len() > 1 && (summary.rungs.is_empty() || summary.contest.is_some())
+}
+
 fn verdict_words(summary: &Summary, index: usize) -> Markup {
     let primary = summary.comparisons_at(index).filter(|one| one.primary);
+    let several = summary.targets.len() > 2;
     html! {
         @for one in primary {
-            span class=(class_of(one.verdict)) { (said(summary, one)) }
-            " " (words::interval(one)) " "
+            div {
+                @if several { (super::words(&summary.targets[one.b].name)) ": " }
+                span class=(class_of(one.verdict)) { (said(summary, one)) }
+                " " (words::interval(one))
+            }
         }
     }
 }
@@ -91,7 +101,11 @@ pub(super) fn class_of(verdict: Verdict) -> &'static str {
 }
 
 pub(super) fn said(summary: &Summary, one: &Compared) -> String {
-    words::verdict(one.verdict, Some(summary.run.same_within))
+    match (one.primary, one.bound) {
+        (true, _) => words::verdict(one.verdict, Some(summary.run.same_within)),
+        (false, Some(_)) => "a bound (generator-bound)".to_owned(),
+        (false, None) => words::verdict_beside(one),
+    }
 }
 
 /// One point in full, with the text of the terminal or without.
@@ -104,7 +118,7 @@ pub(super) fn article(summary: &Summary, sights: &Sights, index: usize, with_tex
             p.note { (validity(summary, index)) }
             (table(summary, index))
             (stream_table(summary, index))
-            (comparisons(summary, index))
+            @if is_judged(summary) { (comparisons(summary, index)) }
             (limits(summary, index))
             @if !required.is_empty() {
                 ul.required {
@@ -161,7 +175,7 @@ fn table(summary: &Summary, index: usize) -> Markup {
                 th.n { "p50" } th.n { "p90" } th.n { "p99" } th.n { "p99.9" } th.n { "max" }
                 th.n { "answers" }
                 @if hits { th.n { "hits" } }
-                th.n { "server CPU per op" } th.n { "kernel" }
+                th.n { "server CPU/op" } th.n { "kernel" }
                 @if memory { th.n { "memory" } }
                 th.n { "generator busy" }
             } }

@@ -146,11 +146,12 @@ pub(super) fn displays(summary: &Summary, sights: &Sights, index: usize) -> Mark
 
 fn display(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) -> Markup {
     let ns = |value: u64| duration(value as f64);
-    let (low, high) = (histogram.min().max(1) as f64, histogram.max().max(2) as f64);
-    let step = ((high / low).ln() / SMALL_BINS as f64).max(1e-9);
+    // The slowest percent would squeeze all others together.
+    let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
+    let step = (high.saturating_sub(low) as f64 / SMALL_BINS as f64).max(1.0);
     let mut bins = [0_u64; SMALL_BINS];
-    for one in histogram.iter_recorded() {
-        let place = ((one.value_iterated_to().max(1) as f64 / low).ln() / step).max(0.0) as usize;
+    for one in histogram.iter_recorded().filter(|one| one.value_iterated_to() <= high) {
+        let place = (one.value_iterated_to().saturating_sub(low) as f64 / step) as usize;
         bins[place.min(SMALL_BINS - 1)] += one.count_since_last_iteration();
     }
     let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
@@ -168,10 +169,11 @@ fn display(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>
                 " " (count(histogram.len())) " answers in " (target.valid_trials) " " (trials)
             }
             svg viewBox="0 0 196 44" preserveAspectRatio="none" role="img"
-                aria-label="histogram of latency, logarithmic" {
+                aria-label="histogram of the fastest 99 % of latencies" {
                 path.bars d=(bars) {}
             }
-            p.note.ends { span { (ns(histogram.min())) } span { (ns(histogram.max())) } }
+            p.note.ends { span { (ns(low)) } span { "p99 " (ns(high)) } }
+            p { "min … max " (ns(low)) " … " (ns(histogram.max())) }
             p {
                 "median " strong { (ns(histogram.value_at_quantile(0.5))) }
                 " · mean " (duration(histogram.mean())) " ± " (duration(histogram.stdev())) " σ"

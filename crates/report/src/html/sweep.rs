@@ -123,7 +123,7 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
         left_out => format!("{left_out} more lines have no room here: see the table of points."),
     };
     Chart {
-        title: format!("{} against {key}", shown.title),
+        title: shown.title.to_owned(),
         x: Axis {
             label: key.to_owned(),
             scale: if log { Scale::Log } else { Scale::FromZero },

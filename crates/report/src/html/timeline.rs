@@ -46,8 +46,8 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
             h2 { "Over time" }
             p.note {
                 "One clock for all: seconds since the run started. Rounds are shaded, those of "
-                "every other point darker; hatched before them is starting, preparing and warming "
-                "up"
+                "every other point darker; the stripe before each is starting, preparing and "
+                "warming up"
                 @if !sights.slices.is_empty() {
                     "; at the foot each target's slices have its colour"
                 }
@@ -130,26 +130,33 @@ fn stripes(sights: &Sights) -> Vec<(usize, Vec<(f64, f64)>)> {
 fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usize) {
     let mut out = String::new();
     let mut left_out = 0;
-    for ((target, sensor), series) in by_sensor(sights) {
-        let of = target.map_or("host", |target| summary.targets[target].name.as_str());
-        let charts: Vec<String> = charts(summary, sights, &series)
-            .iter()
-            .map(|chart| chart.draw().into_string())
-            .filter(|chart| !chart.is_empty())
-            .collect();
-        let quiet = quiet(&series);
-        let part = html! {
-            h3 { (words(of)) " · " (words(sensor)) }
-            @if !quiet.is_empty() {
-                p.note { "nothing but 0: " (fit(&quiet.join(", "), 1_000)) }
+    let all = by_sensor(sights);
+    let owners = std::iter::once(None).chain((0..summary.targets.len()).map(Some));
+    for owner in owners {
+        let name = owner.map_or("host", |target| summary.targets[target].name.as_str());
+        let (mut drawn, mut silent) = (String::new(), Vec::new());
+        for ((_, sensor), series) in all.iter().filter(|((of, _), _)| *of == owner) {
+            let charts: Vec<Markup> =
+                charts(summary, sights, sensor, series).iter().map(Chart::draw).collect();
+            silent.extend(quiet(series).map(|name| format!("{sensor} {name}")));
+            let part = PreEscaped(charts.iter().map(|chart| chart.0.as_str()).collect::<String>());
+            if room.fits(&part) {
+                drawn.push_str(&part.0);
+            } else {
+                left_out += charts.iter().filter(|chart| !chart.0.is_empty()).count();
             }
-            div.charts { @for chart in &charts { (PreEscaped(chart)) } }
-        };
-        if room.fits(&part) {
-            out.push_str(&part.0);
-        } else {
-            left_out += charts.len();
         }
+        if drawn.is_empty() && silent.is_empty() {
+            continue;
+        }
+        let part = html! {
+            h3 { (words(name)) }
+            @if !drawn.is_empty() { div.charts { (PreEscaped(drawn)) } }
+            @if !silent.is_empty() {
+                p.note { "nothing but 0: " (fit(&silent.join(", "), 1_500)) }
+            }
+        };
+        out.push_str(&part.0);
     }
     (out, left_out)
 }
@@ -168,13 +175,13 @@ fn is_quiet(series: &Watched) -> bool {
     series.samples.iter().all(|(_, value)| *value == 0.0)
 }
 
-fn quiet<'a>(series: &[&'a Watched]) -> Vec<&'a str> {
+fn quiet<'a>(series: &[&'a Watched]) -> impl Iterator<Item = &'a str> {
     let quiet = series.iter().filter(|one| is_quiet(one) && !one.samples.is_empty());
-    quiet.map(|one| one.name.as_str()).collect()
+    quiet.map(|one| one.name.as_str())
 }
 
 /// One chart for each unit, and for each thing that names share before their dot.
-fn charts(summary: &Summary, sights: &Sights, series: &[&Watched]) -> Vec<Chart> {
+fn charts(summary: &Summary, sights: &Sights, sensor: &str, series: &[&Watched]) -> Vec<Chart> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Watched>> = BTreeMap::new();
     for one in series.iter().filter(|one| !is_quiet(one)) {
         let thing = one.name.split_once('.').map_or("", |(thing, _)| thing);
@@ -188,8 +195,8 @@ fn charts(summary: &Summary, sights: &Sights, series: &[&Watched]) -> Vec<Chart>
             };
             let names: Vec<String> = series.iter().map(|one| short(one)).collect();
             let title = match thing {
-                "" => names.join(", "),
-                thing => format!("{thing}: {}", names.join(", ")),
+                "" => format!("{sensor}: {}", names.join(", ")),
+                thing => format!("{sensor}: {thing} {}", names.join(", ")),
             };
             let lines = series.iter().zip(names).enumerate().map(|(look, (one, name))| Line {
                 name,

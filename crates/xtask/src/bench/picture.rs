@@ -17,7 +17,7 @@ const PICTURE: &str = "docs/tour.png";
 const PICTURE_MOST_BYTES: u64 = 150_000;
 
 /// Width and height of the window, the largest first that gives a picture small enough.
-const SIZES: &[(u32, u32)] = &[(1100, 1300), (1100, 1000), (960, 800), (800, 640)];
+const SIZES: &[(u32, u32)] = &[(1280, 1160), (1280, 900), (1000, 760), (800, 640)];
 
 /// Browsers by the names of their programs.
 const BROWSERS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
