@@ -356,3 +356,7 @@ impl Reader<'_> {
 #[cfg(test)]
 #[path = "data_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "oracle_tests.rs"]
+mod oracle;

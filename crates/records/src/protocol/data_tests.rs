@@ -8,7 +8,7 @@ use super::super::types::{Field, Length, Scalar, Structure, Type, Union};
 use super::super::value::{Chosen, Item, Value, zeros};
 use super::super::{Bits, Order, Reader, Registry, Writer};
 
-fn any_type() -> impl Strategy<Value = Type> {
+pub(super) fn any_type() -> impl Strategy<Value = Type> {
     let scalar = prop::sample::select(&Scalar::ALL[..]);
     let leaf = prop_oneof![
         4 => scalar.clone().prop_map(Type::Scalar),
@@ -35,7 +35,7 @@ fn any_type() -> impl Strategy<Value = Type> {
 }
 
 /// A value of a type, made of pseudo-random bytes.
-struct Maker(u64);
+pub(super) struct Maker(pub(super) u64);
 
 impl Maker {
     fn next(&mut self) -> u64 {
@@ -85,7 +85,7 @@ impl Maker {
         }
     }
 
-    fn nodes(&mut self, kind: &Type) -> Vec<Value> {
+    pub(super) fn nodes(&mut self, kind: &Type) -> Vec<Value> {
         let mut nodes = Vec::new();
         self.value(kind, &mut nodes);
         nodes
@@ -114,7 +114,7 @@ impl Maker {
     }
 }
 
-fn order(big: bool) -> Order {
+pub(super) fn order(big: bool) -> Order {
     if big { Order::Big } else { Order::Little }
 }
 
