@@ -9,7 +9,7 @@ SHELL := /bin/sh
 export PATH := $(PATH):$(HOME)/.cargo/bin
 
 help:
-	@echo 'make tour    build loadline and run the experiment of suites/tour.toml'
+	@echo 'make tour    build loadline and run three short experiments: suites/tour*.toml'
 	@echo 'make test    everything that a change must pass: format, lints, docs, tidy, tests'
 	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
@@ -20,8 +20,10 @@ help:
 
 tour: needs
 	cargo build --release --locked -p loadline
-	@$${CARGO_TARGET_DIR:-target}/release/loadline run suites/tour.toml || \
-	  { code=$$?; [ $$code -eq 4 ] && echo "(exit code 4: can't tell is an answer too)" || exit $$code; }
+	@for suite in tour tour-records tour-arrays; do \
+	  $${CARGO_TARGET_DIR:-target}/release/loadline run suites/$$suite.toml || \
+	    { code=$$?; [ $$code -eq 4 ] && echo "(exit code 4: can't tell is an answer too)" || exit $$code; }; \
+	done
 
 test: needs
 	@cargo --locked xtask test
