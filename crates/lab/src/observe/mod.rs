@@ -8,7 +8,8 @@
 //! | `hiccup` | the thread that notes pauses of the host |
 //! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
 //! | `totals` | what the host counted in a slice, for the rules on limits |
-//! | `memory`, `floors` | how fast this host copies, and what the simplest things cost on it |
+//! | `memory`, `loopback` | how fast this host copies, and carries large messages |
+//! | `floors` | what the simplest things cost on this host |
 //! | `group`, `members` | CPU time and memory of a process group |
 //! | `service` | the threads that read what services count themselves |
 //! | `record` | the way of samples into the ledger |
@@ -23,6 +24,7 @@ mod floors;
 mod group;
 mod hiccup;
 mod look;
+mod loopback;
 mod mark;
 mod members;
 mod memory;
@@ -44,6 +46,7 @@ pub use group::{
 };
 pub use hiccup::Pauses;
 pub use look::{Seen, look};
+pub use loopback::{MESSAGE_BYTES, loopback_bytes_per_s};
 pub use mark::{CoreMark, Mark};
 pub use memory::{COPY_BYTES, copied_bytes_per_s};
 pub use program::compilers_of;

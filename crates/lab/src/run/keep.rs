@@ -28,6 +28,7 @@ pub(super) struct Keeper<'a> {
     recorder: Recorder,
     /// How fast this host copies memory, measured once a run.
     pub(super) copy_bytes_per_s: f64,
+    pub(super) loopback_bytes_per_s: Option<f64>,
 }
 
 impl<'a> Keeper<'a> {
@@ -97,7 +98,15 @@ impl<'a> Keeper<'a> {
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
         let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
-        Ok(Self { ledger, run, targets, points, recorder, copy_bytes_per_s: 0.0 })
+        Ok(Self {
+            ledger,
+            run,
+            targets,
+            points,
+            recorder,
+            copy_bytes_per_s: 0.0,
+            loopback_bytes_per_s: None,
+        })
     }
 
     pub(super) fn run(&self) -> RunId {
@@ -304,7 +313,8 @@ impl<'a> Keeper<'a> {
         if trial.measured_ns == 0 {
             return Ok(());
         }
-        let figures = trial.usage.figures(trial, point, self.copy_bytes_per_s);
+        let mut figures = trial.usage.figures(trial, point, self.copy_bytes_per_s);
+        figures.loopback_bytes_per_s = self.loopback_bytes_per_s;
         for (name, ..) in judge::limits::FIGURES {
             if let Some(value) = figures.get(name) {
                 let name = (*name).to_owned();

@@ -82,6 +82,9 @@ pub struct Progress<'a> {
     pub said: Option<&'a str>,
 }
 
+/// Arrays of so many elements are held against what the host's loopback carries.
+const LARGE_ELEMENTS: u64 = 10_000;
+
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
@@ -174,6 +177,10 @@ fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> 
         progress,
     };
     keeper.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
+    let is_large = |point: &crate::plan::Point| point.workload.size >= Some(LARGE_ELEMENTS);
+    if plan.points.iter().any(is_large) {
+        keeper.loopback_bytes_per_s = crate::observe::loopback_bytes_per_s();
+    }
     Ok((keeper, conductor))
 }
 

@@ -4,7 +4,9 @@
 use super::one_line;
 use super::paint::{Paint, Role};
 use super::point::latency_cell;
-use crate::number::{count, duration, percent, plain, plain_rate, rate, thousands, value_of};
+use crate::number::{
+    bytes_per_s, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
+};
 use crate::streams::StreamFigures;
 use crate::summary::{Summary, TargetSummary};
 use crate::values::shown;
@@ -24,6 +26,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         told.extend(overload(target).map(|words| (Role::Bad, words)));
         told.extend(starts(target).map(|words| (Role::Bad, words)));
         told.extend(warm_up(summary, index, target));
+        told.extend(ceilings(summary, index, target).map(|words| (Role::Dim, words)));
         told.extend(drift(target).map(|words| (Role::Unsure, words)));
         told.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         told.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
@@ -38,6 +41,18 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         lines.extend(counters(target).map(|line| format!("  {} counted {line}", name(target))));
     }
     lines
+}
+
+/// What part a target that moves large values has reached of what this host can move at all.
+fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<String> {
+    let moved = target.figures.bytes_per_s?;
+    let mut usages =
+        summary.trials.iter().filter(|trial| trial.point == index).map(|trial| &trial.usage);
+    let (loopback, copied) =
+        usages.find_map(|usage| Some((usage.loopback_bytes_per_s?, usage.copy_bytes_per_s?)))?;
+    let of = |ceiling: f64| format!("{} of the {}", percent(moved / ceiling), bytes_per_s(ceiling));
+    let (loopback, copied) = (of(loopback), of(copied));
+    Some(format!("moves {loopback} that the loopback carries, {copied} that one thread copies"))
 }
 
 /// A line per group of clients, when there is more than one.
