@@ -5,7 +5,7 @@ mod session;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use records::model::{Record, Time, declare};
+use records::model::{Time, declare};
 use records::protocol::messages::{
     Answer, ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Named, Operation,
     subcommand,
@@ -32,10 +32,7 @@ const RECORDS: &str = r#"
 
 fn service() -> Arc<Service> {
     let service = Service::new(Limits { channels: 4, operations: 8, ..Limits::default() });
-    for one in declare(RECORDS).unwrap() {
-        let record = Record::new(&one.name, one.item, true, 1 << 20, Time::default());
-        service.add(record).unwrap();
-    }
+    service.declare(declare(RECORDS).unwrap()).unwrap();
     service
 }
 

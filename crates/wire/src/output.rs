@@ -167,6 +167,43 @@ impl Output {
         self.small_sent = 0;
     }
 
+    /// Takes back everything after the first `at` bytes that wait, in order; what is shared stays
+    /// shared.
+    ///
+    /// # Panics
+    /// When fewer bytes wait.
+    pub fn split_off(&mut self, at: usize) -> Vec<Bytes> {
+        assert!(at <= self.len(), "kept {at} of {} bytes", self.len());
+        let (mut left, mut small, mut kept) = (at, self.small_sent, 0);
+        let mut all = Vec::new();
+        while let Some((offset, bytes)) = self.shared.get_mut(kept) {
+            let before = *offset - self.dropped - small;
+            if left <= before {
+                break;
+            }
+            (left, small, kept) = (left - before, small + before, kept + 1);
+            if left < bytes.len() {
+                all.push(bytes.split_off(left));
+                left = 0;
+                break;
+            }
+            left -= bytes.len();
+        }
+        small += left;
+        let copied = Bytes::copy_from_slice(&self.small[small..]);
+        let mut from = 0;
+        for (offset, bytes) in self.shared.split_off(kept) {
+            let to = offset - self.dropped - small;
+            all.extend([copied.slice(from..to), bytes]);
+            from = to;
+        }
+        all.push(copied.slice(from..));
+        all.retain(|bytes| !bytes.is_empty());
+        self.small.truncate(small);
+        self.shared_len = self.shared.iter().map(|(_, bytes)| bytes.len()).sum();
+        all
+    }
+
     /// Everything that waits, copied into one vector, and this emptied: for tests and datagrams.
     pub fn take(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len());
@@ -237,6 +274,30 @@ mod tests {
     }
 
     proptest! {
+        #[test]
+        fn what_is_taken_back_and_what_is_left_are_what_was_put(
+            parts in prop::collection::vec((any::<bool>(), 0_usize..3000, any::<u8>()), 0..9),
+            sent in 0.0..1.0, at in 0.0..=1.0,
+        ) {
+            let mut out = Output::new(1);
+            let mut expected = Vec::new();
+            for (shared, len, byte) in parts {
+                let bytes = vec![byte; len];
+                expected.extend_from_slice(&bytes);
+                if shared { out.share(Bytes::from(bytes)) } else { out.put(&bytes) }
+            }
+            let sent = (sent * expected.len() as f64) as usize;
+            out.advance(sent);
+            let expected = &expected[sent..];
+            let at = (at * expected.len() as f64) as usize;
+            let back = out.split_off(at);
+            prop_assert!(back.iter().all(|bytes| !bytes.is_empty()));
+            prop_assert_eq!(back.concat(), &expected[at..]);
+            out.put(b"more");
+            prop_assert_eq!(out.len(), at + 4);
+            prop_assert_eq!(out.take(), [&expected[..at], b"more"].concat());
+        }
+
         #[test]
         fn any_split_of_writes_sends_the_same_bytes(
             parts in prop::collection::vec(

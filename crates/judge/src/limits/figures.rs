@@ -177,8 +177,8 @@ figures! {
     disk_flushes: "count",
     /// How fast one thread of this host copies memory, measured at the start of the run.
     copy_bytes_per_s: "bytes_per_s",
-    /// How fast its loopback carries messages of 80 MB over one connection, measured at the start of
-    /// a run whose values are arrays of at least 10,000 elements.
+    /// How fast its loopback carries messages of 80 MB over one connection, measured at the start
+    /// of a run whose values are arrays of at least 10,000 elements.
     loopback_bytes_per_s: "bytes_per_s",
 }
 

@@ -1,5 +1,5 @@
-//! How fast the loopback of this host carries large messages: the ceiling of whatever sends arrays to
-//! a client on the same host.
+//! How fast the loopback of this host carries large messages: the ceiling of whatever sends arrays
+//! to a client on the same host.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, TcpListener, TcpStream};
@@ -13,8 +13,8 @@ pub const MESSAGE_BYTES: usize = 80_000_000;
 const MESSAGES: usize = 6;
 
 /// How many bytes a second one TCP connection carries from one thread to another, by the best of
-/// some messages of [`MESSAGE_BYTES`], sent from and received into memory that is used again; unseen
-/// where there is no loopback.
+/// some messages of [`MESSAGE_BYTES`], sent from and received into memory that is used again;
+/// unseen where there is no loopback.
 pub fn loopback_bytes_per_s() -> Option<f64> {
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).ok()?;
     let mut sender = TcpStream::connect(listener.local_addr().ok()?).ok()?;

@@ -28,6 +28,7 @@ pub(super) struct Keeper<'a> {
     recorder: Recorder,
     /// How fast this host copies memory, measured once a run.
     pub(super) copy_bytes_per_s: f64,
+    /// How fast its loopback carries large messages, measured once a run that has such values.
     pub(super) loopback_bytes_per_s: Option<f64>,
 }
 
@@ -98,15 +99,8 @@ impl<'a> Keeper<'a> {
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
         let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
-        Ok(Self {
-            ledger,
-            run,
-            targets,
-            points,
-            recorder,
-            copy_bytes_per_s: 0.0,
-            loopback_bytes_per_s: None,
-        })
+        let (copy_bytes_per_s, loopback_bytes_per_s) = (0.0, None);
+        Ok(Self { ledger, run, targets, points, recorder, copy_bytes_per_s, loopback_bytes_per_s })
     }
 
     pub(super) fn run(&self) -> RunId {

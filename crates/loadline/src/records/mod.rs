@@ -16,9 +16,10 @@ use std::time::Duration;
 use ::records::client::{Client, Settings, What, find};
 use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
 use ::records::model::normative;
-use ::records::protocol::{Item, Request, RequestError, Value};
+use ::records::protocol::{Item, LEAST_SEGMENT_BYTES, Request, RequestError, Selection, Value};
 use anyhow::{Context as _, bail};
 use serde_json::json;
+use workload::units::{ByteCount, UnitError};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -27,6 +28,8 @@ Examples:
   loadline records put temperature 21.5
   loadline records put wave 1 2 3
   loadline records put mode value.index=1
+  loadline records put wave 7 8 --request 'field(value[array=2:3])'      a part of an array
+  loadline records put temperature 21.5 --put-get        put and read in one step
   loadline records monitor temperature                   a line for each change, until Ctrl-C
   loadline records monitor arrayPerformance --queue-size 2 --wait 0.1    a report a second
   loadline records info temperature                      its type
@@ -54,6 +57,10 @@ pub(crate) struct RecordsArgs {
     )]
     timeout: Duration,
 
+    /// Send messages in segments of at most so many bytes
+    #[arg(long, global = true, value_name = "BYTES", value_parser = segment_bytes)]
+    segment: Option<usize>,
+
     /// Introduce yourself to servers as nobody
     #[arg(long, global = true)]
     anonymous: bool,
@@ -73,6 +80,12 @@ enum RecordsCommand {
     Get(get::GetArgs),
     /// Change what a channel holds
     Put(put::PutArgs),
+    /// Have records do what they do when they are asked to, and print what they hold then
+    Process {
+        /// The channels
+        #[arg(required = true, value_name = "NAME")]
+        names: Vec<String>,
+    },
     /// Print what a channel holds each time that it changes
     Monitor(monitor::MonitorArgs),
     /// Print the types of channels
@@ -128,12 +141,14 @@ pub(crate) fn run(args: RecordsArgs) -> anyhow::Result<ExitCode> {
     let user = said("USER").or_else(|| said("LOGNAME")).unwrap_or_else(|| "nobody".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
     let who = (!args.anonymous).then(|| (user, host.trim().to_owned()));
-    let settings = Settings { timeout: args.timeout, who, ..Settings::default() };
+    let (timeout, segment_bytes) = (args.timeout, args.segment);
+    let settings = Settings { timeout, who, segment_bytes, ..Settings::default() };
     let setting = Setting { server: args.server, settings, environment, json: args.json };
     match args.command {
         RecordsCommand::Get(args) => get::run(&setting, &args),
         RecordsCommand::Put(args) => put::run(&setting, &args),
         RecordsCommand::Monitor(args) => monitor::run(&setting, &args),
+        RecordsCommand::Process { names } => process(&setting, &names),
         RecordsCommand::Info { names } => info(&setting, &names),
         RecordsCommand::List => list(&setting),
         RecordsCommand::Call { name, query } => call(&setting, &name, &query),
@@ -167,6 +182,11 @@ impl Setting {
         })
     }
 
+    fn print_record(&self, name: &str, item: &Item) -> anyhow::Result<()> {
+        let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });
+        self.print(&object, &format!("{name}  {}", show::record_line(item)))
+    }
+
     fn print(&self, object: &serde_json::Value, text: &str) -> anyhow::Result<()> {
         let mut out = std::io::stdout().lock();
         if self.json {
@@ -176,6 +196,21 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+fn process(setting: &Setting, names: &[String]) -> anyhow::Result<ExitCode> {
+    for name in names {
+        let mut client = setting.connect(name)?;
+        let channel = client.channel(name).with_context(|| name.clone())?;
+        let operation = client.begin(&channel, What::Process, &Request::default());
+        client.process(&operation.with_context(|| name.clone())?).with_context(|| name.clone())?;
+        let all = Request { field: Some(Selection::default()), ..Request::default() };
+        let mut get = client.begin(&channel, What::Get, &all).with_context(|| name.clone())?;
+        client.get(&mut get).with_context(|| name.clone())?;
+        let item = get.item().context("a channel's value")?;
+        setting.print_record(name, item)?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn info(setting: &Setting, names: &[String]) -> anyhow::Result<ExitCode> {
@@ -255,6 +290,14 @@ fn server_address(written: &str) -> Result<SocketAddr, String> {
     place(written, SERVER_PORT).ok_or_else(|| {
         "write an address such as 127.0.0.1, 127.0.0.1:5075 or a host's name".to_owned()
     })
+}
+
+/// The size of a segment, with its unit.
+pub(crate) fn segment_bytes(written: &str) -> Result<usize, String> {
+    let bytes: ByteCount = written.parse().map_err(|error: UnitError| error.to_string())?;
+    let fits = (LEAST_SEGMENT_BYTES as u64..=u32::MAX.into()).contains(&bytes.bytes);
+    let advice = || format!("a segment has {LEAST_SEGMENT_BYTES} bytes to 4 GiB - 1");
+    usize::try_from(bytes.bytes).ok().filter(|_| fits).ok_or_else(advice)
 }
 
 /// A number of seconds, such as `0.1`.

@@ -5,10 +5,9 @@ use std::process::ExitCode;
 use ::records::client::{Channel, Client, Operation, What};
 use ::records::protocol::{Bits, Item, Number, Request, Scalar, Type, Value};
 use anyhow::{Context as _, bail};
-use serde_json::json;
 
 use super::report::Report;
-use super::{Again, Setting, request, show, values};
+use super::{Again, Setting, request, values};
 
 /// Arguments of `loadline records put`.
 #[derive(Debug, clap::Args)]
@@ -23,6 +22,10 @@ pub(crate) struct PutArgs {
     /// Options of the put, such as record[process=true]
     #[arg(long, value_name = "REQUEST", default_value = "field()", value_parser = request)]
     request: Request,
+
+    /// Put and read what it is then in one step, with an operation that some servers don't have
+    #[arg(long, conflicts_with_all = ["size", "repeat"])]
+    put_get: bool,
 
     /// Put arrays of so many elements, which count up from one put to the next
     #[arg(long, value_name = "ELEMENTS", conflicts_with = "values")]
@@ -57,19 +60,48 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode>
     // What is there is looked at first: an enum's choices aren't part of its type.
     client.get(&mut operation).with_context(|| name.clone())?;
     let mut item = operation.item().context("a channel's value")?.clone();
-    let fields = values::fill(&mut item, &args.values)?;
-    client.put(&operation, &fields, &item).with_context(|| name.clone())?;
-    client.get(&mut operation)?;
-    let item = operation.item().context("a channel's value")?;
-    let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });
-    setting.print(&object, &format!("{name}  {}", show::record_line(item)))?;
+    if args.put_get {
+        put_get(&mut client, &mut operation, &item, &args.values).with_context(|| name.clone())?;
+    } else {
+        let fields = values::fill(&mut item, &args.values)?;
+        client.put(&operation, &fields, &item).with_context(|| name.clone())?;
+        client.get(&mut operation)?;
+    }
+    setting.print_record(name, operation.item().context("a channel's value")?)?;
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is put may have another type than what is read, `held`; their fields of one name are alike.
+fn put_get(
+    client: &mut Client,
+    operation: &mut Operation,
+    held: &Item,
+    words: &[String],
+) -> anyhow::Result<()> {
+    let kind = operation.put_kind().context("the channel's type")?;
+    let mut item = Item::new(kind.clone());
+    for (bit, value) in held.nodes().iter().enumerate() {
+        if let Some((path, _)) = held.kind().path(bit) {
+            item.set(&path, value.clone());
+        }
+    }
+    let fields = values::fill(&mut item, words)?;
+    client.put_get(operation, &fields, &item)?;
+    Ok(())
+}
+
 fn begin(client: &mut Client, args: &PutArgs) -> anyhow::Result<(Channel, Operation)> {
-    let channel = client.channel(&args.name).with_context(|| args.name.clone())?;
-    let operation =
-        client.begin(&channel, What::Put, &args.request).with_context(|| args.name.clone())?;
+    let name = || args.name.clone();
+    let channel = client.channel(&args.name).with_context(name)?;
+    let (mut what, mut request) = (What::Put, args.request.clone());
+    if args.put_get {
+        what = What::PutGet;
+        // What is asked of all fields holds for both parts.
+        let both = request.field.take().unwrap_or_default();
+        request.put_field.get_or_insert_with(|| both.clone());
+        request.get_field.get_or_insert(both);
+    }
+    let operation = client.begin(&channel, what, &request).with_context(name)?;
     Ok((channel, operation))
 }
 
@@ -89,7 +121,7 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
         }
         let (fields, item) = array(&operation, size, count)?;
         client.put(&operation, &fields, &item)?;
-        report.add(show::array(&item));
+        report.add(super::show::array(&item));
         if let Some(done) = report.due() {
             setting.print(&done.json(), &done.text())?;
         }

@@ -50,20 +50,32 @@ impl Drop for Served {
     }
 }
 
-/// A program that `cargo xtask peers` installs from Python's registry. Where it is missing, the
-/// test is skipped, and says so; in a CI it fails.
-pub(crate) fn peer(program: &str) -> Option<PathBuf> {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let path = root.join("target/venv/records/bin").join(program);
-    let has_p4p = Command::new(root.join("target/venv/records/bin/python"))
-        .args(["-c", "import p4p"])
+/// A program that `cargo xtask peers` installs from Python's registry, and that needs a `package`.
+/// Where one is missing, the test is skipped, and says so; in a CI it fails.
+pub(crate) fn peer(program: &str, package: &str) -> Option<PathBuf> {
+    let folder = target().join("venv/records/bin");
+    let has_package = Command::new(folder.join("python"))
+        .args(["-c", &format!("import {package}")])
         .stderr(Stdio::null())
         .status()
         .is_ok_and(|status| status.success());
-    if path.exists() && has_p4p {
+    there(folder.join(program), has_package, &format!("{program} with {package}"))
+}
+
+/// A program of a peer that `cargo xtask peers` compiles; skipped where it is missing, as above.
+pub(crate) fn built(program: &str) -> Option<PathBuf> {
+    there(target().join("peers").join(program), true, program)
+}
+
+fn target() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target")
+}
+
+fn there(path: PathBuf, is_whole: bool, what: &str) -> Option<PathBuf> {
+    if path.exists() && is_whole {
         return Some(path);
     }
-    let missing = format!("{program} with p4p is missing: `cargo xtask peers` installs it");
+    let missing = format!("{what} is missing: `cargo xtask peers` installs it");
     assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
     println!("skipped: {missing}");
     None
@@ -99,7 +111,8 @@ pub(crate) fn ask_as(user: &str, server: &str, arguments: &[&str]) -> Result<Str
     if output.status.success() { Ok(text(&output.stdout)) } else { Err(text(&output.stderr)) }
 }
 
-/// A server that others wrote: it prints its address, and ends with its input.
+/// A server that others wrote: it prints its address, by itself or in a ready line as ours, and
+/// ends with its input.
 pub(crate) struct Foreign {
     child: Child,
     address: String,
@@ -116,7 +129,10 @@ impl Foreign {
         let mut line = String::new();
         let stdout = child.stdout.take().expect("a pipe");
         BufReader::new(stdout).read_line(&mut line).expect("a line");
-        Self { child, address: line.trim().to_owned() }
+        let ready: serde_json::Value = serde_json::from_str(&line).unwrap_or_default();
+        let address = ready["address"].as_str().unwrap_or(line.trim()).to_owned();
+        assert!(address.contains(':'), "{} says {line:?}", program.display());
+        Self { child, address }
     }
 
     pub(crate) fn address(&self) -> &str {
@@ -154,9 +170,9 @@ impl Drop for Background {
     }
 }
 
-/// Two ports that nobody has just now.
-pub(crate) fn free_ports() -> [u16; 2] {
-    let sockets = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
+/// Ports that nobody has just now.
+pub(crate) fn free_ports<const COUNT: usize>() -> [u16; COUNT] {
+    let sockets = [(); COUNT].map(|()| TcpListener::bind("127.0.0.1:0").expect("a port"));
     sockets.map(|socket| socket.local_addr().expect("an address").port())
 }
 

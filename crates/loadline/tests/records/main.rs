@@ -2,6 +2,9 @@
 //! written by others.
 
 mod common;
+mod elder;
+mod ioc;
+mod pvxs;
 
 use common::{Foreign, Served, ask, ask_as, peer, run};
 
@@ -44,9 +47,9 @@ type = "ndarray"
 
 #[test]
 fn p4ps_client_gets_puts_monitors_and_calls() {
-    let Some(python) = peer("python") else { return };
-    for way in ["tcp", "udp"] {
-        let served = Served::start(RECORDS, &[]);
+    let Some(python) = peer("python", "p4p") else { return };
+    for (way, segment) in [("tcp", &["--segment", "1000"][..]), ("udp", &[])] {
+        let served = Served::start(RECORDS, segment);
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/clients.py");
         let address = served.address();
         let output = run(&python, &[script, address, served.search(), way]);
@@ -56,7 +59,7 @@ fn p4ps_client_gets_puts_monitors_and_calls() {
 
 #[test]
 fn p4ps_command_line_reads_a_record() {
-    let Some(python) = peer("python") else { return };
+    let Some(python) = peer("python", "p4p") else { return };
     let served = Served::start(RECORDS, &["--no-search"]);
     let output = std::process::Command::new(python)
         .args(["-m", "p4p.client.cli", "get", "temperature"])
@@ -70,7 +73,7 @@ fn p4ps_command_line_reads_a_record() {
 
 #[test]
 fn spvirits_tools_read_write_and_describe() {
-    let Some(get) = peer("spget") else { return };
+    let Some(get) = peer("spget", "p4p") else { return };
     let served = Served::start(RECORDS, &["--no-search"]);
     let tool = |name: &str, arguments: &[&str]| {
         let server = ["--server", served.address()];
@@ -80,6 +83,22 @@ fn spvirits_tools_read_write_and_describe() {
     assert!(tool("spput", &["temperature", "33"]).contains("OK"));
     assert!(tool("spget", &["temperature"]).contains("33"));
     assert!(tool("spinfo", &["wave"]).contains("value: long[]"));
+}
+
+#[test]
+fn a_group_of_records_is_changed_as_a_whole() {
+    let Some(python) = peer("python", "p4p") else { return };
+    let group = "[[group]]\nname = \"both\"\nrecords = { t = \"temperature\", w = \"wave\" }\n\
+                 [[access]]\nrecords = [\"wave\"]\nusers = [\"bob\"]\nrights = \"read\"\n";
+    let served = Served::start(&format!("{RECORDS}{group}"), &[]);
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/groups.py");
+    assert_eq!(run(&python, &[script, served.address()]), "all is well\n");
+    let put = ["put", "both", "t.value=1", "w.value=[2,3]"];
+    let refused = ask_as("bob", served.address(), &put).unwrap_err();
+    assert!(refused.contains("you may not change both"), "{refused}");
+    assert!(
+        ask_as("alice", served.address(), &put).expect("an answer").contains("w.value  [2, 3]")
+    );
 }
 
 /// What our client does with a server, whoever wrote it.
@@ -94,6 +113,7 @@ fn reads_and_writes(server: &str) {
     let array = object["value"]["value"].as_array().expect("a list");
     assert_eq!((array.len(), array[199_999].as_u64()), (200_000, Some(199_999)));
     let seven = ["put", "array", "--size", "100000", "--count", "7", "--delay", "0", "--json"];
+    let seven = [&seven[..], &["--segment", "5000"]].concat();
     let report: serde_json::Value = serde_json::from_str(&said(&seven)).expect("JSON");
     assert_eq!((&report["puts"], &report["last"]), (&7.into(), &"6".into()));
     let again = ["get", "array", "--count", "9", "--delay", "0", "--recreate-get-every", "2"];
@@ -164,7 +184,7 @@ fn our_client_reads_and_writes_at_our_server() {
 
 #[test]
 fn our_client_reads_and_writes_at_p4ps_server() {
-    let Some(python) = peer("python") else { return };
+    let Some(python) = peer("python", "p4p") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/server.py");
     let foreign = Foreign::start(&python, &[script]);
     reads_and_writes(foreign.address());
@@ -192,7 +212,7 @@ fn a_source_of_arrays_is_monitored_and_one_that_is_too_large_is_refused() {
     let last = std::fs::read(&npy).expect("a file");
     assert!(last.starts_with(b"\x93NUMPY") && last.len() == 128 + 8 * 50_000);
     assert_eq!(last[128..136], last[last.len() - 8..], "one number all through");
-    if let Some(python) = peer("python") {
+    if let Some(python) = peer("python", "p4p") {
         let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/arrays.py");
         assert_eq!(run(&python, &[script, served.address()]), "all is well\n");
     }
@@ -238,7 +258,7 @@ fn rules_say_who_may_do_what_and_puts_are_logged() {
 
 #[test]
 fn pvagw_stands_in_front_of_our_server() {
-    let Some(gateway) = peer("pvagw") else { return };
+    let Some(gateway) = peer("pvagw", "p4p") else { return };
     let served = Served::start(RECORDS, &[]);
     let folder = tempfile::tempdir().expect("a folder");
     let config = folder.path().join("gateway.json");

@@ -22,7 +22,7 @@ use crate::protocol::messages::{
 };
 use crate::protocol::{
     Command, Field, Item, MOST_MESSAGE_BYTES, Scalar, Sender, Severity, Status, Structure, Type,
-    Value, Writer, message,
+    Value, Writer, divide, message,
 };
 use stream::{Message, Stream};
 use wire::{Fault, Output};
@@ -65,12 +65,15 @@ pub struct Settings {
     pub who: Option<(String, String)>,
     /// The largest message that is read.
     pub most_message_bytes: usize,
+    /// The most bytes of one segment of what is sent; without it, messages are sent in one piece.
+    pub segment_bytes: Option<usize>,
 }
 
 impl Default for Settings {
     fn default() -> Self {
         let timeout = Duration::from_secs(5);
-        Self { timeout, who: None, most_message_bytes: MOST_MESSAGE_BYTES }
+        let most_message_bytes = MOST_MESSAGE_BYTES;
+        Self { timeout, who: None, most_message_bytes, segment_bytes: None }
     }
 }
 
@@ -249,7 +252,11 @@ impl Client {
     /// Writes a message that is sent with the next one that is said.
     fn add(&mut self, command: Command, body: impl FnOnce(&mut Writer<'_, Output>)) {
         let order = self.stream.order;
+        let before = self.stream.output.len();
         message(&mut self.stream.output, Sender::Client, order, command, body);
+        if let Some(most) = self.settings.segment_bytes {
+            divide(&mut self.stream.output, before, most);
+        }
     }
 
     fn read<T>(

@@ -16,6 +16,8 @@ pub enum What {
     Get,
     /// Writing.
     Put,
+    /// Writing and then reading, as one step that nobody else's change comes between.
+    PutGet,
     /// Having the record do what it does.
     Process,
     /// Calling.
@@ -33,6 +35,7 @@ impl What {
         match self {
             Self::Get => Command::Get,
             Self::Put => Command::Put,
+            Self::PutGet => Command::PutGet,
             Self::Process => Command::Process,
             Self::Call => Command::Rpc,
             Self::Monitor { .. } => Command::Monitor,
@@ -49,14 +52,25 @@ pub struct Operation {
     what: What,
     /// What was read last: fields that were never sent are zeros and nothing.
     item: Option<Item>,
+    /// The type of what a put-get writes, which may have other fields than what it reads.
+    put_kind: Option<Type>,
     /// Updates that were not yet acknowledged.
     unacknowledged: u32,
 }
 
 impl Operation {
-    /// The type of what is read or written; none where there is none.
+    /// The type of what is read; none where there is none.
     pub fn kind(&self) -> Option<&Type> {
         self.item.as_ref().map(Item::kind)
+    }
+
+    /// The type of what is written; none where nothing is.
+    pub fn put_kind(&self) -> Option<&Type> {
+        match self.what {
+            What::Put => self.kind(),
+            What::PutGet => self.put_kind.as_ref(),
+            _ => None,
+        }
     }
 
     /// What was read last.
@@ -123,9 +137,14 @@ impl Client {
         let mut reader = answer.reader();
         Answer::read(&mut reader);
         let status = Status::read(&mut reader);
-        let mut kind = None;
-        if status.is_success() && !matches!(what, What::Call | What::Process) {
-            kind = reader.kind(&mut self.stream.known);
+        let (mut kind, mut put_kind) = (None, None);
+        if status.is_success() {
+            if what == What::PutGet {
+                put_kind = reader.kind(&mut self.stream.known);
+            }
+            if !matches!(what, What::Call | What::Process) {
+                kind = reader.kind(&mut self.stream.known);
+            }
         }
         reader.end().map_err(|fault| self.broken(fault))?;
         if !status.is_success() {
@@ -133,7 +152,8 @@ impl Client {
         }
         let item = kind.map(Item::new);
         let (channel, client_id) = (channel.server_id, channel.client_id);
-        Ok(Operation { channel, request: number, client_id, what, item, unacknowledged: 0 })
+        let unacknowledged = 0;
+        Ok(Operation { channel, request: number, client_id, what, item, put_kind, unacknowledged })
     }
 
     /// Waits for the answer to an operation's message; the channel may be closed meanwhile.
@@ -188,8 +208,16 @@ impl Client {
     /// # Errors
     /// When the server refuses, or the connection breaks.
     pub fn get(&mut self, operation: &mut Operation) -> Result<Bits, ClientError> {
-        let get = if operation.what == What::Put { subcommand::GET } else { 0 };
+        let get = match operation.what {
+            What::Put | What::PutGet => subcommand::GET,
+            _ => 0,
+        };
         self.ask(operation, get, |_| {})?;
+        self.fields_of(operation)
+    }
+
+    /// The fields that an answer brings.
+    fn fields_of(&mut self, operation: &mut Operation) -> Result<Bits, ClientError> {
         let answer = self.status_of(operation)?;
         let mut reader = answer.reader();
         Answer::read(&mut reader);
@@ -223,11 +251,35 @@ impl Client {
         fields: &Bits,
         item: &Item,
     ) -> Result<(), ClientError> {
-        if operation.kind() != Some(item.kind()) {
+        self.say_put(operation, fields, item)?;
+        self.status_of(operation).map(drop)
+    }
+
+    /// Writes the fields of `item` that `fields` has, and reads: what was read is then the
+    /// operation's item. Says which fields the server sent.
+    ///
+    /// # Errors
+    /// When the server refuses, or the connection breaks.
+    pub fn put_get(
+        &mut self,
+        operation: &mut Operation,
+        fields: &Bits,
+        item: &Item,
+    ) -> Result<Bits, ClientError> {
+        self.say_put(operation, fields, item)?;
+        self.fields_of(operation)
+    }
+
+    fn say_put(
+        &mut self,
+        operation: &Operation,
+        fields: &Bits,
+        item: &Item,
+    ) -> Result<(), ClientError> {
+        if operation.put_kind() != Some(item.kind()) {
             return Err(ClientError::WrongType);
         }
-        self.ask(operation, 0, |writer| writer.changed(item.kind(), fields, item.nodes()))?;
-        self.status_of(operation).map(drop)
+        self.ask(operation, 0, |writer| writer.changed(item.kind(), fields, item.nodes()))
     }
 
     /// Has the record do what it does.

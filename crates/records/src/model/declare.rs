@@ -1,7 +1,7 @@
-//! Records declared in a TOML file: a table `[[record]]` each, and who may use them: a table
-//! `[[access]]` for each rule.
+//! Records declared in a TOML file: a table `[[record]]` each, `[[group]]` for records that are
+//! made of others, and who may use them: a table `[[access]]` for each rule.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 
 use serde::Deserialize;
@@ -24,6 +24,28 @@ pub struct Declared {
     pub is_writable: bool,
 }
 
+/// A group of records that is declared.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclaredGroup {
+    /// What it is called.
+    pub name: String,
+    /// Its fields, in the order of their names, each with the name of a record.
+    pub records: Vec<(String, String)>,
+    /// Whether clients may change it.
+    pub is_writable: bool,
+}
+
+/// All that a text declares.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Declarations {
+    /// Records.
+    pub records: Vec<Declared>,
+    /// Groups of these records, and of others that may be there.
+    pub groups: Vec<DeclaredGroup>,
+    /// Who may use them.
+    pub access: Access,
+}
+
 /// A file that declares no records.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("line {line}: {what}")]
@@ -40,7 +62,17 @@ struct File {
     #[serde(default)]
     record: Vec<Spanned<Written>>,
     #[serde(default)]
+    group: Vec<WrittenGroup>,
+    #[serde(default)]
     access: Vec<Rule>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenGroup {
+    name: Spanned<String>,
+    records: Spanned<BTreeMap<String, String>>,
+    writable: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -103,53 +135,66 @@ const TYPES: &str = "boolean, byte, short, int, long, ubyte, ushort, uint, ulong
 /// A mistake and where it is in the text.
 type Mistake = (Range<usize>, String);
 
-/// Reads declarations of records only.
-///
-/// # Errors
-/// As of [`declare_all`], and when there are rules, too.
-pub fn declare(text: &str) -> Result<Vec<Declared>, DeclareError> {
-    let (records, access) = declare_all(text)?;
-    if !access.0.is_empty() {
-        let what = "rules of access have no place here, only records".to_owned();
-        return Err(DeclareError { line: 1, what });
-    }
-    Ok(records)
-}
-
-/// Reads declarations of records, and the rules of who may use them.
+/// Reads declarations.
 ///
 /// # Errors
 /// When the text is no TOML, or a declaration makes no sense; the error says where and why.
-pub fn declare_all(text: &str) -> Result<(Vec<Declared>, Access), DeclareError> {
+pub fn declare(text: &str) -> Result<Declarations, DeclareError> {
     let line = |at: usize| text[..at.min(text.len())].bytes().filter(|b| *b == b'\n').count() + 1;
-    let file: File = toml::from_str(text).map_err(|error| {
-        let at = error.span().map_or(0, |span| span.start);
-        DeclareError { line: line(at), what: error.message().to_owned() }
-    })?;
-    let mut all: Vec<Declared> = Vec::new();
+    let mistake = |(span, what): Mistake| DeclareError { line: line(span.start), what };
+    let file: File = toml::from_str(text)
+        .map_err(|error| mistake((error.span().unwrap_or(0..0), error.message().to_owned())))?;
+    let mut all = Declarations { access: Access(file.access), ..Declarations::default() };
+    let mut names: Vec<Spanned<String>> = Vec::new();
     for written in file.record {
-        let name = written.get_ref().name.clone();
-        let one = one(written).map_err(|(span, what)| DeclareError {
-            line: line(span.start),
-            what: format!("record {:?}: {what}", name.get_ref()),
-        })?;
-        if all.iter().any(|had| had.name == one.name) {
-            let what = format!("record {:?} is declared twice", one.name);
-            return Err(DeclareError { line: line(name.span().start), what });
-        }
-        all.push(one);
+        names.push(written.get_ref().name.clone());
+        let name = names.last().map(Spanned::get_ref).cloned().unwrap_or_default();
+        let of_record = |(span, what)| mistake((span, format!("record {name:?}: {what}")));
+        all.records.push(one(written).map_err(of_record)?);
     }
-    Ok((all, Access(file.access)))
+    for written in file.group {
+        names.push(written.name.clone());
+        let name = written.name.get_ref().clone();
+        let of_group = |(span, what)| mistake((span, format!("group {name:?}: {what}")));
+        all.groups.push(group(written).map_err(of_group)?);
+    }
+    let mut had = HashSet::new();
+    match names.iter().find(|name| !had.insert(name.get_ref())) {
+        Some(name) => {
+            let what = format!("record {:?} is declared twice", name.get_ref());
+            Err(mistake((name.span(), what)))
+        }
+        None => Ok(all),
+    }
+}
+
+fn group(written: WrittenGroup) -> Result<DeclaredGroup, Mistake> {
+    check_name(&written.name)?;
+    let span = written.records.span();
+    let records: Vec<_> = written.records.into_inner().into_iter().collect();
+    let is_name = |field: &str| !field.is_empty() && !field.contains('.');
+    if let Some((field, _)) = records.iter().find(|(field, _)| !is_name(field)) {
+        return Err((span, format!("{field:?} is no name of a field")));
+    }
+    if records.is_empty() {
+        return Err((span, "write its records: { x = \"motor:x\", y = \"motor:y\" }".to_owned()));
+    }
+    let name = written.name.into_inner();
+    Ok(DeclaredGroup { name, records, is_writable: written.writable.unwrap_or(true) })
+}
+
+fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
+    if (1..=MOST_NAME_BYTES).contains(&name.get_ref().len()) {
+        return Ok(());
+    }
+    Err((name.span(), format!("a name has 1 to {MOST_NAME_BYTES} bytes")))
 }
 
 fn one(written: Spanned<Written>) -> Result<Declared, Mistake> {
     let whole = written.span();
     let written = written.into_inner();
+    check_name(&written.name)?;
     let name = written.name.get_ref();
-    if name.is_empty() || name.len() > MOST_NAME_BYTES {
-        let what = format!("a name has 1 to {MOST_NAME_BYTES} bytes");
-        return Err((written.name.span(), what));
-    }
     let kind = named(&written.kind)?;
     let scalar = match kind {
         Named::Scalar(of) | Named::Array(of) => Some(of),
@@ -409,7 +454,7 @@ mod tests {
             name = "camera"
             type = "ndarray"
         "#;
-        let all = declare(text).unwrap();
+        let all = declare(text).unwrap().records;
         let shown = |at: usize, path: &str| all[at].item.get(path).unwrap().to_string();
         assert_eq!(shown(0, "value"), "20.5");
         assert_eq!(shown(0, "control.minStep"), "0.5");
@@ -436,7 +481,11 @@ mod tests {
         assert!(error(text).starts_with("line 4: record \"a\": only numbers have limits"));
         let twice = "[[record]]\nname = \"a\"\ntype = \"int\"\n".repeat(2);
         assert!(error(&twice).starts_with("line 5: record \"a\" is declared twice"));
-        assert!(error("[[access]]\nrights = \"read\"").contains("only records"));
+        let text = "[[record]]\nname = \"a\"\ntype = \"int\"\n[[group]]\nname = \"a\"\n";
+        let error_of = |records: &str| error(&format!("{text}records = {records}"));
+        assert!(error_of("{ x = \"b\" }").starts_with("line 5: record \"a\" is declared twice"));
+        assert!(error_of("{}").starts_with("line 6: group \"a\": write its records"));
+        assert!(error_of("{ \"x.y\" = \"b\" }").contains("\"x.y\" is no name of a field"));
         assert!(error("[[record]]\nnames = 1").starts_with("line 2: unknown field `names`"));
     }
 }

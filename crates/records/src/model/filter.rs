@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use super::Time;
+use super::record::PutError;
 use crate::protocol::{Array, Bits, Number, Options, Selection, Type, Value};
 
 /// The filters of one operation. Those of a monitor remember what was sent.
@@ -13,13 +14,21 @@ pub struct Filters(Vec<(usize, Filter)>);
 
 #[derive(Clone, Debug, PartialEq)]
 enum Filter {
-    /// A part of an array: from one index to another, both included, by steps; negative ones
-    /// count from its end.
-    Array { start: i64, step: i64, end: i64 },
+    /// A part of an array.
+    Array(Part),
     /// A number is sent when it differs by so much from what was sent last.
     Deadband { width: f64, is_relative: bool, last: Option<f64> },
     /// The time of the sending, instead of the record's.
     Now,
+}
+
+/// Elements from one index to another, both included, by steps; negative indices count from the
+/// array's end.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Part {
+    start: i64,
+    step: i64,
+    end: i64,
 }
 
 impl Filters {
@@ -46,9 +55,10 @@ impl Filters {
         let mut nodes = nodes.to_vec();
         for (bit, filter) in &mut self.0 {
             match filter {
-                Filter::Array { start, step, end } => {
-                    let part = nodes[*bit].as_array().map(|array| part(array, *start, *step, *end));
-                    nodes[*bit] = part.unwrap_or_else(|| nodes[*bit].clone());
+                Filter::Array(part) => {
+                    if let Some(array) = nodes[*bit].as_array() {
+                        nodes[*bit] = part.of(array);
+                    }
                 }
                 Filter::Deadband { width, is_relative, last } => {
                     let number = nodes[*bit].number().map(Number::real).unwrap_or_default();
@@ -68,6 +78,44 @@ impl Filters {
             }
         }
         nodes
+    }
+
+    /// What is put into a record instead of what a client sends: `nodes` become what they are to
+    /// be where the record holds `held`, and places that nothing was sent for are left alone.
+    ///
+    /// # Errors
+    /// When fewer elements come than the part has, or the array would have more than `most_bytes`.
+    pub(super) fn put(
+        &self,
+        now: Time,
+        record: &Arc<str>,
+        most_bytes: usize,
+        held: &[Value],
+        nodes: &mut [Value],
+    ) -> Result<(), PutError> {
+        for (bit, filter) in &self.0 {
+            match filter {
+                Filter::Array(part) => {
+                    if let (Some(held), Some(sent)) =
+                        (held[*bit].as_array(), nodes[*bit].as_array())
+                    {
+                        nodes[*bit] = part.put(record, most_bytes, held, sent)?;
+                    }
+                }
+                Filter::Now => {
+                    for (at, value) in
+                        [(1, Value::Long(now.seconds)), (2, Value::Int(now.nanoseconds))]
+                    {
+                        if nodes[*bit + at] != Value::Structure {
+                            nodes[*bit + at] = value;
+                        }
+                    }
+                }
+                // Every put counts, however small its step.
+                Filter::Deadband { .. } => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -125,7 +173,7 @@ fn array(text: &str) -> Option<Filter> {
         [start, step, end] => (start, step, end),
         _ => return None,
     };
-    (step > 0).then_some(Filter::Array { start, step, end })
+    (step > 0).then_some(Filter::Array(Part { start, step, end }))
 }
 
 /// `abs:width` or `rel:percent`.
@@ -140,26 +188,78 @@ fn deadband(text: &str) -> Option<Filter> {
     Some(Filter::Deadband { width, is_relative, last: None })
 }
 
-fn part(array: &Array, start: i64, step: i64, end: i64) -> Value {
-    let len = i64::try_from(array.len()).unwrap_or(i64::MAX);
-    let index = |at: i64| if at < 0 { len.saturating_add(at) } else { at };
-    let (start, end) = (index(start).max(0), index(end).min(len - 1));
-    let count = if start > end { 0 } else { (end - start) / step + 1 };
-    let each = array.scalar().bytes().unwrap_or(1);
-    let (start, step, count) = (start as usize, step as usize, count as usize);
-    let bytes = match (step, count) {
-        (_, 0) => wire::Bytes::new(),
-        // A part in one piece is sent from where it lies.
-        (1, _) => array.bytes().slice(start * each..(start + count) * each),
-        _ => {
-            let mut bytes = Vec::with_capacity(count * each);
-            for at in (0..count).map(|number| (start + number * step) * each) {
-                bytes.extend_from_slice(&array.bytes()[at..at + each]);
+impl Part {
+    /// The first and the last index, in an array of `len` elements; the last may lie beyond it.
+    fn range(&self, len: i64) -> (i64, i64) {
+        let index = |at: i64| if at < 0 { len.saturating_add(at).max(0) } else { at };
+        (index(self.start), index(self.end))
+    }
+
+    /// How many elements there are from one index to another.
+    fn count(&self, (start, end): (i64, i64)) -> usize {
+        if start > end { 0 } else { ((end - start) / self.step) as usize + 1 }
+    }
+
+    /// The part of an array.
+    fn of(&self, array: &Array) -> Value {
+        let len = i64::try_from(array.len()).unwrap_or(i64::MAX);
+        let (start, end) = self.range(len);
+        let count = self.count((start, end.min(len - 1)));
+        let each = array.scalar().bytes().unwrap_or(1);
+        let (start, step) = (start as usize, self.step as usize);
+        let bytes = match (step, count) {
+            (_, 0) => wire::Bytes::new(),
+            // A part in one piece is sent from where it lies.
+            (1, _) => array.bytes().slice(start * each..(start + count) * each),
+            _ => {
+                let mut bytes = Vec::with_capacity(count * each);
+                for at in (0..count).map(|number| (start + number * step) * each) {
+                    bytes.extend_from_slice(&array.bytes()[at..at + each]);
+                }
+                bytes.into()
             }
-            bytes.into()
+        };
+        Value::Array(Arc::new(Array::new(array.scalar(), bytes)))
+    }
+
+    /// `held` with the first elements of `sent` in the places of the part. As with pvDatabase, it
+    /// grows by zeros as far as the part goes, and more elements than the part has are left out.
+    fn put(
+        &self,
+        record: &Arc<str>,
+        most_bytes: usize,
+        held: &Array,
+        sent: &Array,
+    ) -> Result<Value, PutError> {
+        let len = i64::try_from(held.len()).unwrap_or(i64::MAX);
+        let (start, end) = self.range(len);
+        let count = self.count((start, end));
+        if count == 0 {
+            return Ok(Value::Array(Arc::new(held.clone())));
         }
-    };
-    Value::Array(Arc::new(Array::new(array.scalar(), bytes)))
+        if count > sent.len() {
+            let (record, sent) = (Arc::clone(record), sent.len());
+            return Err(PutError::TooFew { record, count, sent });
+        }
+        let each = held.scalar().bytes().unwrap_or(1);
+        let bytes = held.len().max(end as usize + 1).saturating_mul(each);
+        if bytes > most_bytes {
+            return Err(PutError::TooLong { record: Arc::clone(record), bytes, most: most_bytes });
+        }
+        let mut all = Vec::with_capacity(bytes);
+        all.extend_from_slice(held.bytes());
+        all.resize(bytes, 0);
+        let (start, step) = (start as usize * each, self.step as usize);
+        if step == 1 {
+            all[start..start + count * each].copy_from_slice(&sent.bytes()[..count * each]);
+        } else {
+            for (number, element) in sent.bytes().chunks_exact(each).take(count).enumerate() {
+                let at = start + number * step * each;
+                all[at..at + each].copy_from_slice(element);
+            }
+        }
+        Ok(Value::Array(Arc::new(Array::new(held.scalar(), all.into()))))
+    }
 }
 
 #[cfg(test)]
@@ -185,11 +285,48 @@ mod tests {
             ("0:100", "[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]"),
             ("5:2", "[]"),
             ("20", "[]"),
+            // An end before the beginning is the beginning, as it is with pvDatabase.
+            ("0:-20", "[0]"),
         ] {
             let mut filters = filters(&format!("field(value[array={text}])"), &kind).unwrap();
             let sent = filters.apply(Time::default(), &nodes, &mut Bits::new());
             assert_eq!(sent[1].to_string(), part, "{text}");
         }
+    }
+
+    #[test]
+    fn a_part_is_put_into_the_array_that_is_there() {
+        let kind = scalar_array(Scalar::Short, Parts::default());
+        let numbers = |all: &[i16]| {
+            Value::array(
+                Scalar::Short,
+                all.iter().flat_map(|n| n.to_le_bytes()).collect::<Vec<_>>(),
+            )
+        };
+        let mut held = zeros(&kind);
+        held[1] = numbers(&[0, 1, 2, 3, 4]);
+        let put = |text: &str, sent: &[i16]| {
+            let filters = filters(&format!("field(value[array={text}])"), &kind).unwrap();
+            let mut nodes = zeros(&kind);
+            nodes[1] = numbers(sent);
+            let result = filters.put(Time::default(), &"wave".into(), 1000, &held, &mut nodes);
+            result.map(|()| nodes[1].to_string()).map_err(|error| error.to_string())
+        };
+        for (text, sent, whole) in [
+            ("1:2", &[7, 8][..], "[0, 7, 8, 3, 4]"),
+            ("1:2", &[7, 8, 9], "[0, 7, 8, 3, 4]"),
+            ("-2", &[7, 8], "[0, 1, 2, 7, 8]"),
+            ("0:2:-1", &[7, 8, 9], "[7, 1, 8, 3, 9]"),
+            ("4:6", &[7, 8, 9], "[0, 1, 2, 3, 7, 8, 9]"),
+            ("7:7", &[9], "[0, 1, 2, 3, 4, 0, 0, 9]"),
+            ("5:4", &[], "[0, 1, 2, 3, 4]"),
+        ] {
+            assert_eq!(put(text, sent).as_deref(), Ok(whole), "{text}");
+        }
+        assert_eq!(put("1:2", &[7]).unwrap_err(), "the part of wave has 2 elements, and 1 came");
+        assert!(put("500:500", &[7]).unwrap_err().contains("1002 bytes are more than the 1000"));
+        assert!(put("0:9223372036854775807", &[7]).is_err());
+        assert!(put("9223372036854775807:9223372036854775807", &[7]).is_err());
     }
 
     #[test]

@@ -5,14 +5,16 @@
 mod access;
 mod declare;
 mod filter;
+mod group;
 pub mod normative;
 mod record;
 mod rules;
 mod versions;
 
 pub use access::{Access, Rights, Rule};
-pub use declare::{DeclareError, Declared, declare, declare_all};
+pub use declare::{Declarations, DeclareError, Declared, DeclaredGroup, declare};
 pub use filter::Filters;
+pub use group::{Gate, GroupError};
 pub use record::{Draft, Notify, PutError, Record, Subscription};
 pub use versions::{Cursor, Update};
 

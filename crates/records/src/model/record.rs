@@ -2,11 +2,12 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::Time;
+use super::group::{Bond, Followers, Member};
 use super::rules::Rules;
 use super::versions::{Cursor, Update, Versions};
+use super::{Filters, Time};
 use crate::protocol::{Bits, Item, Type, Value};
 
 /// Told that a record has changed, or is no more. It is called with the record locked, so it has
@@ -54,6 +55,16 @@ pub enum PutError {
         /// What it may hold.
         most: usize,
     },
+    /// A part of an array is put with too few elements for it.
+    #[error("the part of {record} has {count} elements, and {sent} came")]
+    TooFew {
+        /// Which record.
+        record: Arc<str>,
+        /// How many elements the part has.
+        count: usize,
+        /// How many were put.
+        sent: usize,
+    },
     /// The record has been destroyed.
     #[error("{0} is no more")]
     Gone(Arc<str>),
@@ -98,7 +109,10 @@ pub struct Record {
     has_arrays: bool,
     state: Mutex<State>,
     is_gone: AtomicBool,
-    puts: AtomicU64,
+    /// The records that it is a group of.
+    members: Box<[Member]>,
+    /// What ties it to the groups that it belongs to.
+    bond: OnceLock<Bond>,
 }
 
 struct State {
@@ -142,6 +156,17 @@ impl Record {
         most_bytes: usize,
         now: Time,
     ) -> Arc<Self> {
+        Self::with(name, item, is_writable, most_bytes, now, Vec::new())
+    }
+
+    pub(super) fn with(
+        name: &str,
+        item: Item,
+        is_writable: bool,
+        most_bytes: usize,
+        now: Time,
+        members: Vec<Member>,
+    ) -> Arc<Self> {
         let kind = item.kind().clone();
         let rules = Rules::new(&kind, is_writable, most_bytes);
         let mut nodes = item.nodes().to_vec();
@@ -157,7 +182,8 @@ impl Record {
             has_arrays,
             state: Mutex::new(state),
             is_gone: AtomicBool::new(false),
-            puts: AtomicU64::new(0),
+            members: members.into(),
+            bond: OnceLock::new(),
         })
     }
 
@@ -182,11 +208,6 @@ impl Record {
         self.is_gone.load(Relaxed)
     }
 
-    /// How many puts it has taken.
-    pub fn puts(&self) -> u64 {
-        self.puts.load(Relaxed)
-    }
-
     /// Looks at what it holds now. Nobody can change it meanwhile, so be quick.
     #[inline]
     pub fn read<T>(&self, look: impl FnOnce(&[Value]) -> T) -> T {
@@ -200,23 +221,78 @@ impl Record {
     }
 
     /// Changes it as its owner may: however many fields are set, subscribers see one event. The
-    /// time stamp becomes `now` and the alarm follows the value, unless they are set, too.
+    /// time stamp becomes `now` and the alarm follows the value, unless they are set, too. A group
+    /// has no other owner than its records.
     pub fn update(&self, now: Time, change: impl FnOnce(&mut Draft<'_>)) {
-        self.post(&mut self.lock(), now, change);
+        debug_assert!(self.members.is_empty(), "a group follows its records");
+        let mut held = self.hold();
+        self.post(&mut held.state, now, change);
+        held.tell_groups(now);
     }
 
     /// Changes it as a client may: `fields` get the values in `nodes`, a value of the record's type
-    /// of which only those fields matter, and which are taken out of it.
+    /// of which only those fields matter, and which are taken out of it; the others have to be
+    /// [`Value::Structure`]. With an array's filter, what is put is a part of the array. `then`
+    /// sees what the record holds before anybody else may change it.
     ///
     /// # Errors
     /// When the record can't be changed, or not so; then it is as before.
-    pub fn put(&self, now: Time, fields: &Bits, nodes: &mut [Value]) -> Result<(), PutError> {
+    pub fn put<T>(
+        &self,
+        now: Time,
+        fields: &Bits,
+        nodes: &mut [Value],
+        filters: &Filters,
+        then: impl FnOnce(&[Value]) -> T,
+    ) -> Result<T, PutError> {
         if self.is_gone() {
             return Err(PutError::Gone(Arc::clone(&self.name)));
         }
+        if !self.members.is_empty() {
+            return self.put_group(now, fields, nodes, filters, then);
+        }
+        let mut held = self.hold();
+        let newest = held.state.versions.newest();
+        filters.put(now, &self.name, self.most_bytes(), newest, nodes)?;
+        self.rules.check(&self.name, fields, nodes, newest)?;
+        self.post_fields(&mut held.state, now, fields, nodes);
+        held.tell_groups(now);
+        Ok(then(held.state.versions.newest()))
+    }
+
+    /// Whether a client may make this change, of one record of a group.
+    pub(super) fn check_put(&self, fields: &Bits, nodes: &[Value]) -> Result<(), PutError> {
+        if self.is_gone() {
+            return Err(PutError::Gone(Arc::clone(&self.name)));
+        }
+        self.read(|held| self.rules.check(&self.name, fields, nodes, held))
+    }
+
+    /// Makes a change that was checked, for somebody who has passed the gate of its groups.
+    pub(super) fn take(
+        &self,
+        now: Time,
+        fields: &Bits,
+        nodes: &mut [Value],
+        followers: &mut Followers,
+    ) {
         let mut state = self.lock();
-        self.rules.check(&self.name, fields, nodes, state.versions.newest())?;
-        self.post(&mut state, now, |draft| {
+        self.post_fields(&mut state, now, fields, nodes);
+        if let Some(bond) = self.bond() {
+            let (changed, nodes) = state.versions.newest_change();
+            followers.note(bond, changed, nodes);
+        }
+    }
+
+    /// Follows the records that it is a group of.
+    pub(super) fn mirror(&self, now: Time, changes: Vec<(usize, Value)>) {
+        self.post(&mut self.lock(), now, |draft| {
+            changes.into_iter().for_each(|(bit, value)| draft.set(bit, value));
+        });
+    }
+
+    fn post_fields(&self, state: &mut State, now: Time, fields: &Bits, nodes: &mut [Value]) {
+        self.post(state, now, |draft| {
             let mut bit = fields.next(0);
             while let Some(at) = bit {
                 let width = self.rules.width(at);
@@ -229,13 +305,15 @@ impl Record {
                 bit = fields.next(at + width);
             }
         });
-        self.puts.fetch_add(1, Relaxed);
-        Ok(())
     }
 
     /// Has it do what it does when asked to: it takes the time.
     pub fn process(&self, now: Time) {
-        self.update(now, |_| {});
+        if self.members.is_empty() {
+            self.update(now, |_| {});
+        } else {
+            self.process_group(now);
+        }
     }
 
     fn post(&self, state: &mut State, now: Time, change: impl FnOnce(&mut Draft<'_>)) {
@@ -292,9 +370,58 @@ impl Record {
         self.lock().notify();
     }
 
+    pub(super) fn most_bytes(&self) -> usize {
+        self.rules.most_bytes()
+    }
+
+    pub(super) fn members(&self) -> &[Member] {
+        &self.members
+    }
+
+    pub(super) fn bond(&self) -> Option<&Bond> {
+        self.bond.get()
+    }
+
+    pub(super) fn bind_with(&self, bond: impl FnOnce() -> Bond) -> &Bond {
+        self.bond.get_or_init(bond)
+    }
+
+    /// Holds it for a change, and the gate of its groups if it belongs to any.
+    fn hold(&self) -> Held<'_> {
+        loop {
+            let bond = self.bond();
+            let passed = bond.map(Bond::pass);
+            let state = self.lock();
+            // It may have come to belong to one since it was looked at.
+            if bond.is_some() || self.bond().is_none() {
+                return Held { state, bond, _passed: passed };
+            }
+        }
+    }
+
     fn lock(&self) -> MutexGuard<'_, State> {
         // Versions are whole between any two calls: a panic elsewhere can't break them.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// A record that is held for a change.
+struct Held<'a> {
+    state: MutexGuard<'a, State>,
+    bond: Option<&'a Bond>,
+    _passed: Option<MutexGuard<'a, ()>>,
+}
+
+impl Held<'_> {
+    /// Has the groups that the record belongs to follow its newest change.
+    #[inline]
+    fn tell_groups(&self, now: Time) {
+        if let Some(bond) = self.bond {
+            let (changed, nodes) = self.state.versions.newest_change();
+            let mut followers = Followers::default();
+            followers.note(bond, changed, nodes);
+            followers.follow(now);
+        }
     }
 }
 

@@ -58,6 +58,11 @@ impl Rules {
         self.is_writable
     }
 
+    /// How many bytes of arrays a client may put.
+    pub(super) fn most_bytes(&self) -> usize {
+        self.most_bytes
+    }
+
     /// How many bits `bit` stands for.
     pub(super) fn width(&self, bit: usize) -> usize {
         self.widths[bit] as usize

@@ -76,6 +76,12 @@ impl Versions {
         &version.nodes
     }
 
+    /// What the newest version has changed, and what the record has held since then.
+    pub(super) fn newest_change(&self) -> (&Bits, &[Value]) {
+        let version = self.kept.back().expect("one version is always kept");
+        (&version.changed, &version.nodes)
+    }
+
     /// A new version, which `change` makes of the newest one. It says what it has changed by
     /// adding to the bits; nothing means that there is no new version after all.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut [Value], &mut Bits)) -> bool {

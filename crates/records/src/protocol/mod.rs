@@ -6,7 +6,8 @@
 //!
 //! - The way in: [`Frames`] cuts a stream into messages and puts segments together; a [`Reader`]
 //!   reads a payload; [`messages`] are the payloads.
-//! - The way out: [`message`] writes a whole message into an [`Output`](wire::Output) or bytes.
+//! - The way out: [`message`] writes a whole message into an [`Output`](wire::Output) or bytes;
+//!   [`divide`] makes segments of large ones.
 //! - What is said: [`Type`], [`Item`] (a value with its type), [`Value`], [`Bits`], [`Request`].
 
 mod bits;
@@ -18,6 +19,7 @@ pub mod messages;
 mod pool;
 mod reader;
 mod request;
+mod segments;
 mod status;
 mod types;
 mod value;
@@ -30,6 +32,7 @@ pub use header::{Command, HEADER_BYTES, Header, Segment, Sender, VERSION, contro
 pub use pool::{Buffer, Pool};
 pub use reader::{Order, Reader};
 pub use request::{Options, Request, RequestError, Selection};
+pub use segments::{LEAST_SEGMENT_BYTES, divide};
 pub use status::{Severity, Status};
 pub use types::{Field, Length, Scalar, Structure, Type, Union};
 pub use value::{Array, Chosen, Item, Number, Value, zeros};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::connection::Channel;
 use super::service::Service;
-use crate::model::{Record, declare, normative};
+use crate::model::{declare, normative};
 use crate::protocol::{Field, Item, Scalar, Structure, Type, Value};
 
 /// The channel's name.
@@ -16,7 +16,7 @@ Call me with op =
   help      this text
   channels  the names of all channels
   info      what is served, and what was counted
-  create    make records; `toml` declares them as in a file
+  create    make records and groups; `toml` declares them as in a file
   destroy   end the record `name`";
 
 /// Answers a call: the question is an NTURI whose query has `op`, or a structure that has it.
@@ -54,22 +54,12 @@ pub(super) fn answer(
 }
 
 /// Makes the records that a text declares; all of them or, when one can't be made, none.
-fn create(service: &Arc<Service>, text: &str) -> Result<usize, String> {
+fn create(service: &Service, text: &str) -> Result<usize, String> {
     let declared = declare(text).map_err(|error| error.to_string())?;
-    let mut made: Vec<String> = Vec::new();
-    for one in declared {
-        let most = service.limits.message_bytes;
-        let now = Service::now();
-        let record = Record::new(&one.name, one.item, one.is_writable, most, now);
-        if let Err(error) = service.add(record) {
-            made.iter().for_each(|name| {
-                service.destroy(name);
-            });
-            return Err(error.to_string());
-        }
-        made.push(one.name);
+    if !declared.access.0.is_empty() {
+        return Err("rules of access have no place here, only records and groups".to_owned());
     }
-    Ok(made.len())
+    service.declare(declared).map_err(|error| error.to_string())
 }
 
 fn number(value: i64) -> Item {

@@ -18,7 +18,7 @@ use crate::protocol::messages::{
 };
 use crate::protocol::{
     Body, Command, Frame, Frames, Header, Order, Reader, Registry, Sender, Severity, Status,
-    control,
+    control, divide,
 };
 
 /// What a channel leads to.
@@ -181,7 +181,15 @@ impl RecordsConnection {
                 .map(Target::Record)
                 .ok_or_else(|| format!("there is no record {name:?}"))?,
         };
-        let rights = self.service.access.rights(name, &who.user, &who.address);
+        let rights = |name: &str| self.service.access.rights(name, &who.user, &who.address);
+        let rights = match &target {
+            // Whoever uses a group uses its records.
+            Target::Record(record) => {
+                let inner = record.records().map(|one| rights(one.name()));
+                inner.fold(rights(name), Rights::min)
+            }
+            Target::Service => rights(name),
+        };
         if rights == Rights::None {
             return Err(format!("{} may not use {name:?}", who.user));
         }
@@ -299,6 +307,13 @@ impl RecordsConnection {
         }
     }
 
+    /// Has what was said since there were `before` bytes sent in segments, if that is wanted.
+    fn divide(&self, out: &mut Output, before: usize) {
+        if let Some(most) = self.service.limits.segment_bytes {
+            divide(out, before, most);
+        }
+    }
+
     fn push(&mut self, out: &mut Output) {
         if self.inbox.has_gone() {
             self.close_gone(out);
@@ -323,6 +338,7 @@ impl Connection for RecordsConnection {
     }
 
     fn receive(&mut self, _now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+        let before = out.len();
         let mut used = 0;
         let result = loop {
             if out.is_full() {
@@ -357,11 +373,14 @@ impl Connection for RecordsConnection {
         } else {
             self.push(out);
         }
+        self.divide(out, before);
         result
     }
 
     fn resume(&mut self, _now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+        let before = out.len();
         self.push(out);
+        self.divide(out, before);
         Ok(Flow::Continue)
     }
 

@@ -33,12 +33,20 @@ pub(super) struct Running {
 /// What an operation does.
 #[derive(Debug)]
 pub(super) enum What {
-    Get(Arc<Record>, Bits, Filters),
-    Put(Arc<Record>, Bits, Scratch),
-    PutGet(Arc<Record>, [Bits; 2], Scratch),
+    Get(Arc<Record>, Part),
+    Put(Arc<Record>, Part, Scratch),
+    /// What is put, and what is got.
+    PutGet(Arc<Record>, [Part; 2], Scratch),
     Monitor(Box<Monitor>),
     Process(Arc<Record>),
     Call,
+}
+
+/// What of a record is read or written.
+#[derive(Debug)]
+pub(super) struct Part {
+    fields: Bits,
+    filters: Filters,
 }
 
 /// Where what is put lies while it is looked at; it keeps its memory.
@@ -122,32 +130,22 @@ fn operation(
     request: &Request,
     room: Option<u32>,
 ) -> Result<What, String> {
-    let none = "the request selects no field that the record has";
-    let bits = |selection: &Option<Selection>| {
-        selected(selection.as_ref(), record.kind()).ok_or_else(|| none.to_owned())
-    };
+    let part = |selection: &Option<Selection>| Part::of(selection.as_ref(), record.kind());
     let record = || Arc::clone(record);
     match command {
-        Command::Get => {
-            let filters = Filters::of(request.field.as_ref(), record().kind())?;
-            Ok(What::Get(record(), whole(bits(&request.field)?, &record()), filters))
-        }
-        // A part that is put must not take the place of the whole.
-        Command::Put | Command::PutGet if has_filters(request, record().kind())? => {
-            Err("filters are for what is read".to_owned())
-        }
+        Command::Get => Ok(What::Get(record(), part(&request.field)?.said_short(&record()))),
         Command::Put => {
-            Ok(What::Put(record(), whole(bits(&request.field)?, &record()), Scratch::default()))
+            let part = part(&request.field)?.said_short(&record());
+            Ok(What::Put(record(), part, Scratch::default()))
         }
         Command::PutGet => {
-            let put = whole(bits(&request.put_field)?, &record());
-            let get = whole(bits(&request.get_field)?, &record());
+            let put = part(&request.put_field)?.said_short(&record());
+            let get = part(&request.get_field)?.said_short(&record());
             Ok(What::PutGet(record(), [put, get], Scratch::default()))
         }
         Command::Process => Ok(What::Process(record())),
         Command::Monitor => {
-            let wanted = bits(&request.field)?;
-            let filters = Filters::of(request.field.as_ref(), record().kind())?;
+            let Part { fields: wanted, filters } = part(&request.field)?;
             let queue = queue(context, head, &record(), request);
             let news = News::new(context.inbox, head.request);
             let subscription = record().subscribe(queue, Arc::clone(&news) as _);
@@ -160,27 +158,22 @@ fn operation(
     }
 }
 
-fn has_filters(request: &Request, kind: &Type) -> Result<bool, String> {
-    let Request { field, put_field, get_field, .. } = request;
-    let mut has = false;
-    for selection in [field, put_field, get_field] {
-        has |= !Filters::of(selection.as_ref(), kind)?.is_empty();
+impl Part {
+    /// What is selected; all, without a selection.
+    fn of(selection: Option<&Selection>, kind: &Type) -> Result<Self, String> {
+        let fields = match selection {
+            Some(selection) => selection.bits(kind),
+            None => Selection::default().bits(kind),
+        };
+        let none = || "the request selects no field that the record has".to_owned();
+        Ok(Self { fields: fields.ok_or_else(none)?, filters: Filters::of(selection, kind)? })
     }
-    Ok(has)
-}
 
-/// The bits of what is selected; of all, without a selection.
-fn selected(selection: Option<&Selection>, kind: &Type) -> Option<Bits> {
-    match selection {
-        Some(selection) => selection.bits(kind),
-        None => Selection::default().bits(kind),
+    /// The same fields, said with one bit where they are all.
+    fn said_short(self, record: &Record) -> Self {
+        let is_all = Selection::default().bits(record.kind()).as_ref() == Some(&self.fields);
+        if is_all { Self { fields: [0].into_iter().collect(), ..self } } else { self }
     }
-}
-
-/// The same fields, said with one bit where they are all.
-fn whole(bits: Bits, record: &Record) -> Bits {
-    let all = Selection::default().bits(record.kind());
-    if all.as_ref() == Some(&bits) { [0].into_iter().collect() } else { bits }
 }
 
 /// How many versions may wait for a monitor: what the client asks for, within limits that it is
@@ -207,7 +200,7 @@ impl What {
     /// The types that the answer to a beginning names.
     fn kinds(&self) -> [Option<&Type>; 2] {
         match self {
-            Self::Get(record, ..) | Self::Put(record, ..) => [Some(record.kind()), None],
+            Self::Get(record, _) | Self::Put(record, ..) => [Some(record.kind()), None],
             Self::PutGet(record, ..) => [Some(record.kind()); 2],
             Self::Monitor(monitor) => [Some(monitor.subscription.record().kind()), None],
             Self::Process(_) | Self::Call => [None, None],
@@ -241,34 +234,27 @@ pub(super) fn go_on(
         return Err(Fault::new("an operation is asked for what it doesn't do"));
     }
     match what {
-        What::Get(record, wanted, filters) if filters.is_empty() => {
-            say_fields(context, command, head, record, wanted);
+        What::Get(record, part) => say_part(context, command, head, record, part),
+        What::Put(record, part, _) if head.has(subcommand::GET) => {
+            say_part(context, command, head, record, part);
         }
-        What::Get(record, wanted, filters) => {
-            // One that has been begun to be used again sends all that it's asked for each time.
-            let mut all = wanted.clone();
-            let apply = |nodes: &[Value]| filters.apply(Service::now(), nodes, &mut all);
-            let nodes = record.read(apply);
-            count(&context.service.counts.gets, 1);
-            say_nodes(context.out, command, head, record.kind(), wanted, &nodes);
-        }
-        What::Put(record, wanted, _) if head.has(subcommand::GET) => {
-            say_fields(context, command, head, record, wanted);
-        }
-        What::Put(record, _, scratch) => {
-            let status = put(context, channel, record, scratch, reader)?;
+        What::Put(record, part, scratch) => {
+            let status = put(context, channel, record, part, scratch, reader, |_, _| ())?;
             say_status(context.out, command, head, &status);
         }
         What::PutGet(record, [_, get], _) if head.has(subcommand::GET) => {
-            say_fields(context, command, head, record, get);
+            say_part(context, command, head, record, get);
         }
         What::PutGet(record, [put, _], _) if head.has(subcommand::GET_PUT) => {
-            say_fields(context, command, head, record, put);
+            say_part(context, command, head, record, put);
         }
-        What::PutGet(record, [_, get], scratch) => {
-            let status = put(context, channel, record, scratch, reader)?;
+        What::PutGet(record, [part, get], scratch) => {
+            let say = |out: &mut Output, nodes: &[Value]| {
+                say_held(out, command, head, record.kind(), get, nodes);
+            };
+            let status = put(context, channel, record, part, scratch, reader, say)?;
             if status.is_success() {
-                say_fields(context, command, head, record, get);
+                count(&context.service.counts.gets, 1);
             } else {
                 say_status(context.out, command, head, &status);
             }
@@ -295,17 +281,35 @@ pub(super) fn go_on(
     Ok(())
 }
 
-/// Says what a record holds, of the fields that are wanted.
+/// Says what a record holds, of the part that is wanted.
 #[inline]
-fn say_fields(
+fn say_part(
     context: &mut Context<'_>,
     command: Command,
     head: Operation,
     record: &Record,
-    wanted: &Bits,
+    part: &mut Part,
 ) {
     count(&context.service.counts.gets, 1);
-    record.read(|nodes| say_nodes(context.out, command, head, record.kind(), wanted, nodes));
+    record.read(|nodes| say_held(context.out, command, head, record.kind(), part, nodes));
+}
+
+#[inline]
+fn say_held(
+    out: &mut Output,
+    command: Command,
+    head: Operation,
+    kind: &Type,
+    part: &mut Part,
+    nodes: &[Value],
+) {
+    let Part { fields, filters } = part;
+    if filters.is_empty() {
+        return say_nodes(out, command, head, kind, fields, nodes);
+    }
+    // One that has been begun to be used again sends all that it's asked for each time.
+    let nodes = filters.apply(Service::now(), nodes, &mut fields.clone());
+    say_nodes(out, command, head, kind, fields, &nodes);
 }
 
 #[inline]
@@ -324,12 +328,15 @@ fn say_nodes(
     });
 }
 
+/// Puts what the client sends. `then` sees what the record holds before anybody else may change it.
 fn put(
     context: &mut Context<'_>,
     channel: &Channel,
     record: &Record,
+    part: &Part,
     scratch: &mut Scratch,
     reader: &mut Reader<'_>,
+    then: impl FnOnce(&mut Output, &[Value]),
 ) -> Result<Status, Fault> {
     scratch.0.resize(record.kind().width(), Value::Structure);
     let fields = reader.changed(record.kind(), context.known, &mut scratch.0);
@@ -337,7 +344,9 @@ fn put(
     count(&context.service.counts.puts, 1);
     let time = Service::now();
     let result = match channel.may_put {
-        true => record.put(time, &fields, &mut scratch.0).map_err(|why| why.to_string()),
+        true => record
+            .put(time, &fields, &mut scratch.0, &part.filters, |nodes| then(context.out, nodes))
+            .map_err(|why| why.to_string()),
         false => Err(format!("you may not change {}", record.name())),
     };
     if let (Some(log), Some(who)) = (&context.service.put_log, context.who) {

@@ -8,7 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::monitors::Inbox;
 use super::putlog::PutLog;
-use crate::model::{Access, Record, Time};
+use crate::model::{Access, Declarations, Gate, GroupError, Record, Time};
 use crate::protocol::messages::Guid;
 use crate::protocol::{MOST_MESSAGE_BYTES, Pool, Unfinished};
 
@@ -19,6 +19,8 @@ pub struct Limits {
     pub message_bytes: usize,
     /// The most bytes of messages that aren't complete, of all connections together.
     pub unfinished_bytes: usize,
+    /// The most bytes of one segment of what is sent; without it, messages are sent in one piece.
+    pub segment_bytes: Option<usize>,
     /// Records, in all.
     pub records: usize,
     /// Channels of one connection.
@@ -37,6 +39,7 @@ impl Default for Limits {
         Self {
             message_bytes: MOST_MESSAGE_BYTES,
             unfinished_bytes: 2 * MOST_MESSAGE_BYTES,
+            segment_bytes: None,
             records: 1_000_000,
             channels: 100_000,
             operations: 200_000,
@@ -55,6 +58,17 @@ pub enum AddError {
     /// No more are allowed.
     #[error("there are {0} records, and no more are allowed")]
     Full(usize),
+    /// A group has a record that isn't there.
+    #[error("the group {group:?} has a record {record:?}, which isn't there")]
+    Missing {
+        /// The group.
+        group: String,
+        /// The record.
+        record: String,
+    },
+    /// A group's records make none.
+    #[error("the group {0:?} can't be: {1}")]
+    Group(String, GroupError),
 }
 
 /// The records and what belongs to them.
@@ -66,6 +80,7 @@ pub struct Service {
     pub(super) pool: Pool,
     pub(super) unfinished: Unfinished,
     records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
+    gate: Gate,
     /// Counts the times that records came or went.
     changes: AtomicU16,
     connections: Mutex<Vec<Weak<Inbox>>>,
@@ -106,6 +121,7 @@ impl Service {
             pool: Pool::new(WARM_BUFFERS),
             unfinished: Unfinished::new(limits.unfinished_bytes),
             records: RwLock::default(),
+            gate: Gate::default(),
             changes: AtomicU16::new(0),
             connections: Mutex::default(),
             counts: Counts::default(),
@@ -130,9 +146,62 @@ impl Service {
         Ok(())
     }
 
-    /// Ends a record: its channels are closed and their clients told so. Says whether there was
-    /// one.
+    /// Adds the records and groups that are declared; all of them or, when one can't be, none. Says
+    /// how many there are.
+    ///
+    /// # Errors
+    /// When one can't be added.
+    pub fn declare(&self, declared: Declarations) -> Result<usize, AddError> {
+        let mut made = Vec::new();
+        let result = self.declare_into(declared, &mut made);
+        if result.is_err() {
+            made.iter().for_each(|name| {
+                self.destroy(name);
+            });
+        }
+        result.map(|()| made.len())
+    }
+
+    fn declare_into(
+        &self,
+        declared: Declarations,
+        made: &mut Vec<Arc<str>>,
+    ) -> Result<(), AddError> {
+        let mut add = |record: Arc<Record>| {
+            let name = Arc::clone(record.name());
+            self.add(record)?;
+            made.push(name);
+            Ok(())
+        };
+        for one in declared.records {
+            let most = self.limits.message_bytes;
+            add(Record::new(&one.name, one.item, one.is_writable, most, Self::now()))?;
+        }
+        for one in declared.groups {
+            let group = one.name;
+            let mut records = Vec::new();
+            for (field, record) in &one.records {
+                let found = self.find(record);
+                let missing = || AddError::Missing { group: group.clone(), record: record.clone() };
+                records.push((field.as_str(), found.ok_or_else(missing)?));
+            }
+            let made = Record::group(&group, records, one.is_writable, &self.gate, Self::now());
+            add(made.map_err(|error| AddError::Group(group, error))?)?;
+        }
+        Ok(())
+    }
+
+    /// Ends a record, and the groups that it belongs to: their channels are closed and the clients
+    /// told so. Says whether there was one.
     pub fn destroy(&self, name: &str) -> bool {
+        let groups = self.find(name).map(|record| record.groups()).unwrap_or_default();
+        for group in groups {
+            self.end(group.name());
+        }
+        self.end(name)
+    }
+
+    fn end(&self, name: &str) -> bool {
         let removed = {
             let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
             records.remove(name)

@@ -55,6 +55,8 @@ pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Resu
         compiler.arg(format!("-L{}", folder.display()));
         compiler.arg(format!("-Wl,-rpath,{}", folder.display()));
     }
-    compiler.args(["-lpvxs", "-lCom", "-levent_core", "-levent_pthread", "-lpthread"]);
+    // Each program takes what it uses: pvxs, or pvAccessCPP.
+    compiler.args(["-Wl,--as-needed", "-lpvxs", "-levent_core", "-levent_pthread"]);
+    compiler.args(["-lpvAccess", "-lpvData", "-lCom", "-lpthread"]);
     process::run(&mut compiler)
 }

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ::records::environment::{ServerEnvironment, place};
-use ::records::model::{Access, Declared, Record, declare_all};
+use ::records::model::{Declarations, declare};
 use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -20,6 +20,7 @@ use signal_hook::iterator::Signals;
 use workload::units::ByteCount;
 
 use super::cache::start_log;
+use crate::records::segment_bytes;
 
 /// How long connections may finish what is in flight after the first signal.
 const DRAIN: Duration = Duration::from_secs(5);
@@ -39,6 +40,9 @@ records.toml has a table for each record:
   units = \"C\"
   control = { low = 0, high = 80 }                        puts outside are refused
   alarm = { high_warning = 60, high = 75 }
+  [[group]]                # one record of several: a put is taken by all of them or by none
+  name = \"both\"
+  records = { t = \"temperature\", m = \"mode\" }
   [[access]]               # the first rule that fits decides; without any, all may do all
   records = [\"temp*\"]
   users = [\"alice\"]        # as clients say, unproven; hosts = [\"10.0.*\"] are addresses
@@ -84,6 +88,10 @@ pub(crate) struct RecordsArgs {
     /// The largest message: what clients may put, and what fits into one update
     #[arg(long, value_name = "BYTES", default_value = "1GiB")]
     max_message: ByteCount,
+
+    /// Send messages in segments of at most so many bytes, for clients with small buffers
+    #[arg(long, value_name = "BYTES", value_parser = segment_bytes)]
+    segment: Option<usize>,
 
     /// Connections open at once; one more waits
     #[arg(
@@ -152,25 +160,24 @@ fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
     if !(1024..=u32::MAX as usize).contains(&message_bytes) {
         bail!("--max-message has to be 1 KiB to 4 GiB - 1, which is what a message can say");
     }
-    let (declared, access) = match &args.config {
-        Some(path) => read_config(path)?,
-        None => Default::default(),
-    };
+    let mut declared = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
+    let access = std::mem::take(&mut declared.access);
     let put_log = args.put_log.as_deref().map(putlog::open).transpose()?;
-    let unfinished_bytes = message_bytes.saturating_mul(2);
-    let limits = Limits { message_bytes, unfinished_bytes, ..Limits::default() };
+    let limits = Limits {
+        message_bytes,
+        unfinished_bytes: message_bytes.saturating_mul(2),
+        segment_bytes: args.segment,
+        ..Limits::default()
+    };
     let service = Service::with(limits, access, put_log);
-    for one in declared {
-        let now = Service::now();
-        service.add(Record::new(&one.name, one.item, one.is_writable, message_bytes, now))?;
-    }
+    service.declare(declared)?;
     Ok(service)
 }
 
-fn read_config(path: &Path) -> anyhow::Result<(Vec<Declared>, Access)> {
+fn read_config(path: &Path) -> anyhow::Result<Declarations> {
     let shown = path.display();
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    declare_all(&text).with_context(|| format!("{shown} declares no records"))
+    declare(&text).with_context(|| format!("{shown} declares no records"))
 }
 
 /// What was typed, and what the environment says where nothing was.
