@@ -16,7 +16,7 @@
 //! - What a client of web services says and reads: [`http`].
 //! - A page made anew for whoever asks, such as a service's counters: [`Page`]. Control plane.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod clock;
 pub mod http;
@@ -33,12 +33,16 @@ mod output;
 mod page;
 mod pass;
 mod poll;
+mod ring;
 mod seam;
 mod server;
 mod slots;
 mod timers;
 #[cfg(feature = "tls")]
 mod tls;
+#[cfg(feature = "tls")]
+mod tls_client;
+mod together;
 mod worker;
 
 pub use bytes::Bytes;
@@ -52,6 +56,8 @@ pub use poll::{Event, Interest, Poller};
 pub use seam::{
     Address, Batch, Closed, Connection, Datagrams, Fault, Flow, Ns, Peer, Replies, Wake, Waker,
 };
-pub use server::{Config, Server, ThreadIndex, WhenFull};
+pub use server::{Calls, Config, Server, ThreadIndex, WhenFull};
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
+#[cfg(feature = "tls")]
+pub use tls_client::{TlsStream, TlsTrust};

@@ -82,6 +82,18 @@ impl<C: Connection> Pass<'_, C> {
         deliver(self.connection, self.now_ns, self.input, self.output)
     }
 
+    /// Whether all that is left of the turn is to send an answer of at most `most` bytes, so that
+    /// it may be sent with those of others.
+    #[inline]
+    pub(crate) fn may_wait(&self, result: &Result<Flow, Fault>, most: usize) -> bool {
+        if most == 0 {
+            return false;
+        }
+        let is_over = *result == Ok(Flow::Continue) && self.closing.is_none() && !*self.owed;
+        let is_due = !self.output.is_empty() && !self.output.is_full();
+        is_over && is_due && self.output.plain().is_some_and(|bytes| bytes.len() <= most)
+    }
+
     /// Sends what the protocol has answered, and calls it again for as long as all can be sent at
     /// once and it had to pause for that.
     #[inline]

@@ -16,9 +16,11 @@ use crate::datagrams::{DATAGRAM_TOKEN, DatagramSocket, NoDatagrams};
 use crate::listen::{DatagramListener, Listener};
 use crate::mailbox::{Letter, Mailbox};
 use crate::poll::{Interest, Poller};
+use crate::ring::Ring;
 use crate::slots::{Lent, Slots};
 use crate::stream::FAIR_BYTES;
 use crate::timers::Timers;
+use crate::together::Together;
 use crate::worker::{MAILBOX_TOKEN, Queues, Worker};
 use crate::{Address, Bytes, Connection, Datagrams};
 
@@ -32,6 +34,17 @@ pub enum WhenFull {
     Wait,
     /// It is sent this, at most a few kilobytes, and closed.
     Refuse(Bytes),
+}
+
+/// How the threads make their system calls.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Calls {
+    /// Each by itself, for what epoll says is ready.
+    #[default]
+    Each,
+    /// Those of all connections that are ready together, through io_uring: up to 64 that receive
+    /// with one call, and as many that send.
+    Together,
 }
 
 /// A server's limits. Each is enforced by the loop; passing one is told to that client only.
@@ -54,6 +67,8 @@ pub struct Config {
     pub turn_bytes: usize,
     /// A connection over which no byte has moved for so long is closed.
     pub idle_timeout: Option<Duration>,
+    /// How the threads make their system calls.
+    pub calls: Calls,
     /// What the threads are called, followed by their number; the kernel keeps 15 bytes of it.
     pub thread_name: &'static str,
 }
@@ -69,6 +84,7 @@ impl Default for Config {
             read_bytes: 256 << 10,
             turn_bytes: 1 << 20,
             idle_timeout: None,
+            calls: Calls::Each,
             thread_name: "serve",
         }
     }
@@ -160,11 +176,21 @@ impl Server {
         for seed in seeds.drain(..) {
             let (make, make_datagrams) = (Arc::clone(&make), Arc::clone(&make_datagrams));
             let name = format!("{}-{}", seed.shared.config.thread_name, seed.index);
+            let (tell, told) = std::sync::mpsc::channel();
             // Should one not start, dropping `server` stops those that have.
-            let thread = std::thread::Builder::new()
-                .name(name)
-                .spawn(move || seed.grow(make, &*make_datagrams).run())?;
+            let thread = std::thread::Builder::new().name(name).spawn(move || {
+                match seed.grow(make, &*make_datagrams) {
+                    Err(error) => _ = tell.send(error),
+                    Ok(worker) => {
+                        drop(tell);
+                        worker.run();
+                    }
+                }
+            })?;
             server.threads.push(thread);
+            if let Ok(error) = told.recv() {
+                return Err(error);
+            }
         }
         Ok(server)
     }
@@ -259,6 +285,11 @@ impl std::fmt::Debug for Server {
     }
 }
 
+/// Says that it is io_uring that is not to be had.
+fn no_ring(error: io::Error) -> io::Error {
+    io::Error::new(error.kind(), format!("this kernel gives no io_uring: {error}"))
+}
+
 /// What a thread is started with; the rest is made on the thread itself.
 struct Seed {
     index: ThreadIndex,
@@ -273,15 +304,22 @@ impl Seed {
         self,
         make: Arc<dyn Fn(ThreadIndex) -> C + Send + Sync>,
         make_datagrams: &dyn Fn(ThreadIndex) -> D,
-    ) -> Worker<C, D> {
+    ) -> io::Result<Worker<C, D>> {
         let config = &self.shared.config;
         // One read never brings more than may wait.
         let read_bytes = config.read_bytes.max(FAIR_BYTES).min(config.input_limit_bytes).max(1);
         let sockets = self.datagrams.into_iter();
-        Worker {
+        // The kernel interrupts whoever has made a ring when it is gone: that has to be the thread
+        // that ends with it.
+        let together = match config.calls {
+            Calls::Each => None,
+            Calls::Together => Some(Box::new(Together::new(Ring::new().map_err(no_ring)?))),
+        };
+        Ok(Worker {
             index: self.index,
             make,
             poller: self.poller,
+            together,
             slots: Slots::new(),
             timers: Timers::default(),
             lent: Lent::new(read_bytes, config.output_limit_bytes),
@@ -296,6 +334,6 @@ impl Seed {
             stop_at_ns: None,
             next_thread: 0,
             shared: self.shared,
-        }
+        })
     }
 }

@@ -128,7 +128,11 @@ fn token(index: u32, generation: u32) -> u64 {
 }
 
 /// This many emptied output buffers are kept for the next connections whose peers don't read.
-const SPARE_OUTPUTS: usize = 16;
+const SPARE_OUTPUTS: usize = 64;
+
+/// An unfinished message up to this size is copied back into the lent buffer to be read on; a
+/// larger one is read on where it is.
+pub(crate) const SMALL_REST_BYTES: usize = 4096;
 
 /// The buffers that a thread lends to each of its connections in turn.
 pub(crate) struct Lent {
@@ -144,6 +148,20 @@ impl Lent {
         // Grows the buffer to its full size once and for all; no limit is passed here.
         let _ = input.space(input_bytes, input_bytes);
         Self { input, output: Output::new(limit_bytes), spare: Vec::new(), limit_bytes }
+    }
+
+    /// The buffer that a connection is read into: the lent one, unless much of a message waits in
+    /// its own.
+    #[inline]
+    pub(crate) fn input_for<'a>(&'a mut self, own: &'a mut Input) -> &'a mut Input {
+        if own.len() > SMALL_REST_BYTES {
+            return own;
+        }
+        if !own.is_empty() {
+            self.input.append(own.bytes());
+            *own = Input::new();
+        }
+        &mut self.input
     }
 
     /// Makes the connection's unsent output, if it has any, the one that is written to.

@@ -3,7 +3,7 @@
 //! buffers, so an encrypted connection allocates where a plain one does not.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use rustix::fd::BorrowedFd;
 use rustix::net::{RecvFlags, SendFlags, recv, send};
@@ -40,9 +40,10 @@ pub enum ClientCertificates {
     Required,
 }
 
-/// What a listener's connections are encrypted with.
+/// What a listener's connections are encrypted with. Its copies are one: what one of them is given
+/// later, all have.
 #[derive(Clone, Debug)]
-pub struct Tls(Arc<ServerConfig>);
+pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
 /// How a listener's connections are to be encrypted.
 #[derive(Clone, Copy, Debug)]
@@ -75,13 +76,30 @@ pub enum TlsError {
     Unusable(String),
 }
 
-fn certificates(what: &'static str, pem: &[u8]) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(
+    what: &'static str,
+    pem: &[u8],
+) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let all = CertificateDer::pem_slice_iter(pem).collect::<Result<Vec<_>, _>>();
     match all {
         Ok(all) if all.is_empty() => Err(TlsError::Pem { what, why: "there is none".to_owned() }),
         Ok(all) => Ok(all),
         Err(error) => Err(TlsError::Pem { what, why: error.to_string() }),
     }
+}
+
+pub(crate) fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError> {
+    PrivateKeyDer::from_pem_slice(pem)
+        .map_err(|error| TlsError::Pem { what: "private key", why: error.to_string() })
+}
+
+/// Those who may vouch for others.
+pub(crate) fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
+    let mut roots = RootCertStore::empty();
+    for authority in certificates("authority", pem)? {
+        roots.add(authority).map_err(|error| TlsError::Unusable(error.to_string()))?;
+    }
+    Ok(roots)
 }
 
 impl Tls {
@@ -92,8 +110,7 @@ impl Tls {
     pub fn new(settings: &TlsSettings<'_>) -> Result<Self, TlsError> {
         let unusable = |error: &dyn std::fmt::Display| TlsError::Unusable(error.to_string());
         let chain = certificates("certificate", settings.certificates)?;
-        let key = PrivateKeyDer::from_pem_slice(settings.key)
-            .map_err(|error| TlsError::Pem { what: "private key", why: error.to_string() })?;
+        let key = private_key(settings.key)?;
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let versions: &[_] = match settings.speaks_1_2 {
             true => &[&rustls::version::TLS13, &rustls::version::TLS12],
@@ -105,10 +122,7 @@ impl Tls {
         let builder = match settings.clients {
             ClientCertificates::Ignored => builder.with_no_client_auth(),
             demand => {
-                let mut roots = RootCertStore::empty();
-                for authority in certificates("authority", settings.client_authorities)? {
-                    roots.add(authority).map_err(|error| unusable(&error))?;
-                }
+                let roots = roots(settings.client_authorities)?;
                 let verifier =
                     WebPkiClientVerifier::builder_with_provider(Arc::new(roots), provider);
                 let verifier = match demand {
@@ -119,13 +133,22 @@ impl Tls {
             }
         };
         let config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
-        Ok(Self(Arc::new(config)))
+        Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
+    }
+
+    /// Has new connections encrypted with what `other` has; those that are open stay as they are.
+    pub fn renew(&self, other: &Self) {
+        let config = other.config();
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
+    }
+
+    fn config(&self) -> Arc<ServerConfig> {
+        Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The server's side of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
-        let mut connection =
-            ServerConnection::new(Arc::clone(&self.0)).map_err(io::Error::other)?;
+        let mut connection = ServerConnection::new(self.config()).map_err(io::Error::other)?;
         // It is given one record at a time, and the next only when that is sent.
         connection.set_buffer_limit(None);
         Ok(Session { connection, plaintext_bytes: 0, end: None })

@@ -19,17 +19,14 @@ use crate::mailbox::{Letter, Mailbox};
 use crate::pass::{After, Pass};
 use crate::poll::{Event, Interest, Poller};
 use crate::server::{Shared, ThreadIndex};
-use crate::slots::{Lent, SPECIAL, Slot, Slots};
+use crate::slots::{Lent, SMALL_REST_BYTES, SPECIAL, Slot, Slots};
 use crate::stream::{self, ReadOutcome, read};
 use crate::timers::{NEVER, Timers};
+use crate::together::{Sent, Together};
 use crate::{Closed, Connection, Datagrams, Flow, Input, Ns, Peer, Wake, Waker};
 
 /// The mailbox's token.
 pub(crate) const MAILBOX_TOKEN: u64 = SPECIAL;
-
-/// An unfinished message up to this size is copied back into the lent buffer to be read on; a
-/// larger one is read on where it is.
-const SMALL_REST_BYTES: usize = 4096;
 
 /// How long and for how many bytes a closed connection's socket is still read from, so that the
 /// last answer isn't lost to a reset.
@@ -45,6 +42,8 @@ pub(crate) struct Worker<C, D> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) make: Arc<dyn Fn(ThreadIndex) -> C + Send + Sync>,
     pub(crate) poller: Poller,
+    /// There where system calls are made together.
+    pub(crate) together: Option<Box<Together>>,
     pub(crate) slots: Slots<C>,
     pub(crate) timers: Timers,
     pub(crate) lent: Lent,
@@ -76,8 +75,12 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         while !self.is_finished() {
             let events = self.wait();
             self.read_clock();
-            for index in 0..events {
-                self.dispatch(self.poller.event(index));
+            match self.together.take() {
+                None => (0..events).for_each(|index| self.dispatch(self.poller.event(index))),
+                Some(mut together) => {
+                    self.dispatch_together(events, &mut together);
+                    self.together = Some(together);
+                }
             }
             if self.mailbox().is_pending() {
                 self.read_letters();
@@ -126,7 +129,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     }
 
     #[inline]
-    fn dispatch(&mut self, event: Event) {
+    pub(crate) fn dispatch(&mut self, event: Event) {
         let token = event.token;
         if token & SPECIAL != 0 {
             return self.dispatch_special(token);
@@ -305,16 +308,11 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
 
     /// The socket has something to read.
     fn read(&mut self, token: u64) {
-        let Self { slots, lent, shared, index, now_ns, moved_bytes, .. } = self;
+        let Self { slots, lent, shared, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
         let Some(connection) = &mut slot.connection else { return self.linger(token) };
         let config = &shared.config;
-        let is_large = slot.input.len() > SMALL_REST_BYTES;
-        if !is_large && !slot.input.is_empty() {
-            lent.input.append(slot.input.bytes());
-            slot.input = Input::new();
-        }
-        let input = if is_large { &mut slot.input } else { &mut lent.input };
+        let input = lent.input_for(&mut slot.input);
         let socket = slot.socket.as_fd();
         let outcome = match connection.place() {
             Some(place) if !place.is_empty() && input.is_empty() && slot.link.is_plain() => {
@@ -327,11 +325,22 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             }
             _ => slot.link.read_into(socket, input, config.input_limit_bytes),
         };
+        self.answer(token, outcome, 0);
+    }
+
+    /// Has the protocol answer what has been read into its input. An answer of at most
+    /// `most_waiting` bytes, which ends the turn, is left with the connection.
+    pub(crate) fn answer(&mut self, token: u64, outcome: ReadOutcome, most_waiting: usize) -> Sent {
+        let Self { slots, lent, shared, index, now_ns, moved_bytes, .. } = self;
+        let Some(slot) = slots.get_mut(token) else { return Sent::Now };
+        let Some(connection) = &mut slot.connection else { return Sent::Now };
+        let config = &shared.config;
+        let is_large = slot.input.len() > SMALL_REST_BYTES;
         let mut pass = Pass {
             connection,
-            socket,
+            socket: slot.socket.as_fd(),
             link: &mut slot.link,
-            input,
+            input: if is_large { &mut slot.input } else { &mut lent.input },
             output: &mut lent.output,
             closing: &mut slot.closing,
             owed: &mut slot.owed,
@@ -339,16 +348,22 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             budget_bytes: config.turn_bytes,
             heard_bytes: 0,
         };
+        let mut sent = Sent::Now;
         let after = match outcome {
             ReadOutcome::Bytes(count) => {
                 add(&shared.counters[*index].bytes_read, count);
                 let result = pass.receive();
-                let after = pass.run(result);
-                let sent = config.turn_bytes - pass.budget_bytes;
-                add(&shared.counters[*index].bytes_written, sent);
+                let after = if pass.may_wait(&result, most_waiting) {
+                    sent = Sent::Later;
+                    After::Stay
+                } else {
+                    pass.run(result)
+                };
+                let sent_bytes = config.turn_bytes - pass.budget_bytes;
+                add(&shared.counters[*index].bytes_written, sent_bytes);
                 add(&shared.counters[*index].bytes_read, pass.heard_bytes);
                 slot.active_ns = *now_ns;
-                *moved_bytes += count + sent;
+                *moved_bytes += count + sent_bytes;
                 after
             }
             // A handshake's answer that the peer does not take is waited for like any other.
@@ -367,11 +382,12 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             slot.input = lent.input.split_rest();
         }
         self.settle(token, after);
+        sent
     }
 
     /// Leaves a connection as its turn has left it, waiting for what it needs next.
     #[inline]
-    fn settle(&mut self, token: u64, after: After) {
+    pub(crate) fn settle(&mut self, token: u64, after: After) {
         let stopping = self.stop_at_ns.is_some();
         let Some(slot) = self.slots.get_mut(token) else { return };
         if let After::Gone(why) = after {
@@ -548,6 +564,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         self.acceptor = None;
         self.stop_at_ns = Some(at_ns);
         for mut socket in self.datagrams.drain(..) {
+            socket.expect_many();
             socket.turn(self.now_ns, &self.shared.counters[self.index]);
         }
         for token in self.slots.tokens() {

@@ -88,6 +88,22 @@ fn datagrams_that_wait_together_are_answered_together() {
 }
 
 #[test]
+fn who_waits_for_each_answer_and_then_for_none_is_answered_all_the_same() {
+    let (server, address, _) = shouter(1, None);
+    let caller = caller(address);
+    for round in 0..50 {
+        caller.send(format!("call {round}").as_bytes()).expect("send");
+        assert_eq!(hear(&caller), format!("CALL {round}"));
+    }
+    for number in 0..60 {
+        caller.send(format!("call {number}").as_bytes()).expect("send");
+    }
+    let heard: BTreeSet<String> = (0..60).map(|_| hear(&caller)).collect();
+    assert_eq!(heard, (0..60).map(|number| format!("CALL {number}")).collect());
+    assert_eq!(server.stop(HANG_GUARD).datagrams_received, 110);
+}
+
+#[test]
 fn every_thread_answers_datagrams_and_streams_beside_them() {
     let (server, address, _) = shouter(3, None);
     let mut stream = client(internet(&server.addresses()[0]));
