@@ -1,12 +1,12 @@
 //! A small blocking client, for people and scripts. Control plane: one request at a time.
 
 use std::io::{self, Read, Write};
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use memchr::memchr;
-use wire::Address;
+use wire::{Address, TlsStream, TlsTrust};
 
 use crate::protocol::MOST_KEY_BYTES;
 use crate::protocol::text::{Answer, read_answer};
@@ -55,6 +55,12 @@ impl Socket for TcpStream {
 impl Socket for UnixStream {
     fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
         self.set_read_timeout(patience)
+    }
+}
+
+impl Socket for TlsStream {
+    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
+        self.socket().set_read_timeout(patience)
     }
 }
 
@@ -113,6 +119,14 @@ const MOST_VALUE_BYTES: usize = 1 << 30;
 /// An answer's line may be at most this long.
 const MOST_ANSWER_LINE_BYTES: usize = 64 << 10;
 
+fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
+    let socket = TcpStream::connect_timeout(address, TIMEOUT)?;
+    socket.set_nodelay(true)?;
+    socket.set_read_timeout(Some(TIMEOUT))?;
+    socket.set_write_timeout(Some(TIMEOUT))?;
+    Ok(socket)
+}
+
 impl Client {
     /// Connects.
     ///
@@ -120,13 +134,7 @@ impl Client {
     /// When nobody answers at `address`.
     pub fn connect(address: &Address) -> io::Result<Self> {
         let socket: Box<dyn Socket> = match address {
-            Address::Internet(address) => {
-                let socket = TcpStream::connect_timeout(address, TIMEOUT)?;
-                socket.set_nodelay(true)?;
-                socket.set_read_timeout(Some(TIMEOUT))?;
-                socket.set_write_timeout(Some(TIMEOUT))?;
-                Box::new(socket)
-            }
+            Address::Internet(address) => Box::new(connect(address)?),
             Address::Unix(path) => {
                 let socket = UnixStream::connect(path)?;
                 socket.set_read_timeout(Some(TIMEOUT))?;
@@ -134,7 +142,30 @@ impl Client {
                 Box::new(socket)
             }
         };
-        Ok(Self { socket, received: Vec::new(), used: 0 })
+        Ok(Self::over(socket))
+    }
+
+    /// Connects over TLS to a server whose certificate is for `name`; by default for its address.
+    ///
+    /// # Errors
+    /// When nobody answers at `address`, which has to be the internet's, the server is not
+    /// trusted, or the files are of no use.
+    pub fn connect_encrypted(
+        address: &Address,
+        name: Option<&str>,
+        trust: &TlsTrust<'_>,
+    ) -> io::Result<Self> {
+        let Address::Internet(address) = address else {
+            let what = "a Unix socket is not encrypted";
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
+        };
+        let host = address.ip().to_string();
+        let socket = TlsStream::connect(connect(address)?, name.unwrap_or(&host), trust)?;
+        Ok(Self::over(Box::new(socket)))
+    }
+
+    fn over(socket: Box<dyn Socket>) -> Self {
+        Self { socket, received: Vec::new(), used: 0 }
     }
 
     /// Reads keys; with their unique numbers when `with_cas`. What isn't there is left out.
@@ -367,7 +398,8 @@ impl Client {
     fn send(&mut self, mut request: Vec<u8>, data: &[u8]) -> io::Result<()> {
         request.extend_from_slice(b"\r\n");
         request.extend_from_slice(data);
-        self.socket.write_all(&request)
+        self.socket.write_all(&request)?;
+        self.socket.flush()
     }
 
     /// Receives until `enough` finds what it looks for in the bytes not yet used.

@@ -12,5 +12,7 @@ pub mod model;
 pub mod protocol;
 pub mod server;
 
+mod sync;
+
 /// The version that the service says it has.
 pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

@@ -13,12 +13,22 @@ fn store(memory_bytes: usize, item_bytes: usize) -> Store {
 }
 
 fn store_with(memory_bytes: usize, item_bytes: usize, policy: Policy) -> Store {
-    let rules = Rules { policy, ..Rules::default() };
+    store_by(memory_bytes, item_bytes, Rules { policy, ..Rules::default() })
+}
+
+fn store_by(memory_bytes: usize, item_bytes: usize, rules: Rules) -> Store {
     Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules }).expect("a store")
 }
 
-fn any_policy() -> impl Strategy<Value = Policy> {
-    prop::sample::select(Policy::ALL.map(|(_, policy)| policy).to_vec())
+/// Every policy of the default store, and those of the one with lock-free reads.
+fn any_rules() -> impl Strategy<Value = Rules> {
+    let default = Policy::ALL.map(|(_, policy)| Rules { policy, ..Rules::default() });
+    let free = [Policy::Fifo, Policy::Clock].map(|policy| Rules {
+        policy,
+        sharing: Sharing::LockFreeReads,
+        ..Rules::default()
+    });
+    prop::sample::select([&default[..], &free].concat())
 }
 
 fn set(store: &Store, key: &[u8], value: &[u8]) {
@@ -36,10 +46,10 @@ proptest! {
     /// While everything fits, the store is a map, through any order of growing and shrinking.
     #[test]
     fn what_fits_is_never_lost(
-        policy in any_policy(),
+        rules in any_rules(),
         steps in prop::collection::vec((0..5_u8, 0..400_u16, 0..300_usize), 1..3000),
     ) {
-        let store = store_with(8 << 20, 1 << 18, policy);
+        let store = store_by(8 << 20, 1 << 18, rules);
         let mut map: HashMap<Vec<u8>, Vec<u8>> = HashMap::new();
         for (step, (action, key, length)) in steps.into_iter().enumerate() {
             let key = format!("key-{key}").into_bytes();
@@ -64,11 +74,11 @@ proptest! {
     #[test]
     fn storing_never_fails_and_memory_stays_bounded(
         seed: u64,
-        policy in any_policy(),
+        rules in any_rules(),
         phases in prop::collection::vec((1..9_usize, 1..5_usize), 1..6),
     ) {
         let memory_bytes = 4 << 20;
-        let store = store_with(memory_bytes, 256 << 10, policy);
+        let store = store_by(memory_bytes, 256 << 10, rules);
         let mut random = SmallRng::seed_from_u64(seed);
         for (scale, spread) in phases {
             for _ in 0..1500 {
@@ -164,6 +174,7 @@ fn a_store_is_shared_as_it_is_asked_to_be() {
     for (name, sharing) in Sharing::ALL {
         assert_eq!((name.parse(), sharing.name()), (Ok(sharing), name));
     }
+    assert_eq!(make(Sharing::LockFreeReads, 2, 64 << 20), Ok(8));
     assert!("rcu".parse::<Sharing>().unwrap_err().contains("global-lock"));
 }
 
@@ -190,5 +201,81 @@ fn a_full_store_uses_its_memory_and_little_more_while_items_become_smaller_and_m
             assert!(held.item_bytes + held.index_bytes >= least * 93 / 95, "{policy:?} {held:?}");
             assert!(held.touched_bytes >= least, "{policy:?} {value_bytes}: {held:?}");
         }
+    }
+}
+
+#[test]
+fn a_store_with_lock_free_reads_is_full_within_its_memory_too() {
+    let rules = Rules { sharing: Sharing::LockFreeReads, ..Rules::default() };
+    let memory_bytes = 8 << 20;
+    let store = store_by(memory_bytes, 1 << 18, rules);
+    assert_eq!(store.policy_in_force(), Policy::Clock);
+    let mut number = 0_u64;
+    for value_bytes in [2000, 300, 100] {
+        for _ in 0..2 * memory_bytes / (value_bytes + 34) {
+            number += 1;
+            set(&store, &number.to_be_bytes(), &vec![7; value_bytes]);
+        }
+        let held = store.holdings();
+        let bounds = memory_bytes as u64 * 95 / 100..=memory_bytes as u64 * 105 / 100;
+        assert!(bounds.contains(&held.touched_bytes), "{value_bytes}: {held:?}");
+        // Its table has a place for every 110 bytes.
+        let items = (memory_bytes / 120).min(memory_bytes * 3 / 4 / (value_bytes + 34));
+        assert!(held.items >= items as u64, "{value_bytes}: {held:?}");
+    }
+}
+
+#[test]
+fn what_a_store_with_lock_free_reads_can_not_do_is_refused() {
+    let make = |rules| {
+        let limits = Limits { memory_bytes: 8 << 20, item_bytes: 1000, threads: 2, rules };
+        Store::new(limits)
+    };
+    let free = Rules { sharing: Sharing::LockFreeReads, ..Rules::default() };
+    assert_eq!(make(Rules { evict: false, ..free }).err(), Some(MakeError::LetsGo));
+    assert_eq!(make(Rules { policy: Policy::Lru, ..free }).err(), Some(MakeError::OtherPolicy));
+    let store = make(free).expect("a store");
+    assert_eq!(store.set_memory(16 << 20), Err(MakeError::Fixed));
+}
+
+/// Values of one repeated byte are written over, removed and pushed out while they are read.
+#[test]
+fn readers_see_whole_values_however_many_write() {
+    for (_, sharing) in Sharing::ALL.into_iter().filter(|(_, one)| *one != Sharing::Single) {
+        let rules = Rules { sharing, policy: Policy::Clock, ..Rules::default() };
+        let limits = Limits { memory_bytes: 1 << 20, item_bytes: 8000, threads: 4, rules };
+        let store = Store::new(limits).expect("a store");
+        let key = |number: u32| format!("key-{number}").into_bytes();
+        std::thread::scope(|scope| {
+            let store = &store;
+            for writer in 0..2_u64 {
+                scope.spawn(move || {
+                    let mut random = SmallRng::seed_from_u64(writer);
+                    for round in 0..5_000_u32 {
+                        let number = random.random_range(0..600);
+                        let value = vec![round as u8; random.random_range(1..5000)];
+                        match round % 50 {
+                            0 => _ = store.delete(NOW_S, &key(number)),
+                            _ => set(store, &key(number), &value),
+                        }
+                    }
+                });
+            }
+            for reader in 2..4_u64 {
+                scope.spawn(move || {
+                    let mut random = SmallRng::seed_from_u64(reader);
+                    for _ in 0..10_000 {
+                        let key = key(random.random_range(0..600));
+                        let whole = store.get(NOW_S, &key, |item| {
+                            let first = item.value[0];
+                            item.key == key && item.value.iter().all(|byte| *byte == first)
+                        });
+                        assert_ne!(whole, Some(false), "{sharing:?}");
+                    }
+                });
+            }
+        });
+        let counts = store.counts();
+        assert_eq!(counts.get_hits + counts.get_misses, 20_000, "{sharing:?}");
     }
 }

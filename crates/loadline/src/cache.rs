@@ -9,7 +9,7 @@ use std::process::ExitCode;
 use ::cache::client::{Client, Stored, When};
 use anyhow::{Context as _, bail};
 use serde_json::json;
-use wire::Address;
+use wire::{Address, TlsTrust};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -24,6 +24,7 @@ Examples:
   loadline cache dump --json                        all keys, one JSON object a line
   loadline cache watch mutations evictions          what happens, until Ctrl-C
   loadline cache stats --server 127.0.0.1:11212 --json
+  loadline cache get greeting --tls-ca authority.pem     encrypted
 
 Exit codes: 0 done, 1 not there, not stored or an error, 2 wrong arguments.";
 
@@ -45,6 +46,9 @@ pub(crate) struct CacheArgs {
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) auth_file: Option<PathBuf>,
 
+    #[command(flatten)]
+    pub(crate) encryption: EncryptionArgs,
+
     /// Print one JSON object; of a dump or a stream, one a line
     #[arg(long, global = true)]
     pub(crate) json: bool,
@@ -52,6 +56,27 @@ pub(crate) struct CacheArgs {
     /// What to ask
     #[command(subcommand)]
     pub(crate) command: CacheCommand,
+}
+
+/// How the connection is encrypted; it is when the first of these is given.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Encrypted connections")]
+pub(crate) struct EncryptionArgs {
+    /// Encrypt, and trust servers for whom one of these authorities vouches (PEM)
+    #[arg(long, global = true, value_name = "FILE")]
+    tls_ca: Option<PathBuf>,
+
+    /// The name that the server's certificate is for, if it is not the address
+    #[arg(long, global = true, value_name = "NAME", requires = "tls_ca")]
+    tls_name: Option<String>,
+
+    /// Your own certificate, where the server asks for one (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_ca")]
+    tls_cert: Option<PathBuf>,
+
+    /// Its private key, if it is not in the same file (PEM)
+    #[arg(long, global = true, value_name = "FILE", requires = "tls_cert")]
+    tls_key: Option<PathBuf>,
 }
 
 /// What `loadline cache` can ask.
@@ -152,11 +177,29 @@ pub(crate) enum Condition {
     Before,
 }
 
+fn connect(server: &Address, encryption: &EncryptionArgs) -> anyhow::Result<Client> {
+    let Some(authorities) = &encryption.tls_ca else {
+        return Client::connect(server).with_context(|| {
+            format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
+        });
+    };
+    let read = |path: &PathBuf| {
+        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
+    };
+    let authorities = read(authorities)?;
+    let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
+    let key = encryption.tls_key.as_ref().map(read).transpose()?;
+    let identity =
+        chain.as_ref().map(|chain| (chain.as_slice(), key.as_ref().unwrap_or(chain).as_slice()));
+    let trust = TlsTrust { authorities: &authorities, identity };
+    Client::connect_encrypted(server, encryption.tls_name.as_deref(), &trust).with_context(|| {
+        format!("no encrypted connection to {server}; --tls-ca names who vouches for it")
+    })
+}
+
 /// Asks, prints, and says with the exit code whether it was there.
 pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
-    let mut client = Client::connect(&args.server).with_context(|| {
-        format!("cannot reach a cache at {}; start one with `loadline serve cache`", args.server)
-    })?;
+    let mut client = connect(&args.server, &args.encryption)?;
     if let Some(path) = &args.auth_file {
         sign_in(&mut client, path)?;
     }

@@ -137,3 +137,59 @@ fn clients_without_a_certificate_are_sent_away_where_one_is_required() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains("key.pem"), "{said}");
 }
+
+/// A certificate for 127.0.0.1 that is no authority's, and its key.
+fn plain_identity(folder: &Path) -> (PathBuf, PathBuf) {
+    let made = rcgen::generate_simple_self_signed(["127.0.0.1".to_owned()]).expect("made");
+    let (certificate, key) = (folder.join("certificate.pem"), folder.join("key.pem"));
+    std::fs::write(&certificate, made.cert.pem()).expect("written");
+    std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    (certificate, key)
+}
+
+/// What `loadline cache` prints, and complains of.
+fn client(address: &str, trusted: &Path, words: &[&str]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["cache", "--server", address, "--tls-ca"])
+        .arg(trusted)
+        .args(words)
+        .output()
+        .expect("loadline runs");
+    let [out, complaint] = [output.stdout, output.stderr]
+        .map(|bytes| String::from_utf8_lossy(&bytes).trim_end().to_owned());
+    (output.status.code(), out, complaint)
+}
+
+#[test]
+fn certificates_are_read_again_when_asked_for_and_useless_ones_change_nothing() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (certificate, key) = plain_identity(folder.path());
+    let old = folder.path().join("old.pem");
+    std::fs::copy(&certificate, &old).expect("copied");
+    let suboptions = format!("ssl_chain_cert={},ssl_key={}", certificate.display(), key.display());
+    let listen = "127.0.0.1:0,notls:127.0.0.1:0";
+    let served = Served::start(&["-l", listen, "-Z", "-o", &suboptions]);
+    let (address, plain) = (served.named("memcached"), served.named("memcached2"));
+    let refresh = || {
+        let mut socket = std::net::TcpStream::connect(plain).expect("a connection");
+        socket.write_all(b"refresh_certs\r\nquit\r\n").expect("sent");
+        std::io::read_to_string(socket).expect("text")
+    };
+    let done = |said: (Option<i32>, String, String)| (said.0, said.1);
+    assert_eq!(client(address, &certificate, &["set", "key", "value"]).0, Some(0));
+    assert_eq!(done(client(address, &old, &["get", "key"])), (Some(0), "value".to_owned()));
+
+    plain_identity(folder.path());
+    assert_eq!(client(address, &certificate, &["get", "key"]).0, Some(1), "not read yet");
+    assert_eq!(refresh(), "OK\r\n");
+    assert_eq!(done(client(address, &certificate, &["get", "key"])), (Some(0), "value".to_owned()));
+    let (code, _, complaint) = client(address, &old, &["get", "key"]);
+    assert!(code == Some(1) && complaint.contains("--tls-ca"), "{complaint}");
+
+    let kept = folder.path().join("kept.pem");
+    std::fs::rename(&certificate, &kept).expect("renamed");
+    std::fs::write(&certificate, "nothing").expect("written");
+    let said = refresh();
+    assert!(said.starts_with("Error ") && said.contains("certificate.pem"), "{said}");
+    assert_eq!(done(client(address, &kept, &["get", "key"])), (Some(0), "value".to_owned()));
+}

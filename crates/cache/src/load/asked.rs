@@ -57,6 +57,8 @@ pub(super) struct Asked {
     keys: VecDeque<(u64, Sent)>,
     /// What has been found about the oldest request so far.
     done: Done,
+    /// Keys that were not there and are to be stored.
+    missed: Vec<u64>,
     /// A right answer about a key, as the dialect would receive it.
     example: fn(&Truth, Form, u64) -> Vec<u8>,
 }
@@ -68,6 +70,7 @@ impl Asked {
             requests: VecDeque::new(),
             keys: VecDeque::new(),
             done: Done::default(),
+            missed: Vec::new(),
             example,
         }
     }
@@ -77,6 +80,7 @@ impl Asked {
         self.requests.clear();
         self.keys.clear();
         self.done = Done::default();
+        self.missed.clear();
     }
 
     /// A read of `key` is said.
@@ -188,12 +192,21 @@ impl Asked {
         let form = self.form();
         let (key, _) = self.answered();
         self.done.misses += 1;
+        if form == Some(Form::Aside) {
+            self.missed.push(key);
+        }
         if !self.truth.misses_allowed {
             self.done.wrong += 1;
             events.found(|| {
                 self.finding(key, self.shown(form, key), received, "the key is not there")
             });
         }
+    }
+
+    /// A key that was not there and is to be stored, if there is one left.
+    #[inline]
+    pub(super) fn next_missed(&mut self) -> Option<u64> {
+        self.missed.pop()
     }
 
     /// Counts the next expected key, if there is one, as wrongly answered.

@@ -110,8 +110,7 @@ impl Parser {
         decoded: &'b mut [u8; MOST_KEY_BYTES],
     ) -> Option<&'b [u8]> {
         match form {
-            Form::Text if operation == READ_GET => Some(text::plain_get(bytes)?.0),
-            Form::Meta if operation == READ_GET => Some(text::plain_meta_get(bytes)?.0),
+            Form::Text | Form::Meta if operation == READ_GET => Some(text::plain_read(bytes)?.key),
             Form::Text | Form::Meta => match text::read_line(bytes.strip_suffix(b"\r\n")?) {
                 Ok(Command::Set(set)) => set.key.ok(),
                 Ok(Command::MetaSet(meta, _)) => Some(meta.key(decoded)),

@@ -1,7 +1,7 @@
 //! Answers that come in the order of their requests: the loop that reads them, whatever the
 //! protocol. Data plane.
 
-use wire::{Fault, Input};
+use wire::{Fault, Input, Output};
 use workload::Events;
 
 use super::asked::{Asked, Form};
@@ -29,6 +29,10 @@ pub(super) trait InTurn {
     /// Reads the next part of the answer to the oldest request.
     fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step;
 
+    /// Stores a key that was not there, without an answer: nobody waits for it, and whether it was
+    /// right, later reads tell.
+    fn put_missed(&self, key: u64, out: &mut Output);
+
     /// The oldest request is answered.
     #[inline]
     fn answered(&mut self) {}
@@ -47,6 +51,7 @@ pub(super) fn receive(
     client: &mut impl InTurn,
     input: &mut Input,
     events: &mut Events,
+    out: &mut Output,
 ) -> Result<(), Fault> {
     let bytes = input.bytes();
     let mut used = 0;
@@ -78,5 +83,8 @@ pub(super) fn receive(
         }
     };
     input.consume(used);
+    while let Some(key) = client.asked().next_missed() {
+        client.put_missed(key, out);
+    }
     outcome
 }

@@ -32,8 +32,6 @@ pub struct Memcached {
     /// How the heads of values of the last length end, and begin where no key stands in them.
     tail: Line,
     meta_head: Line,
-    /// Keys that were not there and are to be stored.
-    missed: Vec<u64>,
 }
 
 /// A piece of a line that says how long a value is. Most values are as long as the last one was.
@@ -101,14 +99,13 @@ impl Memcached {
     /// A connection whose answers are held against `truth`.
     pub fn new(truth: &Arc<Truth>) -> Self {
         let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
-        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head, missed: Vec::new() }
+        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head }
     }
 
     /// Forgets what was asked, so that this can be used for something else.
     pub(super) fn clear(&mut self) {
         self.asked.clear();
         self.skip = 0;
-        self.missed.clear();
     }
 
     /// Whether somebody still waits for an answer.
@@ -225,9 +222,6 @@ impl Memcached {
         }
         if bytes.starts_with(META_MISS) {
             self.asked.miss(META_MISS, events);
-            if form == Form::Aside {
-                self.missed.push(key);
-            }
             return Step::Done(META_MISS.len());
         }
         self.step_refusal(form, bytes, events)
@@ -289,6 +283,10 @@ impl InTurn for Memcached {
     #[inline]
     fn skip(&mut self) -> &mut usize {
         &mut self.skip
+    }
+
+    fn put_missed(&self, key: u64, out: &mut Output) {
+        self.put_set(key, self.asked.truth.prepared_version(), QUIET_END, out.tail());
     }
 
     #[inline]
@@ -365,12 +363,7 @@ impl Dialect for Memcached {
         events: &mut Events,
         out: &mut Output,
     ) -> Result<(), Fault> {
-        let outcome = in_turn::receive(self, input, events);
-        // Nobody waits for these stores: whether they were right, later reads tell.
-        for key in std::mem::take(&mut self.missed) {
-            self.put_set(key, self.asked.truth.prepared_version(), QUIET_END, out.tail());
-        }
-        outcome
+        in_turn::receive(self, input, events, out)
     }
 
     fn expire(&mut self, tag: Tag) {

@@ -23,8 +23,6 @@ pub struct Redis {
     in_array: bool,
     /// Bytes of a wrong string that are still to come.
     skip: usize,
-    /// Keys that were not there and are to be stored.
-    missed: Vec<u64>,
 }
 
 /// Has the next command go without a reply: `CLIENT REPLY SKIP`.
@@ -49,7 +47,7 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
 impl Redis {
     /// A connection whose answers are held against `truth`.
     pub fn new(truth: &Arc<Truth>) -> Self {
-        Self { asked: Asked::new(truth, example), in_array: false, skip: 0, missed: Vec::new() }
+        Self { asked: Asked::new(truth, example), in_array: false, skip: 0 }
     }
 
     #[inline]
@@ -109,6 +107,11 @@ impl InTurn for Redis {
         &mut self.skip
     }
 
+    fn put_missed(&self, key: u64, out: &mut Output) {
+        out.put(SKIP_REPLY);
+        self.put_set(key, self.asked.truth.prepared_version(), out.tail());
+    }
+
     #[inline]
     fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
         let (reply, used) = match read_reply(bytes) {
@@ -122,9 +125,6 @@ impl InTurn for Redis {
                 return self.step_value(count, used, bytes, events);
             }
             (Form::Values | Form::Meta | Form::Aside, Reply::Nothing) => {
-                if form == Form::Aside {
-                    self.missed.extend(self.asked.expected_key());
-                }
                 self.asked.miss(line, events);
                 return self.after_one(used);
             }
@@ -199,13 +199,7 @@ impl Dialect for Redis {
         events: &mut Events,
         out: &mut Output,
     ) -> Result<(), Fault> {
-        let outcome = in_turn::receive(self, input, events);
-        // Nobody waits for these stores: whether they were right, later reads tell.
-        for key in std::mem::take(&mut self.missed) {
-            out.put(SKIP_REPLY);
-            self.put_set(key, self.asked.truth.prepared_version(), out.tail());
-        }
-        outcome
+        in_turn::receive(self, input, events, out)
     }
 
     fn expire(&mut self, tag: Tag) {

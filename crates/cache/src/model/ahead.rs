@@ -5,10 +5,10 @@
 //! processor does not see the next command behind that. Here all entries are asked for first and
 //! then all items, so that a batch waits about as long as one read. Nothing is changed or noted.
 
-use super::{Hashed, Shard, Store};
+use super::{Hashed, Parts, Shard, Store};
 
 /// So many keys are looked up ahead of their commands.
-const MOST_AHEAD: usize = 64;
+pub const MOST_AHEAD: usize = 64;
 
 /// The hashes of keys that will soon be read.
 #[derive(Clone, Debug)]
@@ -66,12 +66,14 @@ impl Store {
 
     /// Calls `look` for each tag, and takes each shard's lock once.
     fn each_by_shard(&self, hashes: &[(u32, u32)], look: impl Fn(&Shard, u32)) {
-        let mask = self.shards.len() as u32 - 1;
+        // Readers without locks have not been given this step.
+        let Parts::Locked(cells) = &self.parts else { return };
+        let mask = cells.len() as u32 - 1;
         // One bit for each hash that has still to have its turn: there are at most 64.
         let mut left = u64::MAX >> (MOST_AHEAD - hashes.len().clamp(1, MOST_AHEAD));
         while left != 0 {
             let number = hashes[left.trailing_zeros() as usize].1 & mask;
-            let shard = self.shards[number as usize].lock();
+            let shard = cells[number as usize].lock();
             let mut rest = left;
             while rest != 0 {
                 let at = rest.trailing_zeros();

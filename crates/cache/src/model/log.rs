@@ -20,7 +20,7 @@ pub(super) struct Log {
 }
 
 /// The ring's memory is touched in steps of this size.
-const STEP_BYTES: usize = 1 << 18;
+pub(super) const STEP_BYTES: usize = 1 << 18;
 
 impl Log {
     /// A ring of `capacity` bytes.

@@ -10,6 +10,7 @@ mod ahead;
 mod change;
 mod clock;
 mod evict;
+mod free;
 mod ghost;
 mod index;
 mod item;
@@ -17,6 +18,7 @@ mod log;
 mod loss;
 mod operations;
 mod prefetch;
+mod reads;
 mod shard;
 mod shared;
 mod sharing;
@@ -24,18 +26,21 @@ mod trial;
 
 use std::collections::TryReserveError;
 use std::hash::{BuildHasher, Hasher as _};
+use std::sync::Arc;
 use std::sync::atomic::{self, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub use ahead::Ahead;
+pub use ahead::{Ahead, MOST_AHEAD};
 pub use change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
 pub use clock::Clock;
 pub use evict::Policy;
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
+pub use reads::Reads;
 pub use sharing::Sharing;
 
+use crate::sync::{Mutex, MutexGuard, PoisonError};
+use free::{Free, Part};
 use shard::Shard;
 use shared::Shared;
 
@@ -114,6 +119,15 @@ pub enum MakeError {
     /// A store for one thread is to be used by several.
     #[error("a single store is for one thread")]
     ManyThreads,
+    /// A store with lock-free reads is to refuse new items when it is full.
+    #[error("a store with lock-free reads lets items go when it is full")]
+    LetsGo,
+    /// A store with lock-free reads is to go by another policy.
+    #[error("a store with lock-free reads goes by fifo or clock")]
+    OtherPolicy,
+    /// The memory of a store with lock-free reads is to be changed.
+    #[error("the memory of a store with lock-free reads can't be changed")]
+    Fixed,
     /// A store of one part is to be larger than a part can be.
     #[error("a store with one lock can have at most {most_bytes} bytes")]
     OnePart {
@@ -236,10 +250,19 @@ impl Cell {
     }
 }
 
+/// The parts of a store, a power of two of them.
+#[derive(Debug)]
+enum Parts {
+    /// Behind a lock each.
+    Locked(Box<[Cell]>),
+    /// Open to readers, with a lock each for writers.
+    Free(Box<Free>),
+}
+
 /// The store.
 #[derive(Debug)]
 pub struct Store {
-    shards: Box<[Cell]>,
+    parts: Parts,
     hasher: Hasher,
     /// What the shards have to tell one another.
     shared: Arc<Shared>,
@@ -269,45 +292,35 @@ impl Store {
         if limits.item_bytes > most_bytes {
             return Err(MakeError::LargeItem { most_bytes });
         }
-        let least = limits.memory_bytes.div_ceil(MOST_SHARD_BYTES).next_power_of_two();
-        let roomy = limits.memory_bytes / (LEAST_LARGE_ITEMS * limits.item_bytes.max(1 << 17));
-        let Rules { sharing, .. } = limits.rules;
-        if sharing == Sharing::Single && limits.threads > 1 {
-            return Err(MakeError::ManyThreads);
-        }
-        if sharing != Sharing::Sharded && least > 1 {
-            return Err(MakeError::OnePart { most_bytes: MOST_SHARD_BYTES });
-        }
-        let wanted = sharing.shards(limits.threads);
-        let count = wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least));
+        let count = part_count(&limits)?;
         let hasher = match limits.rules.seed {
             None => Hasher::random(),
             Some(seed) => Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
         };
-        // Where nothing is let go, there is nothing to choose.
-        let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
-        let shared = Arc::new(Shared::new(policy.at_first() as u8));
         let budget_bytes = limits.memory_bytes / count;
-        let shards = (0..count)
-            .map(|number| {
-                Ok(Cell(Mutex::new(Shard::new(
-                    budget_bytes,
-                    number,
-                    count,
-                    hasher.clone(),
-                    limits.rules,
-                    Arc::clone(&shared),
-                )?)))
-            })
-            .collect::<Result<_, TryReserveError>>()
-            .map_err(|_| MakeError::OutOfMemory { bytes: limits.memory_bytes })?;
-        Ok(Self {
-            shards,
-            hasher,
-            shared,
-            limits,
-            memory_bytes: AtomicUsize::new(limits.memory_bytes),
-        })
+        let (parts, shared) = match limits.rules.sharing {
+            Sharing::LockFreeReads => {
+                let policy = free_policy(&limits.rules)?;
+                let rules = Rules { policy, ..limits.rules };
+                let free = Free::new(count, budget_bytes, limits.item_bytes, &hasher, rules)?;
+                (Parts::Free(Box::new(free)), Arc::new(Shared::new(policy as u8)))
+            }
+            _ => {
+                // Where nothing is let go, there is nothing to choose.
+                let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
+                let shared = Arc::new(Shared::new(policy.at_first() as u8));
+                let cell = |number| {
+                    let (hasher, shared) = (hasher.clone(), Arc::clone(&shared));
+                    Shard::new(budget_bytes, number, count, hasher, limits.rules, shared)
+                        .map(|shard| Cell(Mutex::new(shard)))
+                };
+                let cells = (0..count).map(cell).collect::<Result<_, TryReserveError>>();
+                let refused = |_| MakeError::OutOfMemory { bytes: limits.memory_bytes };
+                (Parts::Locked(cells.map_err(refused)?), shared)
+            }
+        };
+        let memory_bytes = AtomicUsize::new(limits.memory_bytes);
+        Ok(Self { parts, hasher, shared, limits, memory_bytes })
     }
 
     /// The bounds that it was made with.
@@ -317,7 +330,10 @@ impl Store {
 
     /// How many shards it has.
     pub fn shards(&self) -> usize {
-        self.shards.len()
+        match &self.parts {
+            Parts::Locked(cells) => cells.len(),
+            Parts::Free(free) => free.parts().len(),
+        }
     }
 
     /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
@@ -325,10 +341,16 @@ impl Store {
         Policy::of(self.shared.policy())
     }
 
+    /// Calls `act` with the shard that has the key's item, or that it is brought to.
     #[inline]
-    fn shard(&self, hashed: &Hashed<'_>) -> MutexGuard<'_, Shard> {
-        // The number of shards is a power of two, so the mask keeps the index within them.
-        self.shards[hashed.shard as usize & (self.shards.len() - 1)].lock()
+    fn at<R>(&self, now_s: Seconds, hashed: &Hashed<'_>, act: impl FnOnce(&mut Shard) -> R) -> R {
+        match &self.parts {
+            // The number of shards is a power of two, so the mask keeps the index within them.
+            Parts::Locked(cells) => {
+                act(&mut cells[hashed.shard as usize & (cells.len() - 1)].lock())
+            }
+            Parts::Free(free) => free.change(now_s, hashed, act),
+        }
     }
 
     /// Reads the item of `key`, if there is one, under its shard's lock.
@@ -339,9 +361,7 @@ impl Store {
         key: &[u8],
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        shard.get::<false>(now_s, &hashed).map(|item| use_item(&item))
+        self.reads(now_s).get::<false, R>(key, use_item)
     }
 
     /// Whether an item of such a key and value may be stored at all.
@@ -381,6 +401,32 @@ impl Counts {
             cas_misses: self.cas_misses + other.cas_misses,
             cas_badval: self.cas_badval + other.cas_badval,
         }
+    }
+}
+
+/// How many parts a store has.
+fn part_count(limits: &Limits) -> Result<usize, MakeError> {
+    let Rules { sharing, .. } = limits.rules;
+    let least = limits.memory_bytes.div_ceil(MOST_SHARD_BYTES).next_power_of_two();
+    let roomy = limits.memory_bytes / (LEAST_LARGE_ITEMS * limits.item_bytes.max(1 << 17));
+    if sharing == Sharing::Single && limits.threads > 1 {
+        return Err(MakeError::ManyThreads);
+    }
+    if matches!(sharing, Sharing::Single | Sharing::GlobalLock) && least > 1 {
+        return Err(MakeError::OnePart { most_bytes: MOST_SHARD_BYTES });
+    }
+    let wanted = sharing.shards(limits.threads);
+    Ok(wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least)))
+}
+
+/// The policy of a store with lock-free reads.
+fn free_policy(rules: &Rules) -> Result<Policy, MakeError> {
+    match rules.policy {
+        _ if !rules.evict => Err(MakeError::LetsGo),
+        Policy::Fifo => Ok(Policy::Fifo),
+        // The one of its kind that there is to choose.
+        Policy::Clock | Policy::Adaptive => Ok(Policy::Clock),
+        Policy::Lru | Policy::S3Fifo => Err(MakeError::OtherPolicy),
     }
 }
 

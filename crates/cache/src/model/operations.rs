@@ -1,12 +1,11 @@
 //! The store's operations: each finds the key's shard and does its work under that shard's lock.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::Ordering::Relaxed;
 
 use super::{
     Access, Change, Counts, Entry, Hashed, Holdings, Item, LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES,
-    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store,
-    StoreError, Stored, Sum, Summed, Witness,
+    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Part, Parts, Removed, Seconds, Seen, Shard,
+    Store, StoreError, Stored, Sum, Summed, Witness,
 };
 
 /// How far a walk through all items is.
@@ -17,7 +16,7 @@ pub struct Cursor {
 }
 
 /// Counts a store that could not be, and says why.
-fn refused(shard: &mut MutexGuard<'_, Shard>, fits: bool) -> StoreError {
+fn refused(shard: &mut Shard, fits: bool) -> StoreError {
     if fits {
         shard.counts.store_no_memory += 1;
         return StoreError::NoRoom;
@@ -35,13 +34,14 @@ impl Store {
     #[inline]
     pub fn set(&self, now_s: Seconds, entry: &Entry<'_>) -> Result<u64, StoreError> {
         let hashed = Hashed::of(&self.hasher, entry.key);
-        let mut shard = self.shard(&hashed);
-        shard.counts.cmd_set += 1;
-        let fits = self.fits(entry.key.len(), entry.value.len());
-        let stored = if fits { shard.set(now_s, &hashed, entry) } else { None };
-        stored.ok_or_else(|| {
-            shard.delete(now_s, &hashed);
-            refused(&mut shard, fits)
+        self.at(now_s, &hashed, |shard| {
+            shard.counts.cmd_set += 1;
+            let fits = self.fits(entry.key.len(), entry.value.len());
+            let stored = if fits { shard.set(now_s, &hashed, entry) } else { None };
+            stored.ok_or_else(|| {
+                shard.delete(now_s, &hashed);
+                refused(shard, fits)
+            })
         })
     }
 
@@ -53,31 +53,32 @@ impl Store {
     pub fn change(&self, now_s: Seconds, change: &Change<'_>) -> Result<Stored, StoreError> {
         let key = change.entry.key;
         let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        shard.counts.cmd_set += 1;
-        let fits = self.fits(key.len(), change.entry.value.len());
-        let stored = match fits {
-            true => shard.change(now_s, &hashed, change, |bytes| self.fits(key.len(), bytes)),
-            false => None,
-        };
-        stored.ok_or_else(|| {
-            if change.mode == Mode::Set && change.compare.is_none() {
-                shard.delete(now_s, &hashed);
-            }
-            refused(&mut shard, fits)
+        self.at(now_s, &hashed, |shard| {
+            shard.counts.cmd_set += 1;
+            let fits = self.fits(key.len(), change.entry.value.len());
+            let stored = match fits {
+                true => shard.change(now_s, &hashed, change, |bytes| self.fits(key.len(), bytes)),
+                false => None,
+            };
+            stored.ok_or_else(|| {
+                if change.mode == Mode::Set && change.compare.is_none() {
+                    shard.delete(now_s, &hashed);
+                }
+                refused(shard, fits)
+            })
         })
     }
 
     /// Removes an item, when its unique number is the one given.
     pub fn remove(&self, now_s: Seconds, key: &[u8], compare: Option<u64>) -> Removed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.shard(&hashed).remove(now_s, &hashed, compare, None)
+        self.at(now_s, &hashed, |shard| shard.remove(now_s, &hashed, compare, None))
     }
 
     /// Marks an item, when its unique number is the one given.
     pub fn mark(&self, now_s: Seconds, key: &[u8], compare: Option<u64>, mark: &Mark) -> Removed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.shard(&hashed).remove(now_s, &hashed, compare, Some(mark))
+        self.at(now_s, &hashed, |shard| shard.remove(now_s, &hashed, compare, Some(mark)))
     }
 
     /// Like [`Store::get`]; of all who read a stale item, the first is told to store it anew, by
@@ -89,9 +90,7 @@ impl Store {
         key: &[u8],
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        shard.get::<true>(now_s, &hashed).map(|item| use_item(&item))
+        self.reads(now_s).get::<true, R>(key, use_item)
     }
 
     /// Looks at an item; nothing is noted or counted.
@@ -102,8 +101,7 @@ impl Store {
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
         let hashed = Hashed::of(&self.hasher, key);
-        let shard = self.shard(&hashed);
-        shard.peek(now_s, &hashed).map(|item| use_item(&item))
+        self.at(now_s, &hashed, |shard| shard.peek(now_s, &hashed).map(|item| use_item(&item)))
     }
 
     /// Reads the item of `key`, with changes, under its shard's lock. `show` is given the item as
@@ -116,13 +114,13 @@ impl Store {
         show: impl FnOnce(&Item<'_>, &Seen) -> R,
     ) -> Option<R> {
         let hashed = Hashed::of(&self.hasher, key);
-        self.shard(&hashed).access(now_s, &hashed, access, show)
+        self.at(now_s, &hashed, |shard| shard.access(now_s, &hashed, access, show))
     }
 
     /// Changes a number.
     pub fn sum(&self, now_s: Seconds, key: &[u8], sum: &Sum) -> Summed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.shard(&hashed).sum(now_s, &hashed, sum)
+        self.at(now_s, &hashed, |shard| shard.sum(now_s, &hashed, sum))
     }
 
     /// Forgets everything once the second `at_s` has come: see [`Store::tick`].
@@ -152,12 +150,13 @@ impl Store {
         if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
         }
-        let budget_bytes = memory_bytes / self.shards.len();
+        let Parts::Locked(cells) = &self.parts else { return Err(MakeError::Fixed) };
+        let budget_bytes = memory_bytes / cells.len();
         let refused = || MakeError::OutOfMemory { bytes: memory_bytes };
         if budget_bytes > MOST_SHARD_BYTES {
             return Err(refused());
         }
-        if !self.shards.iter().all(|cell| cell.lock().set_budget(budget_bytes)) {
+        if !cells.iter().all(|cell| cell.lock().set_budget(budget_bytes)) {
             return Err(refused());
         }
         self.memory_bytes.store(memory_bytes, Relaxed);
@@ -175,10 +174,13 @@ impl Store {
         show: &mut dyn FnMut(&Item<'_>),
     ) -> Option<Cursor> {
         let Cursor { shard, tag } = cursor;
-        let cell = self.shards.get(shard)?;
-        match cell.lock().walk(now_s, tag, most, show) {
+        let next = match &self.parts {
+            Parts::Locked(cells) => cells.get(shard)?.lock().walk(now_s, tag, most, show),
+            Parts::Free(free) => free.parts().get(shard)?.walk(now_s, tag, most, show),
+        };
+        match next {
             Some(tag) => Some(Cursor { shard, tag }),
-            None if shard + 1 < self.shards.len() => Some(Cursor { shard: shard + 1, tag: 0 }),
+            None if shard + 1 < self.shards() => Some(Cursor { shard: shard + 1, tag: 0 }),
             None => None,
         }
     }
@@ -187,65 +189,95 @@ impl Store {
     /// key had is removed when it was to be replaced.
     pub fn refuse(&self, now_s: Seconds, key: &[u8], replaces: bool) {
         let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        shard.counts.cmd_set += 1;
-        shard.counts.store_too_large += 1;
-        if replaces {
-            shard.delete(now_s, &hashed);
-        }
+        self.at(now_s, &hashed, |shard| {
+            shard.counts.cmd_set += 1;
+            shard.counts.store_too_large += 1;
+            if replaces {
+                shard.delete(now_s, &hashed);
+            }
+        });
     }
 
     /// Removes the item of `key`; whether there was one.
     pub fn delete(&self, now_s: Seconds, key: &[u8]) -> bool {
         let hashed = Hashed::of(&self.hasher, key);
-        let mut shard = self.shard(&hashed);
-        let found = shard.delete(now_s, &hashed);
-        match found {
-            true => shard.counts.delete_hits += 1,
-            false => shard.counts.delete_misses += 1,
-        }
-        found
+        self.at(now_s, &hashed, |shard| {
+            let found = shard.delete(now_s, &hashed);
+            match found {
+                true => shard.counts.delete_hits += 1,
+                false => shard.counts.delete_misses += 1,
+            }
+            found
+        })
     }
 
     /// Removes everything.
     pub fn clear(&self) {
-        self.shards.iter().for_each(|cell| cell.lock().clear());
+        match &self.parts {
+            Parts::Locked(cells) => cells.iter().for_each(|cell| cell.lock().clear()),
+            Parts::Free(free) => free.parts().iter().for_each(Part::clear),
+        }
+    }
+
+    /// Calls `look` with each shard that counts.
+    fn each(&self, mut look: impl FnMut(&mut Shard)) {
+        match &self.parts {
+            Parts::Locked(cells) => cells.iter().for_each(|cell| look(&mut cell.lock())),
+            Parts::Free(free) => free.parts().iter().for_each(|part| part.counted(&mut look)),
+        }
     }
 
     /// What has been counted.
     pub fn counts(&self) -> Counts {
-        self.shards.iter().fold(Counts::default(), |sum, cell| sum.plus(&cell.lock().counts))
+        let mut sum = match &self.parts {
+            Parts::Locked(_) => Counts::default(),
+            Parts::Free(free) => free.counts(),
+        };
+        self.each(|shard| sum = sum.plus(&shard.counts));
+        sum
     }
 
     /// What has been let go, counted by what it was.
     pub fn losses(&self) -> Losses {
-        self.shards.iter().fold(Losses::default(), |sum, cell| sum.plus(&cell.lock().losses))
+        let mut sum = Losses::default();
+        self.each(|shard| sum = sum.plus(&shard.losses));
+        sum
     }
 
     /// Tells `witness` of everything that is let go from now on.
     pub fn set_witness(&self, witness: &Witness) {
-        self.shards.iter().for_each(|cell| cell.lock().witness = Some(witness.clone()));
+        self.each(|shard| shard.witness = Some(witness.clone()));
     }
 
     /// Starts counting again from zero.
     pub fn reset_counts(&self) {
-        for cell in &self.shards {
-            let mut shard = cell.lock();
+        if let Parts::Free(free) = &self.parts {
+            free.reset_counts();
+        }
+        self.each(|shard| {
             shard.counts = Counts::default();
             shard.losses = Losses::default();
-        }
+        });
     }
 
     /// What it holds.
     pub fn holdings(&self) -> Holdings {
-        self.shards.iter().fold(Holdings::default(), |sum, cell| {
-            let shard = cell.lock();
-            Holdings {
-                items: sum.items + shard.items() as u64,
-                item_bytes: sum.item_bytes + shard.live_bytes() as u64,
-                index_bytes: sum.index_bytes + shard.index_bytes() as u64,
-                touched_bytes: sum.touched_bytes + shard.touched_bytes() as u64,
+        match &self.parts {
+            Parts::Locked(cells) => {
+                cells.iter().map(|cell| cell.lock().holdings()).fold(Holdings::default(), plus)
             }
-        })
+            Parts::Free(free) => {
+                free.parts().iter().map(Part::holdings).fold(Holdings::default(), plus)
+            }
+        }
+    }
+}
+
+fn plus(one: Holdings, other: Holdings) -> Holdings {
+    Holdings {
+        items: one.items + other.items,
+        item_bytes: one.item_bytes + other.item_bytes,
+        index_bytes: one.index_bytes + other.index_bytes,
+        touched_bytes: one.touched_bytes + other.touched_bytes,
     }
 }

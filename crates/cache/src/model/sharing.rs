@@ -1,6 +1,6 @@
 //! How threads share a store.
 
-/// How many parts with a lock each a store has.
+/// How many parts a store has, and what keeps its threads apart.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     /// One part, for one thread: its lock is never waited for, and is all that is left of sharing.
@@ -10,6 +10,8 @@ pub enum Sharing {
     /// Four parts for each thread: two threads seldom meet.
     #[default]
     Sharded,
+    /// As many parts, whose readers take no lock.
+    LockFreeReads,
 }
 
 /// Parts for each thread, so that two of them seldom want the same one.
@@ -17,8 +19,12 @@ const SHARDS_A_THREAD: usize = 4;
 
 impl Sharing {
     /// All of them with their names.
-    pub const ALL: [(&'static str, Self); 3] =
-        [("single", Self::Single), ("global-lock", Self::GlobalLock), ("sharded", Self::Sharded)];
+    pub const ALL: [(&'static str, Self); 4] = [
+        ("single", Self::Single),
+        ("global-lock", Self::GlobalLock),
+        ("sharded", Self::Sharded),
+        ("lock-free-reads", Self::LockFreeReads),
+    ];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -30,7 +36,9 @@ impl Sharing {
     pub(super) fn shards(self, threads: usize) -> usize {
         match self {
             Self::Single | Self::GlobalLock => 1,
-            Self::Sharded => (threads.max(1) * SHARDS_A_THREAD).next_power_of_two(),
+            Self::Sharded | Self::LockFreeReads => {
+                (threads.max(1) * SHARDS_A_THREAD).next_power_of_two()
+            }
         }
     }
 }

@@ -14,7 +14,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use wire::{Address, Bytes, Config, DatagramListener, ListenOptions, Listener, WhenFull};
+use wire::{Address, Bytes, Calls, Config, DatagramListener, ListenOptions, Listener, WhenFull};
 
 pub use accounts::{Accounts, AccountsError};
 pub use connection::{CacheConnection, Speech};
@@ -48,11 +48,38 @@ impl std::fmt::Debug for Shutdown {
     }
 }
 
+/// Reads the files of certificates again, for the connections that come from then on.
+#[derive(Clone)]
+pub struct Reload(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
+
+impl Reload {
+    /// `reload` says what is wrong with the files, and then changes nothing.
+    pub fn new(reload: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self(Arc::new(reload))
+    }
+}
+
+impl std::ops::Deref for Reload {
+    type Target = dyn Fn() -> Result<(), String> + Send + Sync;
+
+    fn deref(&self) -> &Self::Target {
+        &*self.0
+    }
+}
+
+impl std::fmt::Debug for Reload {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Reload")
+    }
+}
+
 /// What connections are encrypted with, and what `stats settings` says of it.
 #[derive(Clone, Debug)]
 pub struct Encryption {
     /// The loop's part.
     pub tls: wire::Tls,
+    /// What the command `refresh_certs` does.
+    pub reload: Reload,
     /// The file of certificates.
     pub certificates: String,
     /// The file of the key, if it is another.
@@ -102,6 +129,8 @@ pub struct Options {
     pub policy: Policy,
     /// How threads share the store.
     pub sharing: Sharing,
+    /// How system calls are made.
+    pub calls: Calls,
     /// Whether answers go out one by one, instead of all answers to a batch together.
     pub flush_each: bool,
     /// Whether each store has a unique number.
@@ -150,6 +179,7 @@ impl Default for Options {
             evict: true,
             policy: Policy::default(),
             sharing: Sharing::default(),
+            calls: Calls::default(),
             flush_each: false,
             cas: true,
             flush: true,
@@ -255,6 +285,7 @@ impl CacheServer {
             // A connection pauses once so much waits: with 1, after every answer.
             output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
             idle_timeout: options.idle_timeout,
+            calls: options.calls,
             thread_name: "cache",
             ..Config::default()
         };

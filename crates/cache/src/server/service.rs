@@ -149,6 +149,14 @@ impl Service {
         known
     }
 
+    /// Reads the certificates again; what is wrong when that can't be.
+    pub(super) fn refresh_certificates(&self) -> Result<(), String> {
+        match &self.options.encryption {
+            Some(encryption) => (encryption.reload)(),
+            None => Err("TLS not enabled".to_owned()),
+        }
+    }
+
     /// Counts one `flush_all`.
     pub(super) fn count_flush(&self) {
         self.rare.cmd_flush.fetch_add(1, Relaxed);
@@ -216,9 +224,9 @@ impl std::fmt::Debug for Service {
 }
 
 impl ThreadCounts {
-    /// Counts one meta command. Only the owning thread writes, so no atomic addition is needed.
+    /// Counts meta commands. Only the owning thread writes, so no atomic addition is needed.
     #[inline]
-    pub(super) fn add_meta(&self) {
-        self.cmd_meta.store(self.cmd_meta.load(Relaxed).wrapping_add(1), Relaxed);
+    pub(super) fn add_metas(&self, count: u64) {
+        self.cmd_meta.store(self.cmd_meta.load(Relaxed).wrapping_add(count), Relaxed);
     }
 }

@@ -109,6 +109,7 @@ fn odd(random: &mut SmallRng) -> String {
             "me missing",
             "mz a",
             "shutdown",
+            "refresh_certs",
             "stats bogus",
             "stats detail",
             "stats detail off",

@@ -17,7 +17,7 @@ use memcached::MemcachedArgs;
 use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use wire::{Address, Page};
+use wire::{Address, Calls, Page};
 use workload::units::ByteCount;
 
 /// The port that memcached's clients try first.
@@ -110,14 +110,20 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "POLICY", default_value = Policy::default().name())]
     pub(crate) evict: Policy,
 
-    /// How threads share the store: single (one thread), global-lock (one lock for all keys) or
-    /// sharded (four parts with a lock each for every thread)
+    /// How threads share the store: single (one thread), global-lock (one lock for all keys),
+    /// sharded (four parts with a lock each for every thread) or lock-free-reads (as many parts,
+    /// whose readers take no lock)
     #[arg(long, value_name = "HOW", default_value = Sharing::default().name())]
     pub(crate) store: Sharing,
 
     /// When answers go out: all those to a batch of commands together, or one by one
     #[arg(long, value_enum, default_value_t = Flush::PerBatch)]
     pub(crate) flush: Flush,
+
+    /// How system calls are made: each by itself, for what epoll says is ready; or those of all
+    /// connections that are ready together, through io_uring
+    #[arg(long, value_enum, default_value_t = Io::Epoll)]
+    pub(crate) io: Io,
 
     /// Refuse new items when memory is full, instead of letting old ones go
     #[arg(long, alias = "disable-evictions", short = 'M')]
@@ -206,6 +212,15 @@ pub(crate) enum Flush {
     PerAnswer,
     /// All answers to what has come, together
     PerBatch,
+}
+
+/// How system calls are made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+pub(crate) enum Io {
+    /// Each by itself
+    Epoll,
+    /// Those of all connections that are ready, together
+    Uring,
 }
 
 /// Which protocol is spoken.
@@ -315,6 +330,10 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         evict: !args.no_evict,
         policy: args.evict,
         sharing: args.store,
+        calls: match args.io {
+            Io::Epoll => Calls::Each,
+            Io::Uring => Calls::Together,
+        },
         flush_each: args.flush == Flush::PerAnswer,
         cas: !args.no_cas,
         flush: !args.no_flush,
@@ -415,12 +434,14 @@ fn place(written: &str) -> Result<Place, String> {
 fn explained(error: StartError) -> anyhow::Error {
     let advice = match &error {
         StartError::Store(MakeError::ManyThreads) => "use --threads 1, or --store global-lock",
+        StartError::Store(MakeError::LetsGo | MakeError::OtherPolicy) => "use --store sharded",
         StartError::Store(_) => "change --memory, --max-item or --store",
         StartError::Listen(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
             "another server has it: stop that one, or choose another with --listen (port 0 takes \
              any that is free)"
         }
         StartError::Listen(_) => "choose another address with --listen",
+        StartError::Threads(error) if error.to_string().contains("io_uring") => "use --io epoll",
         StartError::Threads(_) => "use fewer --threads, or raise the limits of this user",
     };
     anyhow::anyhow!("{error}; {advice}")

@@ -7,6 +7,7 @@
 //! The small ring is there for policies that have new items prove themselves; the others leave it
 //! empty and without memory.
 
+mod alone;
 mod change;
 mod room;
 mod small;
@@ -14,6 +15,8 @@ mod walk;
 
 use std::collections::TryReserveError;
 use std::sync::Arc;
+
+pub(super) use room::tell_loss;
 
 use super::evict::{AGES, Policy};
 use super::ghost::Ghosts;
@@ -26,7 +29,7 @@ use super::loss::{Losses, Witness};
 use super::prefetch::prefetch;
 use super::shared::Shared;
 use super::trial::Trial;
-use super::{Counts, Hashed, Hasher, Rules};
+use super::{Counts, Hashed, Hasher, Holdings, Rules};
 
 /// Index and rings with one budget.
 #[derive(Debug)]
@@ -130,20 +133,20 @@ impl Shard {
         self.index.len()
     }
 
-    /// How many bytes of its rings are in items that can be read.
-    pub(super) fn live_bytes(&self) -> usize {
-        self.live_bytes.iter().sum()
-    }
-
-    /// How much memory its index takes.
-    pub(super) fn index_bytes(&self) -> usize {
-        self.index.bytes()
-    }
-
     /// How much memory it has touched.
     pub(super) fn touched_bytes(&self) -> usize {
         let logs: usize = self.logs.iter().map(Log::touched_bytes).sum();
         logs + self.index.bytes() + self.ghosts.bytes() + self.trial_bytes
+    }
+
+    /// What it holds.
+    pub(super) fn holdings(&self) -> Holdings {
+        Holdings {
+            items: self.items() as u64,
+            item_bytes: self.live_bytes.iter().sum::<usize>() as u64,
+            index_bytes: self.index.bytes() as u64,
+            touched_bytes: self.touched_bytes() as u64,
+        }
     }
 
     /// The bytes from the place `at` on.
@@ -171,11 +174,24 @@ impl Shard {
 
     #[inline]
     fn find(&self, hashed: &Hashed<'_>) -> Option<(usize, usize)> {
+        self.find_with_head(hashed).map(|(slot, at, _)| (slot, at))
+    }
+
+    /// Where the item is, and its head, which was read to find it.
+    #[inline]
+    fn find_with_head(&self, hashed: &Hashed<'_>) -> Option<(usize, usize, Head)> {
+        let mut found = None;
         let slot = self.index.find(hashed.tag, |position| {
-            let log = self.bytes(byte_of(position));
-            Head::read(log).key(log) == hashed.key
+            let at = byte_of(position);
+            let log = self.bytes(at);
+            let head = Head::read(log);
+            let is_it = head.key(log) == hashed.key;
+            if is_it {
+                found = Some((at, head));
+            }
+            is_it
         })?;
-        Some((slot, byte_of(self.index.position(slot))))
+        found.map(|(at, head)| (slot, at, head))
     }
 
     /// Asks for the memory of the index entry of `tag`.
@@ -197,10 +213,8 @@ impl Shard {
     /// Finds an item that is not expired, removing one that is.
     #[inline]
     fn find_live(&mut self, now_s: u32, hashed: &Hashed<'_>) -> Option<(usize, usize, Head)> {
-        let (slot, at) = self.find(hashed)?;
-        let log = self.bytes(at);
-        let head = Head::read(log);
-        if head.is_expired(log, now_s) {
+        let (slot, at, head) = self.find_with_head(hashed)?;
+        if head.is_expired(self.bytes(at), now_s) {
             self.counts.expired_unfetched += u64::from(head.bits & FETCHED == 0);
             self.remove_at(slot, at, &head);
             self.counts.get_expired += 1;
@@ -252,9 +266,8 @@ impl Shard {
 
     /// Looks at an item that is not expired.
     pub(super) fn peek(&self, now_s: u32, hashed: &Hashed<'_>) -> Option<Item<'_>> {
-        let (_, at) = self.find(hashed)?;
+        let (_, at, head) = self.find_with_head(hashed)?;
         let log = self.bytes(at);
-        let head = Head::read(log);
         (!head.is_expired(log, now_s)).then(|| head.item(log))
     }
 

@@ -1,11 +1,11 @@
 //! Room for new items: what goes, what is moved, and what the rings may take.
 
-use super::super::Hashed;
 use super::super::evict::AGES;
 use super::super::item::{self, DEAD, FETCHED, Head, REFERENCED};
 use super::super::log::Log;
-use super::super::loss::Loss;
+use super::super::loss::{Loss, Losses, Witness};
 use super::super::trial::Trial;
+use super::super::{Counts, Hashed};
 use super::{LARGE_BYTES, MAIN, SMALL_BIT, Shard, position_of, ring_of};
 
 /// At most this many items are moved during one store: a bound on how long it can take.
@@ -170,7 +170,7 @@ impl Shard {
         if !is_expired && !self.rules.evict {
             return None;
         }
-        self.count_loss(now_s, at, &head, is_expired);
+        self.count_loss(now_s, at, is_expired);
         self.index.remove(slot);
         self.live_bytes[MAIN] -= count;
         self.logs[MAIN].drop_oldest(count);
@@ -236,30 +236,45 @@ impl Shard {
         true
     }
 
-    pub(super) fn count_loss(&mut self, now_s: u32, at: usize, head: &Head, is_expired: bool) {
-        let unfetched = u64::from(head.bits & FETCHED == 0);
-        if is_expired {
-            self.counts.reclaimed += 1;
-            self.counts.expired_unfetched += unfetched;
-            return;
-        }
-        let active = head.bits & REFERENCED != 0;
-        self.counts.evictions += 1;
-        self.counts.evicted_unfetched += unfetched;
-        self.counts.evicted_active += u64::from(active);
-        let item = head.item(self.logs[ring_of(at)].at(at & !SMALL_BIT));
-        let loss = Loss {
-            key: item.key,
-            bytes: head.stored_bytes(),
-            value_bytes: item.value.len(),
-            idle_s: now_s.saturating_sub(item.accessed_s),
-            left_s: (item.expires_s != 0).then(|| item.expires_s.saturating_sub(now_s)),
-            fetched: item.fetched,
-            active,
-        };
-        self.losses.add(&loss);
-        if let Some(witness) = &self.witness {
-            witness.tell(&loss);
-        }
+    pub(super) fn count_loss(&mut self, now_s: u32, at: usize, is_expired: bool) {
+        let Self { logs, counts, losses, witness, .. } = self;
+        let log = logs[ring_of(at)].at(at & !SMALL_BIT);
+        tell_loss(counts, losses, witness.as_ref(), now_s, log, is_expired);
+    }
+}
+
+/// Counts the item that `log` begins with as let go, and tells whoever is to be told.
+pub(in crate::model) fn tell_loss(
+    counts: &mut Counts,
+    losses: &mut Losses,
+    witness: Option<&Witness>,
+    now_s: u32,
+    log: &[u8],
+    is_expired: bool,
+) {
+    let head = Head::read(log);
+    let unfetched = u64::from(head.bits & FETCHED == 0);
+    if is_expired {
+        counts.reclaimed += 1;
+        counts.expired_unfetched += unfetched;
+        return;
+    }
+    let active = head.bits & REFERENCED != 0;
+    counts.evictions += 1;
+    counts.evicted_unfetched += unfetched;
+    counts.evicted_active += u64::from(active);
+    let item = head.item(log);
+    let loss = Loss {
+        key: item.key,
+        bytes: head.stored_bytes(),
+        value_bytes: item.value.len(),
+        idle_s: now_s.saturating_sub(item.accessed_s),
+        left_s: (item.expires_s != 0).then(|| item.expires_s.saturating_sub(now_s)),
+        fetched: item.fetched,
+        active,
+    };
+    losses.add(&loss);
+    if let Some(witness) = witness {
+        witness.tell(&loss);
     }
 }

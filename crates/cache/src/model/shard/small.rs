@@ -112,7 +112,7 @@ impl Shard {
                     self.live_bytes[MAIN] += count;
                 }
                 None => {
-                    self.count_loss(now_s, at, &head, is_expired);
+                    self.count_loss(now_s, at, is_expired);
                     self.index.remove(slot);
                     if !is_expired {
                         self.ghosts.insert(tag);

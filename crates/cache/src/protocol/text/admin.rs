@@ -49,6 +49,15 @@ pub(super) static CACHE_MEMLIMIT: Row = Row {
     read: read_memory,
 };
 
+/// `refresh_certs`.
+pub(super) static REFRESH_CERTS: Row = Row {
+    name: "refresh_certs",
+    usage: "refresh_certs [noreply]",
+    doc: "Reads the files of certificates again, for the connections that come from then on.",
+    may_be_quiet: false,
+    read: |words| Ok(Command::RefreshCerts { noreply: noreply(words.last().unwrap_or_default()) }),
+};
+
 /// `shutdown`.
 pub(super) static SHUTDOWN: Row = Row {
     name: "shutdown",

@@ -41,9 +41,19 @@ static PAIRS: [[u8; 2]; 100] = {
 /// Appends `number` in decimal.
 #[inline]
 pub fn put_number(mut number: u64, into: &mut Vec<u8>) {
-    if number < 10 {
-        into.push(b'0' + number as u8);
-        return;
+    // Nearly all are lengths of small values. Pieces of a known length need no call to be copied.
+    match number {
+        0..10 => return into.push(b'0' + number as u8),
+        10..100 => return into.extend_from_slice(&PAIRS[number as usize]),
+        100..1_000 => {
+            into.push(b'0' + (number / 100) as u8);
+            return into.extend_from_slice(&PAIRS[number as usize % 100]);
+        }
+        1_000..10_000 => {
+            into.extend_from_slice(&PAIRS[number as usize / 100]);
+            return into.extend_from_slice(&PAIRS[number as usize % 100]);
+        }
+        _ => {}
     }
     let mut digits = [0; 20];
     let mut at = digits.len();

@@ -80,23 +80,25 @@ fn find_blank(bytes: &[u8], from: usize) -> Option<usize> {
     bytes[at..].iter().position(|byte| *byte <= b' ').map(|offset| at + offset)
 }
 
-/// The key and the length of `bytes`' first line, when that is `get KEY` with an ordinary key: by
-/// far the most frequent command. Everything else is `None` and goes the general way.
-#[inline]
-pub fn plain_get(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    plain_line(bytes, b"get ", b"")
+/// A read of one key in its plainest form.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlainRead<'a> {
+    /// The key.
+    pub key: &'a [u8],
+    /// How long the line is, with its end.
+    pub line_bytes: usize,
+    /// Whether it is a meta get.
+    pub is_meta: bool,
 }
 
-/// The same for `mg KEY v`: the most frequent meta command.
+/// The first line of `bytes`, when that is `get KEY` or `mg KEY v` with an ordinary key: by far the
+/// most frequent commands. Everything else is `None` and goes the general way.
 #[inline]
-pub fn plain_meta_get(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    plain_line(bytes, b"mg ", b" v")
-}
-
-/// Either of the two.
-#[inline]
-pub fn plain_read(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    plain_get(bytes).or_else(|| plain_meta_get(bytes))
+pub fn plain_read(bytes: &[u8]) -> Option<PlainRead<'_>> {
+    let is_meta = bytes.first() == Some(&b'm');
+    let line =
+        if is_meta { plain_line(bytes, b"mg ", b" v") } else { plain_line(bytes, b"get ", b"") };
+    line.map(|(key, line_bytes)| PlainRead { key, line_bytes, is_meta })
 }
 
 /// The key and the length of a line that is just `name`, a key and `tail`.
@@ -143,31 +145,34 @@ pub fn next_key(bytes: &[u8]) -> Key<'_> {
 mod tests {
     use super::*;
 
+    fn key_and_length(bytes: &[u8], is_meta: bool) -> Option<(&[u8], usize)> {
+        let read = plain_read(bytes).filter(|read| read.is_meta == is_meta)?;
+        Some((read.key, read.line_bytes))
+    }
+
     #[test]
     fn a_plain_meta_get_is_recognised_and_nothing_else() {
-        assert_eq!(plain_meta_get(b"mg abc v\r\nmg"), Some((&b"abc"[..], 10)));
-        assert_eq!(plain_meta_get(b"mg abc v\n"), Some((&b"abc"[..], 9)));
+        assert_eq!(key_and_length(b"mg abc v\r\nmg", true), Some((&b"abc"[..], 10)));
+        assert_eq!(key_and_length(b"mg abc v\n", true), Some((&b"abc"[..], 9)));
         for other in
             ["mg abc v k\r\n", "mg abc\r\n", "mg  v\r\n", "mg abc v\r", "mn\r\n", "mg abc  v\n"]
         {
-            assert_eq!(plain_meta_get(other.as_bytes()), None, "{other:?}");
+            assert_eq!(plain_read(other.as_bytes()), None, "{other:?}");
         }
     }
 
     #[test]
     fn a_plain_get_is_recognised_with_either_line_end() {
-        assert_eq!(plain_get(b"get abc\r\nget"), Some((&b"abc"[..], 9)));
-        assert_eq!(plain_get(b"get a-longer-key-than-eight\n"), {
+        assert_eq!(key_and_length(b"get abc\r\nget", false), Some((&b"abc"[..], 9)));
+        assert_eq!(key_and_length(b"get a-longer-key-than-eight\n", false), {
             Some((&b"a-longer-key-than-eight"[..], 28))
         });
         for other in [&b"get a b\r\n"[..], b"get a\r", b"get \r\n", b"gets a\r\n", b"get a", b"ge"]
         {
-            assert_eq!(plain_get(other), None, "{other:?}");
+            assert_eq!(plain_read(other), None, "{other:?}");
         }
-        assert_eq!(
-            plain_get("get \u{e9}t\u{e9}\r\n".as_bytes()).map(|(key, _)| key.len()),
-            Some(5)
-        );
+        let read = plain_read("get \u{e9}t\u{e9}\r\n".as_bytes());
+        assert_eq!(read.map(|read| read.key.len()), Some(5));
     }
 
     #[test]

@@ -19,7 +19,7 @@ mod words;
 pub use admin::DebugTime;
 pub use answer::{Answer, put_encoded, read_answer};
 pub use crawler::Listing;
-pub use get::{Key, next_key, plain_get, plain_meta_get, plain_read};
+pub use get::{Key, PlainRead, next_key, plain_read};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
 };
@@ -119,6 +119,11 @@ pub enum Command<'a> {
         /// How.
         rest: Words<'a>,
     },
+    /// `refresh_certs`.
+    RefreshCerts {
+        /// Whether no answer is wanted.
+        noreply: bool,
+    },
     /// `version`.
     Version,
     /// `quit`.
@@ -167,6 +172,7 @@ pub static COMMANDS: &[&Row] = &[
     &admin::QUIT,
     &admin::VERBOSITY,
     &admin::CACHE_MEMLIMIT,
+    &admin::REFRESH_CERTS,
     &admin::SHUTDOWN,
     &watch::WATCH,
     &admin::DEBUGTIME,

@@ -19,9 +19,9 @@ impl CacheConnection {
         let mut at = 0;
         while !ahead.is_full() {
             let rest = &bytes[at..];
-            if let Some((key, used)) = text::plain_read(rest) {
-                store.add_ahead(key, &mut ahead);
-                at += used;
+            if let Some(read) = text::plain_read(rest) {
+                store.add_ahead(read.key, &mut ahead);
+                at += read.line_bytes;
             } else if rest.starts_with(GET) {
                 at += GET.len();
                 while let Key::One(key, used) = text::next_key(&bytes[at..]) {

@@ -3,7 +3,7 @@
 use wire::Output;
 
 use super::CacheConnection;
-use crate::model::{Access, Item, Mark, Removed, Seconds, Seen, Sum, Summed};
+use crate::model::{Access, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
@@ -11,17 +11,27 @@ use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
 impl CacheConnection {
     /// `mg KEY v`, without what other flags would ask for.
     #[inline]
-    pub(super) fn plain_meta_get(&mut self, now_s: Seconds, key: &[u8], out: &mut Output) {
+    pub(super) fn plain_meta_get(
+        &self,
+        reads: &mut Reads<'_>,
+        now_s: Seconds,
+        key: &[u8],
+        out: &mut Output,
+    ) {
         let service = &*self.service;
-        service.threads[self.thread].add_meta();
-        let found = service.store.get_or_win(now_s, key, |item| {
-            put_code(Some(item.value.len()), out.tail());
-            put_marks(item, None, out.tail());
-            out.put(LINE_END);
-            let at = out.tail().len();
-            out.put(item.value);
-            out.put(LINE_END);
-            service.corrupt(&mut out.tail()[at..], item.value.len());
+        let found = reads.get::<true, _>(key, |item| {
+            let into = out.tail();
+            // The code, a length, what is told of a stale item, two line ends.
+            into.reserve(3 + 20 + 6 + 2 + item.value.len() + 2);
+            put_code(Some(item.value.len()), into);
+            if item.stale || item.won {
+                put_marks(item, None, into);
+            }
+            into.extend_from_slice(LINE_END);
+            let at = into.len();
+            into.extend_from_slice(item.value);
+            into.extend_from_slice(LINE_END);
+            service.corrupt(&mut into[at..], item.value.len());
             item.value.len()
         });
         self.saw_read(now_s, key, found);
@@ -33,7 +43,7 @@ impl CacheConnection {
 
     pub(super) fn meta_get(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         let service = &*self.service;
-        service.threads[self.thread].add_meta();
+        service.threads[self.thread].add_metas(1);
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let expires = |exptime: Option<i64>| exptime.map(|at| service.clock.expires_s(at, now_s));
@@ -75,7 +85,7 @@ impl CacheConnection {
 
     pub(super) fn meta_delete(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         let service = &*self.service;
-        service.threads[self.thread].add_meta();
+        service.threads[self.thread].add_metas(1);
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
         self.saw_delete(now_s, key);
@@ -110,7 +120,7 @@ impl CacheConnection {
         out: &mut Output,
     ) {
         let service = &*self.service;
-        service.threads[self.thread].add_meta();
+        service.threads[self.thread].add_metas(1);
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let expires = |exptime: Option<i64>| exptime.map(|at| service.clock.expires_s(at, now_s));
@@ -156,7 +166,7 @@ impl CacheConnection {
     pub(super) fn meta_debug(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         use std::io::Write as _;
         let service = &*self.service;
-        service.threads[self.thread].add_meta();
+        service.threads[self.thread].add_metas(1);
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let found = service.store.peek(now_s, key, |item| {

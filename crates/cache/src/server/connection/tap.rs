@@ -33,6 +33,12 @@ impl CacheConnection {
         is_sample
     }
 
+    /// Whether this batch is a sample: then each of its commands is looked at by itself.
+    #[inline]
+    pub(super) fn is_sampled(&self) -> bool {
+        self.taps & SAMPLE != 0
+    }
+
     /// A read, with the length of the value when there was one.
     #[inline]
     pub(super) fn saw_read(&self, now_s: Seconds, key: &[u8], found: Option<usize>) {

@@ -4,11 +4,15 @@ use memchr::memchr;
 use wire::{Fault, Output};
 
 use super::{CacheConnection, Keys, State, Step};
-use crate::model::{Access, Cursor, Item, Seconds, Sum, Summed};
+use crate::model::{Access, Cursor, Item, MOST_AHEAD, Reads, Seconds, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
-use crate::protocol::text::{self, Command, Key, Words};
+use crate::protocol::text::{self, Command, Key, PlainRead, Words};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
 use crate::server::statistics;
+
+/// So many plain reads are answered in a row, with the locks of one: as many as are looked for
+/// ahead.
+const MOST_TOGETHER: usize = MOST_AHEAD;
 
 /// What says who a client is may be this long.
 const MOST_TOKEN_BYTES: usize = 1024;
@@ -16,18 +20,10 @@ const MOST_TOKEN_BYTES: usize = 1024;
 impl CacheConnection {
     #[inline]
     pub(super) fn step_line(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
-        if let Some((key, used)) = text::plain_get(bytes)
-            && !self.is_stranger
+        if !self.is_stranger
+            && let Some(first) = text::plain_read(bytes)
         {
-            self.get(now_s, key, false, out);
-            out.put(answer::END);
-            return Step::Used(used);
-        }
-        if let Some((key, used)) = text::plain_meta_get(bytes)
-            && !self.is_stranger
-        {
-            self.plain_meta_get(now_s, key, out);
-            return Step::Used(used);
+            return Step::Used(self.plain_reads(now_s, first, bytes, out));
         }
         self.step_any_line(now_s, bytes, out)
     }
@@ -74,7 +70,7 @@ impl CacheConnection {
                 let job = self.meta_job(now_s, &meta, mode, &mut buffer);
                 let step = self.step_job(now_s, &job, (line, used), rest, out);
                 if !matches!(step, Step::More(_)) {
-                    self.service.threads[self.thread].add_meta();
+                    self.service.threads[self.thread].add_metas(1);
                 }
                 step
             }
@@ -228,6 +224,15 @@ impl CacheConnection {
                 put_unless(noreply, line, out);
             }
             Command::Understood { noreply } => put_unless(noreply, answer::OK, out),
+            Command::RefreshCerts { noreply } => match self.service.refresh_certificates() {
+                Ok(()) => put_unless(noreply, answer::OK, out),
+                Err(why) => {
+                    // memcached's words: no other answer begins with this one.
+                    out.put(b"Error ");
+                    out.put(why.replace(['\r', '\n'], " ").as_bytes());
+                    out.put(LINE_END);
+                }
+            },
             Command::Version => {
                 out.put(b"VERSION ");
                 out.put(crate::VERSION.as_bytes());
@@ -309,11 +314,12 @@ impl CacheConnection {
         let is_begun = self.state == State::Keys(keys);
         let taken_back = (!is_begun || keys.is_first).then(|| out.tail().len());
         self.state = State::Keys(keys);
+        let mut reads = self.service.store.reads(now_s);
         loop {
             match text::next_key(&bytes[used..]) {
                 Key::One(key, count) => {
                     match keys.expires_s {
-                        None => self.get(now_s, key, keys.with_cas, out),
+                        None => self.get(&mut reads, now_s, key, keys.with_cas, out),
                         Some(_) => self.get_and_touch(now_s, key, keys, out),
                     }
                     used += count;
@@ -344,10 +350,49 @@ impl CacheConnection {
         }
     }
 
+    /// Answers the plain reads that `bytes` begins with, of which `first` is the first, and says
+    /// how many bytes they take.
     #[inline]
-    fn get(&mut self, now_s: Seconds, key: &[u8], with_cas: bool, out: &mut Output) {
+    fn plain_reads(
+        &self,
+        now_s: Seconds,
+        first: PlainRead<'_>,
+        bytes: &[u8],
+        out: &mut Output,
+    ) -> usize {
+        let mut reads = self.service.store.reads(now_s);
+        let (mut next, mut used, mut count, mut metas) = (Some(first), 0, 0, 0);
+        let most = if self.is_sampled() { 1 } else { MOST_TOGETHER };
+        while let Some(PlainRead { key, line_bytes, is_meta }) = next {
+            if is_meta {
+                self.plain_meta_get(&mut reads, now_s, key, out);
+                metas += 1;
+            } else {
+                self.get(&mut reads, now_s, key, false, out);
+                out.put(answer::END);
+            }
+            used += line_bytes;
+            count += 1;
+            if count == most || out.is_full() {
+                break;
+            }
+            next = text::plain_read(&bytes[used..]);
+        }
+        self.service.threads[self.thread].add_metas(metas);
+        used
+    }
+
+    #[inline]
+    fn get(
+        &self,
+        reads: &mut Reads<'_>,
+        now_s: Seconds,
+        key: &[u8],
+        with_cas: bool,
+        out: &mut Output,
+    ) {
         let service = &*self.service;
-        let found = service.store.get(now_s, key, |item| {
+        let found = reads.get::<false, _>(key, |item| {
             let cas = with_cas.then_some(item.cas);
             let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
             service.corrupt(&mut out.tail()[at..], item.value.len());
@@ -356,7 +401,7 @@ impl CacheConnection {
         self.saw_read(now_s, key, found);
     }
 
-    fn get_and_touch(&mut self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
+    fn get_and_touch(&self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
         let service = &*self.service;
         let access = Access { expires_s: keys.expires_s, ..Access::default() };
         let found = service.store.access(now_s, key, &access, |item, _| {

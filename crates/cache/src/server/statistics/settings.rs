@@ -1,5 +1,7 @@
 //! How the service is set.
 
+use wire::Calls;
+
 use super::Put;
 use crate::model::Seconds;
 use crate::server::{Service, Speech};
@@ -62,6 +64,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("eviction_policy", &options.policy.name());
     put("store", &options.sharing.name());
     put("answers_flushed", &if options.flush_each { "per-answer" } else { "per-batch" });
+    put("io", &if options.calls == Calls::Together { "uring" } else { "epoll" });
     put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);

@@ -3,7 +3,7 @@
 
 use std::path::PathBuf;
 
-use ::cache::server::Encryption;
+use ::cache::server::{Encryption, Reload};
 use anyhow::{Context as _, bail};
 use wire::{ClientCertificates, Tls, TlsSettings};
 
@@ -42,37 +42,50 @@ pub(super) fn encryption(
     memcached: &MemcachedArgs,
 ) -> anyhow::Result<Option<Encryption>> {
     let Some(meant) = meant(own, memcached)? else { return Ok(None) };
+    let tls = read(&meant)?;
+    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
+    Ok(Some(Encryption {
+        certificates: meant.certificates.display().to_string(),
+        key: shown(&meant.key),
+        authorities: shown(&meant.authorities),
+        verify_mode: meant.verify_mode,
+        least_version: meant.least_version,
+        reload: Reload::new({
+            let tls = tls.clone();
+            move || {
+                let renewed = read(&meant).map_err(|error| format!("{error:#}"))?;
+                tls.renew(&renewed);
+                tracing::info!(certificates = %meant.certificates.display(), "read again");
+                Ok(())
+            }
+        }),
+        tls,
+    }))
+}
+
+/// Reads the files.
+fn read(meant: &Meant) -> anyhow::Result<Tls> {
     let read = |path: &PathBuf| {
         std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
     };
     let certificates = read(&meant.certificates)?;
     let key = meant.key.as_ref().map_or(Ok(certificates.clone()), read)?;
     let authorities = meant.authorities.as_ref().map(read).transpose()?.unwrap_or_default();
-    let clients = match meant.verify_mode {
-        0 => ClientCertificates::Ignored,
-        1 => ClientCertificates::Asked,
-        _ => ClientCertificates::Required,
-    };
     let settings = TlsSettings {
         certificates: &certificates,
         key: &key,
         client_authorities: &authorities,
-        clients,
+        clients: match meant.verify_mode {
+            0 => ClientCertificates::Ignored,
+            1 => ClientCertificates::Asked,
+            _ => ClientCertificates::Required,
+        },
         speaks_1_2: meant.least_version < 3,
     };
-    let tls = Tls::new(&settings).with_context(|| {
+    Tls::new(&settings).with_context(|| {
         let key = meant.key.as_ref().unwrap_or(&meant.certificates);
         format!("{} and its key in {}", meant.certificates.display(), key.display())
-    })?;
-    let shown = |path: &Option<PathBuf>| path.as_ref().map(|path| path.display().to_string());
-    Ok(Some(Encryption {
-        tls,
-        certificates: meant.certificates.display().to_string(),
-        key: shown(&meant.key),
-        authorities: shown(&meant.authorities),
-        verify_mode: meant.verify_mode,
-        least_version: meant.least_version,
-    }))
+    })
 }
 
 fn meant(own: &TlsArgs, memcached: &MemcachedArgs) -> anyhow::Result<Option<Meant>> {
