@@ -19,6 +19,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v9.sql"),
     include_str!("schema/v10.sql"),
     include_str!("schema/v11.sql"),
+    include_str!("schema/v12.sql"),
 ];
 
 /// The schema version that this build writes.

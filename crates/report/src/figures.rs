@@ -1,9 +1,10 @@
 //! The metrics of one trial, or of all valid trials of one target at one point.
 
-use judge::{Metric, median};
+use judge::{Metric, median, metric_named};
 use ledger::{Histogram, HistogramRow, LedgerError, TrialRow};
 
 use crate::streams::StreamFigures;
+use crate::values::ValueFigures;
 
 /// Every metric of the table [`judge::METRICS`]. `None` is *unseen*.
 #[derive(Debug, Clone, PartialEq)]
@@ -42,6 +43,8 @@ pub struct Figures {
     pub bytes_per_s: Option<f64>,
     /// What streams have brought; `None` where nothing streams.
     pub streams: Option<StreamFigures>,
+    /// Metrics that calls told under the metric's name, for want of the lab's own.
+    pub told: Vec<(&'static str, f64)>,
 }
 
 /// A latency distribution, in ns.
@@ -140,12 +143,19 @@ impl Figures {
             elements_per_s: per_second(trials, |trial| trial.elements),
             bytes_per_s: per_second(trials, |trial| trial.payload_bytes),
             streams: None,
+            told: Vec::new(),
         }
     }
 
     /// The same with what streams have brought.
     pub(crate) fn with_streams(self, streams: Option<StreamFigures>) -> Figures {
         Figures { streams, ..self }
+    }
+
+    /// The same with what calls told themselves.
+    pub(crate) fn with_told(self, values: &[ValueFigures]) -> Figures {
+        let told = values.iter().filter_map(|one| Some((metric_named(&one.name)?.suite, one.mean)));
+        Figures { told: told.collect(), ..self }
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged
@@ -171,7 +181,7 @@ impl Figures {
         let stale = |of: fn(&Latency) -> Option<u64>| {
             streams.and_then(|one| of(&one.staleness)).map(|ns| ns as f64)
         };
-        match metric.json {
+        let measured = match metric.json {
             "rate_per_s" => self.rate_per_s,
             "latency_ns.p50" => whole(self.latency.p50_ns),
             "latency_ns.p90" => whole(self.latency.p90_ns),
@@ -203,7 +213,9 @@ impl Figures {
             "generator.rss_bytes" => whole(self.generator.rss_bytes),
             "generator.busy" => self.generator_busy,
             _ => None,
-        }
+        };
+        let told = || self.told.iter().find(|(name, _)| *name == metric.suite);
+        measured.or_else(|| told().map(|(_, value)| *value))
     }
 }
 

@@ -442,16 +442,18 @@ fn trial_summaries(
         let Some((round, point, target)) = place() else { continue };
         let (counted, slices_measured_again) = counted(row, parts.slices(*id));
         let histograms = parts.histograms(*id);
+        let values = ValueFigures::merged(parts.values(*id));
         summaries.push(TrialSummary {
             id: *id,
             point,
             round,
             target,
             figures: Figures::of_trial(row, parts.overall(*id), &lags(histograms))?
-                .with_streams(StreamFigures::of(parts.streams(*id), &[row])?),
+                .with_streams(StreamFigures::of(parts.streams(*id), &[row])?)
+                .with_told(&values),
             stream_groups: StreamFigures::by_clients(parts.streams(*id), &[row])?,
             groups: GroupFigures::by_operation(histograms)?,
-            values: ValueFigures::merged(parts.values(*id)),
+            values,
             counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
             slices_measured_again,
             thirds: thirds(&counted),
@@ -521,8 +523,10 @@ fn target_summary(
     let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
+    let values = ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id)));
     let figures = Figures::merged(&rows, &latencies, &all_lags)?
-        .with_streams(StreamFigures::of(&streams, &rows)?);
+        .with_streams(StreamFigures::of(&streams, &rows)?)
+        .with_told(&values);
     Ok(TargetSummary {
         target,
         trials: all.len(),
@@ -536,7 +540,7 @@ fn target_summary(
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
-        values: ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id))),
+        values,
         counters: CounterFigures::merged(&counters),
         drift: None,
         limits: LimitsSummary::of(&all, &parts.reached, &parts.usage),

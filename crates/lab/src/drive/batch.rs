@@ -106,6 +106,16 @@ impl Caller for BatchCaller {
                 received: last_lines.into_bytes(),
                 note: how,
             })
+        } else if let Some((_, wrong)) =
+            figures.iter().find(|(name, n)| name == "wrong" && *n > 0.0)
+        {
+            Outcome::wrong(Finding {
+                operation: "run",
+                key: Vec::new(),
+                expected: b"nothing wrong".to_vec(),
+                received: last_lines.into_bytes(),
+                note: format!("it says itself that {wrong} were wrong"),
+            })
         } else {
             Outcome::right()
         };

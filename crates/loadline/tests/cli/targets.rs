@@ -112,19 +112,20 @@ fn what_could_not_be_prepared_is_not_measured_and_says_why() {
     assert!(trial["reason"].as_str().expect("why").starts_with("wrong answers"), "{trial:#}");
 }
 
+/// A suite whose target is a process that runs to its end, over and over.
+fn batch(script: &str) -> String {
+    let figures = "{ speed = 'at ([0-9.]+) knots', updates_per_s = '([0-9.]+) turns', \
+                   wrong = '([0-9]+) wrong' }";
+    let text = suite(&format!("batch = ['sh', '-c', '{script}']\nfigures = {figures}"));
+    let start = text.find("[workload]").expect("a workload");
+    let end = text.find("[[clients]]").expect("clients");
+    let workload = "[workload]\nroom = 'batch'\noperation = 'run'\nkeys = { count = 1 }\n\
+                    value = { bytes = 8 }\n";
+    text.replace(&text[start..end], workload).replace("connections = 2", "connections = 1")
+}
+
 #[test]
 fn whole_processes_are_batches_with_their_time_memory_and_figures() {
-    let batch = |script: &str| {
-        let target = format!(
-            "batch = ['sh', '-c', '{script}']\nfigures = {{ speed = 'at ([0-9.]+) knots' }}"
-        );
-        let text = suite(&target);
-        let start = text.find("[workload]").expect("a workload");
-        let end = text.find("[[clients]]").expect("clients");
-        let workload = "[workload]\nroom = 'batch'\noperation = 'run'\nkeys = { count = 1 }\n\
-                        value = { bytes = 8 }\n";
-        text.replace(&text[start..end], workload).replace("connections = 2", "connections = 1")
-    };
     let place = Place::with(&batch("echo sailing at 12.5 knots"));
     let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
     assert_eq!(code(&output), 0, "{}", stderr(&output));
@@ -133,10 +134,32 @@ fn whole_processes_are_batches_with_their_time_memory_and_figures() {
     assert!(trial["operations"].as_u64().expect("a count") > 0, "{trial}");
     assert!(trial["server"]["cpu_ns_per_op"].as_f64().expect("seen") > 0.0, "{trial}");
     assert!(trial["server"]["rss_bytes"].as_f64().expect("seen") > 100_000.0, "{trial}");
+    assert_eq!(trial["updates_per_s"], serde_json::Value::Null, "{trial}");
     let place = Place::with(&batch("echo struck a rock; exit 3"));
     let (code, said) = run(&place);
     assert_eq!(code, 3, "{said}");
     assert!(said.contains("status 3") && said.contains("struck a rock"), "{said}");
+}
+
+#[test]
+fn a_figure_that_is_called_like_a_metric_is_that_metric() {
+    let text = batch("echo 40 turns, 0 wrong")
+        .replace("[require]", "[expect]\nupdates_per_s = '= 40'\n[require]");
+    let place = Place::with(&text);
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    assert_eq!(code(&output), 0, "what was expected came: {}", stderr(&output));
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["trials"][0]["updates_per_s"], 40.0, "{json:#}");
+    let arguments = ["ledger", "export", "last", "--format", "jsonl", "--table", "trials"];
+    let row = stdout(&place.loadline(&arguments));
+    let row: serde_json::Value =
+        serde_json::from_str(row.lines().next().expect("a row")).expect("JSON");
+    assert_eq!(row["updates_per_s"], 40.0, "{row:#}");
+
+    let place = Place::with(&batch("echo 40 turns, 2 wrong"));
+    let (code, said) = run(&place);
+    assert_eq!(code, 3, "{said}");
+    assert!(said.contains("it says itself that 2 were wrong"), "{said}");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The figures of a trial, or of a target at a point, for programs.
 
+use judge::metric_named;
 use serde::Serialize;
 
 use super::streams::StreamsJson;
@@ -54,6 +55,7 @@ struct GeneratorJson {
 
 impl FiguresJson {
     pub(super) fn of(figures: &Figures) -> FiguresJson {
+        let metric = |name: &str| figures.value(metric_named(name)?);
         FiguresJson {
             rate_per_s: figures.rate_per_s,
             latency_ns: LatencyJson::of(&figures.latency),
@@ -66,9 +68,12 @@ impl FiguresJson {
             missing: figures.missing,
             misses: figures.misses,
             hit_ratio: figures.hit_ratio,
-            elements_per_s: figures.elements_per_s,
-            bytes_per_s: figures.bytes_per_s,
-            streams: figures.streams.as_ref().map(StreamsJson::of).unwrap_or_default(),
+            elements_per_s: metric("elements_per_s"),
+            bytes_per_s: metric("bytes_per_s"),
+            streams: match &figures.streams {
+                Some(streams) => StreamsJson::of(streams),
+                None => StreamsJson::told(metric),
+            },
             server: UsageJson::of(&figures.server),
             generator: GeneratorJson {
                 usage: UsageJson::of(&figures.generator),

@@ -33,6 +33,17 @@ pub(super) fn stream_groups(groups: &[(String, StreamFigures)]) -> Vec<StreamGro
 }
 
 impl StreamsJson {
+    /// Of what does not stream: what calls told under a metric's name.
+    pub(super) fn told(metric: impl Fn(&str) -> Option<f64>) -> StreamsJson {
+        let count = |name: &str| metric(name).map(|value| value as u64);
+        StreamsJson {
+            updates_per_s: metric("updates_per_s"),
+            missed: count("missed"),
+            merged: count("merged"),
+            ..StreamsJson::default()
+        }
+    }
+
     pub(super) fn of(figures: &StreamFigures) -> StreamsJson {
         StreamsJson {
             streams: Some(figures.streams),
