@@ -1,6 +1,6 @@
 //! All runs of a suite on one kind of host, over commits: where did it change for good?
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use judge::{ChangePoint, Direction, Hunt, Metric, change_points, metric_named, series_interval};
 use ledger::{Ledger, LedgerError, PastRun};
@@ -11,6 +11,7 @@ use crate::host::{kind_of, kind_words};
 use crate::json::SCHEMA;
 use crate::number::value_of;
 use crate::outcome::Outcome;
+use crate::words::many;
 
 /// Runs under which a series has no change points to speak of.
 const RUNS_LEAST: usize = 6;
@@ -35,6 +36,8 @@ pub struct Question {
 pub struct History {
     pub(crate) title: String,
     pub(crate) target: String,
+    /// Every target that its runs on this kind of host have, by name.
+    pub(crate) targets: Vec<String>,
     pub(crate) metric: &'static Metric,
     /// What its host is, in words.
     pub(crate) host: String,
@@ -76,6 +79,7 @@ impl History {
         let (here, elsewhere): (Vec<&PastRun>, Vec<&PastRun>) =
             runs.iter().partition(|run| kind_of(&run.fingerprint) == kind);
         let mut series: BTreeMap<(String, String), Vec<Past>> = BTreeMap::new();
+        let mut targets = BTreeSet::new();
         for run in here {
             if question.since.is_some_and(|since| run.id.get() < since) {
                 continue;
@@ -85,6 +89,7 @@ impl History {
                 if row.target == target {
                     figures.entry(row.point).or_default().push(row.value);
                 }
+                targets.insert(row.target);
             }
             for (point, values) in figures {
                 let Some(interval) = series_interval(&values, 0.95) else { continue };
@@ -103,6 +108,7 @@ impl History {
         Ok(Some(History {
             title: question.title.clone(),
             target,
+            targets: targets.into_iter().collect(),
             metric,
             host: kind_words(&kind),
             elsewhere: elsewhere.len(),
@@ -155,8 +161,10 @@ impl History {
         let most = self.series.iter().map(|series| series.runs.len()).max().unwrap_or(0);
         if most < RUNS_LEAST {
             return vec![format!(
-                "It can't be told whether {target} changed: {most} runs on this kind of host are \
-                 too few, it takes {RUNS_LEAST}."
+                "It can't be told whether {target} changed: {} on this kind of host {} too few, \
+                 it takes {RUNS_LEAST}.",
+                many(most, "run"),
+                if most == 1 { "is" } else { "are" }
             )];
         }
         vec![format!("{target} did not change in {most} runs by {name}.")]
@@ -171,8 +179,8 @@ impl History {
             text.push_str(&format!("  {} {runs} on other hosts left out\n", self.elsewhere));
         }
         for series in &self.series {
-            let settings = match series.settings.as_str() {
-                "[]" => String::new(),
+            let settings = match series.settings_words() {
+                settings if settings.is_empty() => String::new(),
                 settings => format!("  {settings}"),
             };
             let point = crate::text::one_line(&series.point);
@@ -241,6 +249,15 @@ impl History {
             "series": self.series.iter().map(series).collect::<Vec<_>>(),
             "conclusion": self.sentences().join(" "),
         })
+    }
+}
+
+impl Series {
+    /// What was set beside the suite's text: `clients.pipeline = 1`; empty when nothing was.
+    pub(crate) fn settings_words(&self) -> String {
+        let pairs: Vec<(String, String)> = serde_json::from_str(&self.settings).unwrap_or_default();
+        let words = pairs.iter().map(|(key, value)| format!("{key} = {value}"));
+        crate::text::one_line(&words.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -1,6 +1,6 @@
 //! How throughput grows with connections or threads, where a run sweeps one of them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use judge::usl::{Estimate, Scalability, Scale, Unfit, fit};
 
@@ -11,6 +11,10 @@ use crate::summary::{PointSummary, TrialSummary, at_point};
 /// Different numbers of connections or threads from which on scaling is worth a word.
 const POINTS_SPOKEN_OF: usize = 4;
 
+/// The most numbers that a fit uses, spread evenly over those that there are: its intervals are
+/// drawn anew a thousand times, and more points than these hardly narrow them.
+const POINTS_MOST: usize = 40;
+
 /// The law of one target over one swept key.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Scaling {
@@ -20,7 +24,7 @@ pub struct Scaling {
     pub key: String,
     /// The other swept keys, in words; empty when there are none.
     pub beside: String,
-    /// The numbers that the fit used.
+    /// The numbers that the fit used, at most 40 of them.
     pub used: Vec<f64>,
     /// The numbers that were left out: generator-bound, overloaded, or of fewer rounds.
     pub left_out: Vec<f64>,
@@ -96,9 +100,21 @@ fn of_target(
         }
     }
     used.sort_by(|a, b| a.n.total_cmp(&b.n));
+    let used = spread_evenly(used);
     left_out.sort_by(f64::total_cmp);
     let fit = fit(&used, confidence);
     Some((used.iter().map(|scale| scale.n).collect(), left_out, fit))
+}
+
+/// At most [`POINTS_MOST`] of them, the first and the last among them.
+fn spread_evenly(all: Vec<Scale>) -> Vec<Scale> {
+    let (count, last) = (all.len(), all.len().saturating_sub(1));
+    if count <= POINTS_MOST {
+        return all;
+    }
+    let kept: BTreeSet<usize> = (0..POINTS_MOST).map(|at| at * last / (POINTS_MOST - 1)).collect();
+    let numbered = all.into_iter().enumerate().filter(|(at, _)| kept.contains(at));
+    numbered.map(|(_, scale)| scale).collect()
 }
 
 impl Scaling {

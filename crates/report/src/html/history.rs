@@ -17,7 +17,7 @@ use crate::words::many;
 const LABELS: usize = 6;
 
 /// What the head and the charts may take of the page; the tables get what they leave.
-const HEAD_BYTES: usize = 25_000;
+const HEAD_BYTES: usize = 120_000;
 const CHARTS_BYTES: usize = 200_000;
 
 /// The suites of a ledger, each with its way to its history.
@@ -88,6 +88,14 @@ pub fn history(history: &History) -> String {
             }
         }
         (asked(history))
+        @if history.targets.iter().any(|name| *name != history.target) {
+            p.note {
+                "other targets: "
+                @for name in history.targets.iter().filter(|one| **one != history.target).take(20) {
+                    a href=(of_target(history, name)) { (fit(name, 100)) } " "
+                }
+            }
+        }
         main {
             div.charts { (charts) }
             (tables)
@@ -114,7 +122,7 @@ fn asked(history: &History) -> Markup {
             input type="hidden" name="suite" value=(fit(&history.title, 700));
             label {
                 "target "
-                input name="target" value=(fit(&history.target, 300)) size="16";
+                input name="target" value=(fit(&history.target, 300)) size="16" list="targets";
             }
             label {
                 "metric "
@@ -122,10 +130,19 @@ fn asked(history: &History) -> Markup {
                     option selected[metric.suite == history.metric.suite] { (metric.suite) }
                 } }
             }
+            datalist id="targets" { @for name in history.targets.iter().take(40) {
+                option value=(fit(name, 100)) {}
+            } }
             button { "Show" }
             a href=(json) { "As JSON" }
         }
     }
+}
+
+/// The same of another target.
+fn of_target(history: &History, target: &str) -> String {
+    let (title, metric) = (fit(&history.title, 700), history.metric.suite);
+    format!("{}&target={}&metric={metric}", history_of(&title), encoded(&fit(target, 300)))
 }
 
 fn chart(history: &History, series: &Series) -> Markup {
@@ -183,7 +200,7 @@ fn table(history: &History, series: &Series) -> Markup {
     html! {
         section {
             h2 { (words(&series.point)) }
-            @if series.settings != "[]" { p.note { (words(&series.settings)) } }
+            @if series.settings != "[]" { p.note { (words(&series.settings_words())) } }
             div.wide tabindex="0" { table {
                 thead { tr {
                     th.n { "run" } th { "started" } th { "commit" }

@@ -74,3 +74,24 @@ fn shoot(browser: &Path, page: &Path, picture: &Path, (width, height): (u32, u32
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_page_is_drawn_as_large_as_it_is_asked_for() {
+        let Some(browser) = browser() else {
+            eprintln!("skipped: chromium is not installed (`cargo xtask peers` brings it)");
+            return;
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let (page, picture) = (folder.path().join("page.html"), folder.path().join("a.png"));
+        fs::write(&page, "<!doctype html><p>so</p>").unwrap();
+        shoot(&browser, &page, &picture, (640, 480)).unwrap();
+        let bytes = fs::read(&picture).unwrap();
+        // Portable Network Graphics, 11.2.2: width and height head the first chunk.
+        assert_eq!(&bytes[1..4], b"PNG");
+        assert_eq!((&bytes[16..20], &bytes[20..24]), (&[0, 0, 2, 128][..], &[0, 0, 1, 224][..]));
+    }
+}
