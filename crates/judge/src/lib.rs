@@ -55,7 +55,9 @@ pub use change_points::{ChangePoint, Hunt, change_points};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
 pub use knee::knee;
-pub use looks::{confidence_at, looks, nominal_errors, smallest_difference};
+pub use looks::{
+    confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
+};
 pub use metric::{Direction, METRICS, Metric, Unit, metric_named};
 pub use modes::{Modes, two_modes};
 pub use normal::{normal_critical, normal_tail};

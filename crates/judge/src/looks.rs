@@ -15,6 +15,10 @@
 //! B. W. Turnbull, "Group Sequential Methods", 2000, section 4.4). The interval at that level is
 //! their repeated confidence interval (J. R. Statist. Soc. B 51, 1989): all intervals of all looks
 //! hold together with the probability asked for, so it may be read at whatever look is the last.
+//!
+//! A run that goes on until its interval is tight enough looks, too, and mostly stops long before
+//! the most rounds, where spending would have left little. All of its looks have one level, the
+//! same from the first to the last (S. J. Pocock, Biometrika 64, 1977), from the same recursion.
 
 use crate::normal::{normal_density, normal_tail};
 use crate::verdict::LEAST_ROUNDS;
@@ -22,14 +26,22 @@ use crate::verdict::LEAST_ROUNDS;
 /// Points of the grid on which the density between two looks is kept. Odd, for Simpson's rule.
 const GRID: usize = 201;
 
+/// How often the level of all looks is halved in on: to a few thousandths of itself.
+const LEVEL_HALVINGS: u32 = 10;
+
 /// How much further the next look is, relative to the last one.
 const LOOK_STEP: f64 = 1.25;
 
 /// The round numbers at which a comparison of at most `most` rounds is looked at: the first at
 /// [`LEAST_ROUNDS`], each further by a quarter, the last at `most`.
 pub fn looks(most: u32) -> Vec<u32> {
+    looks_from(LEAST_ROUNDS as u32, most)
+}
+
+/// The same from another number of rounds on.
+pub fn looks_from(least: u32, most: u32) -> Vec<u32> {
     let mut looks = Vec::new();
-    let mut next = LEAST_ROUNDS as u32;
+    let mut next = least.max(1);
     while next < most {
         looks.push(next);
         next = next.max((f64::from(next) * LOOK_STEP).ceil() as u32);
@@ -71,6 +83,41 @@ pub fn nominal_errors(rounds: &[u32], most: u32, error: f64) -> Option<Vec<f64>>
 /// [`nominal_errors`], and when there was no look.
 pub fn confidence_at(rounds: &[u32], most: u32, error: f64) -> Option<f64> {
     nominal_errors(rounds, most, error)?.last().map(|nominal| 1.0 - nominal)
+}
+
+/// The confidence at which every one of these looks is taken, so that all intervals of all looks
+/// hold together with the probability 1 - `error` at least. Looks that are left out only make it
+/// truer. `None` when `rounds` is empty or doesn't rise, or `error` isn't between 0 and 1.
+pub fn level_confidence(rounds: &[u32], error: f64) -> Option<f64> {
+    let rises = rounds.windows(2).all(|pair| pair[0] < pair[1]);
+    if !rises || *rounds.first()? == 0 || !(error > 0.0 && error < 1.0) {
+        return None;
+    }
+    let (mut low, mut high) = (error / rounds.len() as f64, error);
+    // Bonferroni's share is always strict enough, and one of several looks alone never is.
+    for _ in 0..LEVEL_HALVINGS {
+        let middle = 0.5 * (low + high);
+        if error_of_level(rounds, middle) > error {
+            high = middle;
+        } else {
+            low = middle;
+        }
+    }
+    Some(1.0 - low)
+}
+
+/// How often any of these looks errs when each is taken at the same nominal error.
+fn error_of_level(rounds: &[u32], nominal: f64) -> f64 {
+    let critical = crate::normal::normal_critical(nominal / 2.0);
+    let mut density: Option<Density> = None;
+    let mut before = 0;
+    for look in rounds {
+        let step = f64::from(look - before).sqrt();
+        let edge = critical * f64::from(*look).sqrt();
+        density = Some(Density::after(density.as_ref(), step, edge));
+        before = *look;
+    }
+    density.map_or(0.0, |density| 1.0 - density.integrate(|_| 1.0))
 }
 
 /// The smallest difference, as a ratio above 1, that a comparison of `rounds` rounds shows nine
@@ -181,6 +228,53 @@ mod tests {
         assert!((nominal[0] - 0.0125).abs() < 1e-9, "{nominal:?}");
         let second = normal_critical(nominal[1] / 2.0);
         assert!((second - 2.018_31).abs() < 1e-5, "{second}");
+    }
+
+    /// Pocock's constants for equally spaced looks at 5 % (Jennison and Turnbull 2000, table 2.1):
+    /// 2.178 for two looks, 2.413 for five.
+    #[test]
+    fn one_level_for_all_looks_is_pococks() {
+        assert_eq!(level_confidence(&[], 0.05), None);
+        assert_eq!(level_confidence(&[2, 2], 0.05), None);
+        let one = level_confidence(&[7], 0.05).unwrap();
+        assert!((one - 0.95).abs() < 1e-4, "{one}");
+        for (looks, constant) in [(&[1, 2][..], 2.178), (&[1, 2, 3, 4, 5], 2.413)] {
+            let confidence = level_confidence(looks, 0.05).unwrap();
+            let critical = normal_critical((1.0 - confidence) / 2.0);
+            assert!((-0.001..0.002).contains(&(critical - constant)), "{looks:?}: {critical}");
+        }
+    }
+
+    /// What a run with `until` would do: look, and stop when the interval is tight.
+    #[test]
+    fn an_interval_that_is_waited_for_still_holds_as_often_as_it_says() {
+        let looks = looks_from(5, 50);
+        let confidence = level_confidence(&looks, 0.05).unwrap();
+        let mut random = Random::new(11);
+        let tries = 2_000;
+        let misses = |confidence: f64, random: &mut Random| {
+            let missed = (0..tries).filter(|_| {
+                let (mut a, mut b) = (Vec::new(), Vec::new());
+                let mut interval = None;
+                for rounds in &looks {
+                    while a.len() < *rounds as usize {
+                        a.push((0.01 * random.normal()).exp());
+                        b.push((0.01 * random.normal()).exp());
+                    }
+                    let now = paired_ratio(&a, &b, confidence).unwrap();
+                    interval = Some(now);
+                    if now.high / now.ratio - 1.0 <= 0.012 {
+                        break;
+                    }
+                }
+                interval.is_some_and(|one| one.low > 1.0 || one.high < 1.0)
+            });
+            missed.count() as f64 / f64::from(tries)
+        };
+        let plain = misses(0.95, &mut random);
+        let corrected = misses(confidence, &mut random);
+        assert!(plain > 0.05, "an interval of 95 % errs more often when waited for: {plain}");
+        assert!(corrected < 0.05, "{corrected}");
     }
 
     /// What a comparison would do: look, and stop at the first difference.

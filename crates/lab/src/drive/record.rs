@@ -16,7 +16,7 @@ pub(crate) const LONGEST_NS: u64 = 60_000_000_000;
 const MOST_FOUND: usize = 16;
 
 /// An empty histogram of latencies in nanoseconds.
-pub(crate) fn empty_histogram() -> Histogram<u64> {
+pub fn empty_histogram() -> Histogram<u64> {
     #[expect(clippy::expect_used, reason = "the bounds are constants that the crate accepts")]
     Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
 }

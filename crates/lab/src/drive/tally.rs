@@ -95,7 +95,7 @@ impl Counted {
     }
 
     /// Adds the values to a histogram, which has to reach as far.
-    pub(crate) fn add_to(&self, histogram: &mut Histogram<u64>) {
+    pub fn add_to(&self, histogram: &mut Histogram<u64>) {
         for (bucket, count) in &self.buckets {
             let ns = least(*bucket as usize).max(1);
             // Every histogram here reaches to the longest latency, so recording can't fail.

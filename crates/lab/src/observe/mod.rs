@@ -56,4 +56,4 @@ pub use sensor::{Line, SENSORS, Sensor};
 pub use service::{Reading, ServiceMeter};
 pub(crate) use service::{between, plus};
 pub use totals::Totals;
-pub use watch::{Sample, Series, Sink, Watch};
+pub use watch::{Glance, Sample, Series, Sink, Watch};

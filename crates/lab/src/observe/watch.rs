@@ -144,6 +144,35 @@ impl Sink {
     }
 }
 
+/// The last samples of a watch, for who looks on from another thread.
+#[derive(Clone, Debug)]
+pub struct Glance(Arc<Shared>);
+
+/// How far back a glance reaches: counters of ticks need some tenths of a second to be worth a look.
+const GLANCE_NS: u64 = 5 * PERIOD_NS;
+
+impl Glance {
+    /// The mean of every series over the last half second. Nothing, when a round has just ended
+    /// and its samples were taken away.
+    pub fn recent(&self) -> Vec<(Series, f64)> {
+        let mut sums: HashMap<u32, (f64, f64)> = HashMap::new();
+        {
+            let samples = locked(&self.0.samples);
+            let since = samples.kept.last().map_or(0, |last| last.at.saturating_sub(GLANCE_NS));
+            for sample in samples.kept.iter().rev().take_while(|sample| sample.at > since) {
+                let (count, sum) = sums.entry(sample.series).or_default();
+                *count += 1.0;
+                *sum += sample.value;
+            }
+        }
+        let all = locked(&self.0.series);
+        let named = |(series, (count, sum)): (u32, (f64, f64))| {
+            Some((all.get(series as usize)?.clone(), sum / count))
+        };
+        sums.into_iter().filter_map(named).collect()
+    }
+}
+
 impl Shared {
     /// The place of a counter's series: the one of an earlier service of that name, or a new one.
     fn service_series(&self, group: &str, counter: &Counter) -> u32 {
@@ -218,6 +247,11 @@ impl Watch {
     /// Every series so far; it only grows, so that indices stay as they are.
     pub fn series(&self) -> Vec<Series> {
         locked(&self.shared.series).clone()
+    }
+
+    /// A look at the newest samples for another thread.
+    pub fn glance(&self) -> Glance {
+        Glance(self.shared.clone())
     }
 
     /// How many samples were lost because nobody took them.
@@ -456,6 +490,22 @@ mod tests {
         stream.emit(4, &mut batch);
         let expected = [(0, 1.05), (2, 7.0)].map(|(series, value)| Sample { series, at: 4, value });
         assert_eq!(batch, expected);
+    }
+
+    #[test]
+    fn a_glance_is_the_mean_of_what_was_sampled_lately() {
+        let shared = Arc::new(Shared::default());
+        let glance = Glance(shared.clone());
+        assert_eq!(glance.recent(), []);
+        Stream::new(SENSORS[1], None, &[String::new()], &shared);
+        let tenth = PERIOD_NS;
+        let sample = |series, tenths: u64, value| Sample { series, at: tenths * tenth, value };
+        let mut batch = vec![sample(1, 1, 9.0), sample(0, 1, 9.0), sample(0, 8, 1.0)];
+        batch.push(sample(0, 10, 2.0));
+        shared.keep(&mut batch);
+        let recent = glance.recent();
+        assert_eq!(recent.len(), 1, "what was sampled long before is left out: {recent:?}");
+        assert_eq!((recent[0].0.name.as_str(), recent[0].1), ("one_minute", 1.5));
     }
 
     #[test]

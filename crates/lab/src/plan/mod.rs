@@ -192,7 +192,8 @@ pub struct Rounds {
     pub at_least: u32,
     /// At most so many rounds.
     pub at_most: u32,
-    /// Stop once the relative half-width of the primary metric's interval is this small.
+    /// Stop at the first of its looks at which the relative half-width of the primary metric's
+    /// interval is this small.
     pub until: Option<Share>,
     /// Two targets count as the same when the interval lies within this.
     pub same_within: Share,
@@ -212,10 +213,26 @@ pub struct Rounds {
     pub sequence: Option<Sequence>,
 }
 
+/// How often an interval may miss, unless a comparison asks for something else.
+const ERROR: f64 = 0.05;
+
 impl Rounds {
-    /// The confidence of intervals and verdicts: that of the comparison, or 95 %.
+    /// The confidence of intervals and verdicts: that of the comparison; or 95 %, which the looks
+    /// of a run that stops when its interval is tight have to share.
     pub fn confidence(&self) -> f64 {
-        self.sequence.as_ref().map_or(0.95, |sequence| 1.0 - sequence.error)
+        if let Some(sequence) = &self.sequence {
+            return 1.0 - sequence.error;
+        }
+        judge::level_confidence(&self.looks(), ERROR).unwrap_or(1.0 - ERROR)
+    }
+
+    /// After how many rounds it is looked whether the interval is tight enough; only then may a
+    /// run stop because of it. A run of a fixed number of rounds is looked at once, at its end.
+    pub fn looks(&self) -> Vec<u32> {
+        match self.until {
+            Some(_) => judge::looks_from(self.at_least, self.at_most),
+            None => vec![self.at_least],
+        }
     }
 }
 

@@ -9,7 +9,7 @@ use ledger::{RequirementOutcome, RunId, SearchRow};
 
 use super::keep::Keeper;
 use super::trial::Trial;
-use super::{Conductor, Ending, RunError, Setting, require};
+use super::{Conductor, Ending, News, RunError, Setting, require};
 use crate::plan::{Plan, Point, SuiteError};
 
 /// Rounds at which a load's answer is looked at; the last is the most that are measured.
@@ -124,8 +124,10 @@ impl<'a> Conductor<'a> {
         let because = reason.as_ref().map_or(String::new(), |reason| format!(" ({reason})"));
         let label = self.plan.points[0].label.clone();
         let word = outcome.word().replace('_', " ").replace("cant", "can't");
-        self.say(0, looked, "looking", Some(&format!("{label}: {word}{because}")));
-        keeper.requirements(0, &self.plan.points[0], &self.trials[0])?;
+        let said = format!("{label}: {word}{because}");
+        self.say(0, looked, "looking", Some(News::Said(&said)));
+        let last = confidence_after(looked).unwrap_or(1.0 - ERROR);
+        keeper.requirements(0, &self.plan.points[0], &self.trials[0], last)?;
         keeper.probe(load, outcome, reason)?;
         Ok(held)
     }
@@ -147,7 +149,7 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
     }
     let mut unclear = (overloaded * OVERLOADED_DOUBT > rounds).then_some(doubt);
     for requirement in &point.requirements {
-        let (_, outcome) = require::outcome_at(requirement, trials, confidence, LOOKS[0] as usize);
+        let (_, outcome) = require::outcome(requirement, trials, confidence, LOOKS[0] as usize);
         match outcome {
             RequirementOutcome::Broken => return (Held::No, Some(requirement.text.clone())),
             RequirementOutcome::CantTell => {

@@ -184,9 +184,11 @@ impl<'a> Keeper<'a> {
         index: usize,
         point: &Point,
         trials: &[Trial],
+        confidence: f64,
     ) -> Result<(), LedgerError> {
         for requirement in &point.requirements {
-            let (value, outcome) = super::require::outcome(requirement, trials);
+            let least = judge::LEAST_ROUNDS;
+            let (value, outcome) = super::require::outcome(requirement, trials, confidence, least);
             self.ledger.add_requirement(&RequirementRow {
                 run_id: self.run,
                 point_id: self.points[index],

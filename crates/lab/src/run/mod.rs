@@ -2,6 +2,7 @@
 
 mod capacity;
 mod events;
+mod glimpse;
 mod keep;
 mod looking;
 mod profile;
@@ -27,9 +28,11 @@ use crate::deploy::{DeployError, Deployer};
 use crate::observe::Watch;
 use crate::plan::Plan;
 pub use capacity::{Quest, capacity};
+pub use glimpse::{Glimpse, Standing};
 use keep::Keeper;
 use looking::Looking;
 use round::Bench;
+use stopping::Stopping;
 pub use trial::Trial;
 
 /// What a run needs beside its plan.
@@ -78,8 +81,21 @@ pub struct Progress<'a> {
     pub done: f64,
     /// The time that is left at this pace.
     pub left: Option<Duration>,
-    /// Something worth a line of its own, once.
-    pub said: Option<&'a str>,
+    /// What has just come to be known, once.
+    pub news: Option<News<'a>>,
+    /// What sensors see: a look at it may outlast the call.
+    pub watch: &'a Watch,
+}
+
+/// What has just come to be known.
+#[derive(Clone, Copy, Debug)]
+pub enum News<'a> {
+    /// Something worth a line of its own.
+    Said(&'a str),
+    /// A slice is over.
+    Slice(&'a Glimpse),
+    /// A round is over: where each of its targets stands.
+    Round(&'a [Standing]),
 }
 
 /// Arrays of so many elements are held against what the host's loopback carries.
@@ -136,7 +152,8 @@ pub fn run(setting: Setting<'_>) -> Result<(RunId, Ending), RunError> {
     }
     if outcome.is_ok() {
         for (index, trials) in conductor.trials.iter().enumerate() {
-            keeper.requirements(index, &plan.points[index], trials)?;
+            let confidence = conductor.stopping.confidence;
+            keeper.requirements(index, &plan.points[index], trials, confidence)?;
         }
     }
     end(keeper, outcome)
@@ -171,6 +188,7 @@ fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> 
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
         looking: Looking::of(plan),
+        stopping: Stopping::of(&plan.rounds),
         kept: plan.points.iter().map(|_| Vec::new()).collect(),
         finished_rounds: 0,
         is_search: false,
@@ -222,6 +240,8 @@ struct Conductor<'a> {
     trials: Vec<Vec<Trial>>,
     /// When the run is a comparison that is looked at while it runs.
     looking: Option<Looking>,
+    /// When it is another run.
+    stopping: Stopping,
     /// Targets that run on from round to round, by point.
     kept: Vec<Vec<Bench>>,
     finished_rounds: u64,
@@ -238,7 +258,7 @@ impl Conductor<'_> {
         for ordinal in 1..=rounds.at_most {
             let mut order: Vec<usize> = (0..self.plan.points.len()).collect();
             order.shuffle(&mut self.random);
-            order.retain(|point| !self.is_enough(*point, ordinal));
+            order.retain(|point| !self.is_enough(*point, ordinal - 1));
             if order.is_empty() {
                 return Ok(Ending::Finished);
             }
@@ -281,7 +301,12 @@ impl Conductor<'_> {
         let round = keeper.begin_round(point, ordinal, seed, self.now())?;
         let trials = self.round(point, ordinal, seed)?;
         self.finished_rounds += 1;
-        keeper.end_round(round, &self.plan.points[point], &trials, &self.watch)?;
+        let here = &self.plan.points[point];
+        keeper.end_round(round, here, &trials, &self.watch)?;
+        let copied = keeper.copy_bytes_per_s;
+        let standings: Vec<Standing> =
+            trials.iter().map(|trial| Standing::of(trial, here, copied)).collect();
+        self.say(point, ordinal, "round over", Some(News::Round(&standings)));
         let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
         let reason = require::reason_to_abort(&self.plan.points[point].abort_on, &trials);
         self.trials[point].extend(trials);
@@ -300,20 +325,16 @@ impl Conductor<'_> {
         let Some(look) = looking.look(point, &self.trials[point], is_last) else { return Ok(()) };
         keeper.look(point, look.rounds)?;
         if let Some(said) = look.said {
-            self.say(point, ordinal, "looking", Some(&said));
+            self.say(point, ordinal, "looking", Some(News::Said(&said)));
         }
         Ok(())
     }
 
-    fn is_enough(&self, point: usize, ordinal: u32) -> bool {
-        let rounds = &self.plan.rounds;
-        if let Some(looking) = &self.looking {
-            return looking.is_told(point);
+    fn is_enough(&self, point: usize, rounds: u32) -> bool {
+        match &self.looking {
+            Some(looking) => looking.is_told(point),
+            None => self.stopping.is_enough(&self.trials[point], rounds),
         }
-        ordinal > rounds.at_least
-            && rounds.until.is_none_or(|until| {
-                stopping::is_tight(&self.trials[point], rounds.primary, until.fraction)
-            })
     }
 
     fn over_budget(&self) -> bool {
@@ -334,7 +355,7 @@ impl Conductor<'_> {
         self.say(point, round, activity, None);
     }
 
-    fn say(&mut self, point: usize, round: u32, activity: &str, said: Option<&str>) {
+    fn say(&mut self, point: usize, round: u32, activity: &str, news: Option<News<'_>>) {
         let rounds = &self.plan.rounds;
         let each = if self.looking.is_some() { rounds.at_most } else { rounds.at_least };
         let least = u64::from(each) * self.plan.points.len() as u64;
@@ -344,6 +365,7 @@ impl Conductor<'_> {
         let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
         let done = done.min(1.0);
-        (self.progress)(&Progress { point, round, activity, done, left, said });
+        let watch = &self.watch;
+        (self.progress)(&Progress { point, round, activity, done, left, news, watch });
     }
 }

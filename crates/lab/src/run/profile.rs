@@ -8,7 +8,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use wire::clock::MILLISECOND_NS;
 
 use super::keep::Keeper;
-use super::{Conductor, RunError};
+use super::{Conductor, News, RunError};
 use crate::observe::group_members;
 use crate::plan::Target;
 
@@ -33,7 +33,7 @@ impl Conductor<'_> {
     ) -> Result<(), RunError> {
         const ACTIVITY: &str = "profiling";
         if let Some(why) = crate::deploy::missing_program("perf") {
-            self.say(0, 0, ACTIVITY, Some(&format!("nothing is profiled: {why}")));
+            self.say(0, 0, ACTIVITY, Some(News::Said(&format!("nothing is profiled: {why}"))));
             return Ok(());
         }
         let Some(here) = self.plan.points.first() else { return Ok(()) };
@@ -48,7 +48,7 @@ impl Conductor<'_> {
                     Ok(shares) => keeper.profile(index, ordinal, shares)?,
                     Err(why) => {
                         let said = format!("{} is not profiled: {why}", target.name);
-                        self.say(0, ordinal, ACTIVITY, Some(&said));
+                        self.say(0, ordinal, ACTIVITY, Some(News::Said(&said)));
                     }
                 }
             }

@@ -2,23 +2,14 @@
 
 use ledger::RequirementOutcome;
 
-use super::stopping::CONFIDENCE;
 use super::trial::Trial;
 use crate::plan::{Expression, Requirement};
 
 /// Metrics that are counted, not estimated: one wrong answer in any round is one too many.
 const COUNTED: &[&str] = &["wrong", "missing", "misses"];
 
-/// The figure's value and what became of the requirement.
+/// The figure's value and what became of the requirement, from so many rounds on.
 pub(super) fn outcome(
-    requirement: &Requirement,
-    trials: &[Trial],
-) -> (Option<f64>, RequirementOutcome) {
-    outcome_at(requirement, trials, CONFIDENCE, judge::LEAST_ROUNDS)
-}
-
-/// The same at another confidence, from so many rounds on.
-pub(super) fn outcome_at(
     requirement: &Requirement,
     trials: &[Trial],
     confidence: f64,

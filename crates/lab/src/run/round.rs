@@ -13,7 +13,7 @@ use workload::Counters;
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
 use super::usage::{Processes, Window};
-use super::{Conductor, RunError};
+use super::{Conductor, Glimpse, News, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
 use crate::drive::{Assignment, DriveError, Load, Piece, Session};
@@ -360,14 +360,19 @@ impl Conductor<'_> {
                 let activity = format!("measuring {name}, slice {number} of {slices}");
                 self.tell(point, ordinal, &activity);
                 let start = self.now();
-                bench.slice(start, length_ns, here, &mut self.watch, rounds.repeat_disturbed);
+                let watch = &mut self.watch;
+                let seen = bench.slice(start, length_ns, here, watch, rounds.repeat_disturbed);
+                if let Some(glimpse) = seen {
+                    self.say(point, ordinal, &activity, Some(News::Slice(&glimpse)));
+                }
             }
         }
     }
 }
 
 impl Bench {
-    /// Measures one slice, with the target's CPU time read right before and right after.
+    /// Measures one slice, with the target's CPU time read right before and right after. Gives what
+    /// it showed, unless it failed.
     fn slice(
         &mut self,
         start: wire::Ns,
@@ -375,7 +380,7 @@ impl Bench {
         here: &Point,
         watch: &mut Watch,
         judged: bool,
-    ) {
+    ) -> Option<Glimpse> {
         let counted = self.service.as_ref().map(ServiceMeter::read);
         let before = read(&mut self.meter);
         let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
@@ -390,7 +395,10 @@ impl Bench {
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
         let piece = match outcome {
             Ok(piece) => piece,
-            Err(error) => return self.fail(FailedAt::Measure, &error),
+            Err(error) => {
+                self.fail(FailedAt::Measure, &error);
+                return None;
+            }
         };
         self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
         let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
@@ -410,6 +418,7 @@ impl Bench {
             generator: piece.generator,
             disturbed: seen.reason().filter(|_| judged),
         };
+        let glimpse = Glimpse::of(self.trial.target, &slice, &piece);
         if slice.disturbed.is_some() && self.repeats > 0 && !broken {
             self.repeats -= 1;
             self.trial.set_aside(slice, piece);
@@ -421,6 +430,7 @@ impl Bench {
         if broken {
             self.session = None;
         }
+        Some(glimpse)
     }
 
     /// What was seen of the target's processes in a slice that has just ended.

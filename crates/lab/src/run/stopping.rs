@@ -1,13 +1,41 @@
 //! When a point has had enough rounds.
 
 use super::trial::Trial;
+use crate::plan::Rounds;
 
-/// The confidence of every interval.
-pub(super) const CONFIDENCE: f64 = 0.95;
+/// When a run stops that goes on until its interval is tight: at looks that were planned, at the
+/// confidence that they share, so that waiting for a tight interval doesn't make it a wrong one.
+pub(super) struct Stopping {
+    primary: &'static str,
+    /// How tight the interval has to be; `None` stops at the first look.
+    half_width: Option<f64>,
+    looks: Vec<u32>,
+    /// The confidence of the run's intervals.
+    pub(super) confidence: f64,
+}
+
+impl Stopping {
+    pub(super) fn of(rounds: &Rounds) -> Self {
+        Self {
+            primary: rounds.primary,
+            half_width: rounds.until.map(|until| until.fraction),
+            looks: rounds.looks(),
+            confidence: rounds.confidence(),
+        }
+    }
+
+    /// Whether a point with these trials may stop, when so many rounds of the run are over. What
+    /// has stopped stays so: no more of its rounds come.
+    pub(super) fn is_enough(&self, trials: &[Trial], rounds: u32) -> bool {
+        let rounds = trials.iter().map(|trial| trial.round).max().unwrap_or(rounds);
+        let is_tight = |half_width| is_tight(trials, self.primary, half_width, self.confidence);
+        self.looks.contains(&rounds) && self.half_width.is_none_or(is_tight)
+    }
+}
 
 /// Whether the interval of the primary metric is tight: the ratio of the first target to each
 /// other one, or the metric itself when there is only one target.
-pub(super) fn is_tight(trials: &[Trial], primary: &str, half_width: f64) -> bool {
+fn is_tight(trials: &[Trial], primary: &str, half_width: f64, confidence: f64) -> bool {
     let Some(first) = trials.iter().map(|trial| trial.target).min() else { return false };
     let mut others: Vec<usize> = trials.iter().map(|trial| trial.target).collect();
     others.sort_unstable();
@@ -16,12 +44,12 @@ pub(super) fn is_tight(trials: &[Trial], primary: &str, half_width: f64) -> bool
     if others.is_empty() {
         let values = series(trials, first, primary);
         let values: Vec<f64> = values.into_iter().map(|(_, value)| value).collect();
-        let interval = judge::series_interval(&values, CONFIDENCE);
+        let interval = judge::series_interval(&values, confidence);
         return interval.is_some_and(|interval| interval.relative_half_width <= half_width);
     }
     others.iter().all(|other| {
         let (a, b) = paired(trials, first, *other, primary);
-        let interval = judge::paired_ratio(&a, &b, CONFIDENCE);
+        let interval = judge::paired_ratio(&a, &b, confidence);
         interval.is_some_and(|interval| interval.high / interval.ratio - 1.0 <= half_width)
     })
 }

@@ -11,7 +11,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use wire::clock::MILLISECOND_NS;
 
 use super::keep::Keeper;
-use super::{Conductor, RunError};
+use super::{Conductor, News, RunError};
 use crate::observe::{floors, group_members, load_threads};
 use crate::plan::Target;
 
@@ -34,7 +34,7 @@ impl Conductor<'_> {
         keeper.floors(&floors())?;
         if let Some(why) = crate::deploy::missing_program("strace") {
             let said = format!("system calls are not counted: {why}");
-            self.say(0, 0, "counting system calls", Some(&said));
+            self.say(0, 0, "counting system calls", Some(News::Said(&said)));
             return Ok(());
         }
         let plan = self.plan;
@@ -48,7 +48,7 @@ impl Conductor<'_> {
                 if let Err(why) = self.trace_one(keeper, folder, point, (index, target))? {
                     let name = &target.name;
                     let said = format!("system calls of {name} are not counted: {why}");
-                    self.say(point, 0, "counting system calls", Some(&said));
+                    self.say(point, 0, "counting system calls", Some(News::Said(&said)));
                 }
             }
         }

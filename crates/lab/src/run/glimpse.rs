@@ -1,0 +1,76 @@
+//! What has just been measured, for who looks on while the run goes on. It is made between slices,
+//! when nothing is measured, and costs a copy of the slice's histograms.
+
+use ledger::Validity;
+
+use super::trial::{Slice, Trial};
+use crate::drive::{Counted, Counts, Figure, Piece, Pressure};
+use crate::plan::Point;
+
+/// What one slice showed.
+#[derive(Clone, Debug)]
+pub struct Glimpse {
+    /// The target, as an index into the plan's.
+    pub target: usize,
+    /// How long it lasted.
+    pub duration_ns: u64,
+    /// How many operations came to what.
+    pub counts: Counts,
+    /// CPU time of the target; `None` is unseen.
+    pub server_ns: Option<u64>,
+    /// CPU time of the load's threads.
+    pub generator_ns: u64,
+    /// The part of the time that the busiest of these was not waiting.
+    pub busy: f64,
+    /// How hard a schedule pressed; zero without one.
+    pub pressure: Pressure,
+    /// Latencies, send lags and ages of updates, over all groups and operations.
+    pub times: Vec<(Figure, Counted)>,
+    /// Who else was at work meanwhile, if anybody was.
+    pub disturbed: Option<String>,
+}
+
+impl Glimpse {
+    pub(super) fn of(target: usize, slice: &Slice, piece: &Piece) -> Self {
+        let times = piece.intervals.iter().map(|one| (one.figure, one.histogram.clone()));
+        Self {
+            target,
+            duration_ns: piece.duration_ns,
+            counts: piece.counts,
+            server_ns: slice.server.map(|cpu| cpu.total_ns),
+            generator_ns: piece.generator.total_ns,
+            busy: piece.busy,
+            pressure: piece.pressure,
+            times: times.collect(),
+            disturbed: slice.disturbed.clone(),
+        }
+    }
+}
+
+/// Where a target stands after a round.
+#[derive(Clone, Debug)]
+pub struct Standing {
+    /// The target, as an index into the plan's.
+    pub target: usize,
+    /// Whether its trial may be compared.
+    pub validity: Validity,
+    /// Why it may not.
+    pub reason: Option<String>,
+    /// What gave way first in it, with the evidence; `None` is none.
+    pub limit: Option<String>,
+}
+
+impl Standing {
+    pub(super) fn of(trial: &Trial, point: &Point, copy_bytes_per_s: f64) -> Self {
+        let figures =
+            (trial.measured_ns > 0).then(|| trial.usage.figures(trial, point, copy_bytes_per_s));
+        let reached =
+            figures.and_then(|one| judge::limits::limits_reached(&one).into_iter().next());
+        Self {
+            target: trial.target,
+            validity: trial.validity,
+            reason: trial.reason.clone(),
+            limit: reached.map(|one| format!("{} ({})", one.limit.name, one.evidence)),
+        }
+    }
+}
