@@ -11,6 +11,7 @@ mod home;
 mod house;
 mod ladder;
 mod ledgers;
+mod live;
 mod plan;
 mod records;
 mod report;

@@ -139,7 +139,7 @@ fn say(summary: &report::Summary, shown: Form) -> anyhow::Result<()> {
         serde_json::to_writer_pretty(&mut out, &report::json(summary)?)?;
         writeln!(out)?;
     } else {
-        let colour = out.is_terminal();
+        let colour = out.is_terminal() && crate::live::may_colour();
         write!(out, "{}", report::text(summary, colour))?;
         for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
             if summary.points.len() > 1 {

@@ -2,18 +2,15 @@
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use anyhow::Context;
-use indicatif::{ProgressBar, ProgressStyle};
 use lab::plan::{Plan, Target};
-use lab::run::{After, Ending, Progress, RunError, Setting};
+use lab::run::{After, Ending, RunError, Setting};
 use ledger::{Ledger, RunId};
-use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::exit::Failure;
 use crate::home::{Home, RunLock};
+use crate::live::{self, Live};
 use crate::plan::SuiteArgs;
 
 /// Arguments of `loadline run`.
@@ -23,7 +20,10 @@ Examples:
   loadline run suites/tour.toml
   loadline run suites/tour.toml --set clients.connections=64 --set rounds.measure=2s
   loadline run suites/tour.toml --cost          and what an operation costs, call by call
-  loadline run suites/tour.toml --json > result.json")]
+  loadline run suites/tour.toml --json > result.json
+
+On a terminal it shows how it goes while it goes, else in a line a round (--plain, TERM=dumb, a
+pipe). What was found is printed at the end. NO_COLOR is heeded.")]
 pub(crate) struct RunArgs {
     #[command(flatten)]
     suite: SuiteArgs,
@@ -43,6 +43,9 @@ pub(crate) struct HowArgs {
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward, or a new one here
     #[arg(long, value_name = "FILE")]
     pub(crate) ledger: Option<PathBuf>,
+    /// Say how it goes in plain lines, even on a terminal
+    #[arg(long)]
+    plain: bool,
     /// Wait when this host is measuring already, instead of giving up
     #[arg(long)]
     wait: bool,
@@ -95,13 +98,13 @@ pub(crate) fn measure_with(
             eprintln!("{} is left out: {why}", target.name);
         }
     }
-    let stop = stop_flag().context("signals can't be caught")?;
+    let stop = live::stop_flag().context("signals can't be caught")?;
     let lock = RunLock::take(how.wait)?;
     let home = Home::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&home.ledger)?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
-    let mut shown = Shown::new();
-    let (run, ending) = run(Setting {
+    let mut live = Live::begin(plan, how.plain);
+    let measured = run(Setting {
         plan,
         exe: &exe,
         ledger: &mut ledger,
@@ -111,9 +114,10 @@ pub(crate) fn measure_with(
         seed: how.seed.unwrap_or_else(drawn_seed),
         after: After { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
         stop,
-        progress: &mut |progress| shown.show(progress),
-    })?;
-    shown.end();
+        progress: &mut |progress| live.show(progress),
+    });
+    drop(live);
+    let (run, ending) = measured?;
     drop(lock);
     let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
     let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;
@@ -135,57 +139,7 @@ pub(crate) fn measure_with(
     })
 }
 
-/// Set by the first Ctrl-C or SIGTERM; a second one ends the program at once.
-fn stop_flag() -> std::io::Result<Arc<AtomicBool>> {
-    let stop = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
-        signal_hook::flag::register_conditional_shutdown(signal, 130, stop.clone())?;
-        signal_hook::flag::register(signal, stop.clone())?;
-    }
-    Ok(stop)
-}
-
 /// A seed from the clock: it only has to differ from run to run, and is kept in the ledger.
 fn drawn_seed() -> u64 {
     jiff::Timestamp::now().as_nanosecond() as u64
-}
-
-/// Progress on standard error: a bar on a terminal, else a line a round.
-struct Shown {
-    bar: ProgressBar,
-    last: String,
-}
-
-impl Shown {
-    fn new() -> Self {
-        let bar = ProgressBar::new(1000);
-        let template = "{bar:20} {percent:>3} %  {msg}";
-        if let Ok(style) = ProgressStyle::with_template(template) {
-            bar.set_style(style);
-        }
-        Self { bar, last: String::new() }
-    }
-
-    fn show(&mut self, progress: &Progress<'_>) {
-        if let Some(said) = progress.said {
-            self.bar.suspend(|| eprintln!("{said}"));
-        }
-        let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
-        let left = left.unwrap_or_default();
-        if self.bar.is_hidden() {
-            let line = format!("{}  round {}", progress.point, progress.round);
-            if line != self.last {
-                eprintln!("{line}{left}");
-                self.last = line;
-            }
-            return;
-        }
-        self.bar.set_position((progress.done * 1000.0) as u64);
-        let (point, round) = (progress.point, progress.round);
-        self.bar.set_message(format!("{point}  round {round}: {}{left}", progress.activity));
-    }
-
-    fn end(&self) {
-        self.bar.finish_and_clear();
-    }
 }

@@ -8,6 +8,7 @@ mod history;
 mod http;
 mod in_process;
 mod ledgers;
+mod live;
 mod load;
 mod programs;
 mod records;

@@ -1,0 +1,215 @@
+//! What is to be seen while a run goes on: a view of the whole screen on a terminal, else a line a
+//! round, both on standard error. What was found is printed when this is over.
+//!
+//! What a frame costs (about half a millisecond of one core) is spent between slices, when nothing
+//! is measured. Within a slice only the clock and what sensors see go on: four times a second
+//! where there is a core that the run doesn't use, else once a second, so that slices of a second
+//! and less are never looked into.
+//!
+//! | file | what it holds |
+//! |---|---|
+//! | `screen` | taking the terminal and giving it back |
+//! | `signals` | what ends a run, and what must not leave the terminal taken |
+//! | `state` | the figures of the view |
+//! | `draw` | the view as lines of text, for any size of terminal |
+
+mod draw;
+mod screen;
+mod signals;
+mod state;
+#[cfg(test)]
+mod tests;
+
+use std::io::IsTerminal;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use lab::plan::Plan;
+use lab::run::{News, Progress};
+use ratatui::Terminal;
+use ratatui::backend::CrosstermBackend;
+use rustix::fs::FileType;
+
+use screen::{Canvas, Out};
+pub(crate) use signals::stop_flag;
+use state::State;
+
+/// From one frame to the next, at least.
+const FRAME: Duration = Duration::from_millis(250);
+
+/// How long a view without a core of its own stays as it is while a slice is measured.
+const QUIET: Duration = Duration::from_secs(1);
+
+/// Shows how a run goes, until it is dropped.
+pub(crate) struct Live {
+    shown: Shown,
+}
+
+enum Shown {
+    Lines(Lines),
+    View(View),
+}
+
+impl Live {
+    /// Begins to show a run of this plan.
+    pub(crate) fn begin(plan: &Plan, plain: bool) -> Self {
+        let view = if !plain && may_view() { View::begin(plan).ok() } else { None };
+        let shown = view.map_or(Shown::Lines(Lines::default()), Shown::View);
+        Self { shown }
+    }
+
+    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+        match &mut self.shown {
+            Shown::Lines(lines) => lines.show(progress),
+            Shown::View(view) => view.show(progress),
+        }
+    }
+}
+
+/// Whether colours are welcome where there are any (no-color.org).
+pub(crate) fn may_colour() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Whether there is a terminal that nobody else uses. In a pipeline somebody does: a pager, perhaps.
+fn may_view() -> bool {
+    let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
+    let kind = rustix::fs::fstat(std::io::stdout()).map(|stat| stat.st_mode);
+    let kind = kind.map(FileType::from_raw_mode);
+    let piped = kind.is_ok_and(|kind| [FileType::Fifo, FileType::Socket].contains(&kind));
+    std::io::stderr().is_terminal() && !dumb && !piped && screen::in_foreground()
+}
+
+/// A line whenever a round begins.
+#[derive(Default)]
+struct Lines {
+    last: String,
+}
+
+impl Lines {
+    fn show(&mut self, progress: &Progress<'_>) {
+        if let Some(News::Said(said)) = progress.news {
+            eprintln!("{said}");
+        }
+        let line = format!("{}  round {}", progress.point, progress.round);
+        if line != self.last {
+            let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
+            eprintln!("{line}{}", left.unwrap_or_default());
+            self.last = line;
+        }
+    }
+}
+
+/// The view: drawn by who reports progress, and by a thread when nothing is reported for long.
+struct View {
+    picture: Arc<Mutex<Picture>>,
+    /// Whether the terminal is to be taken again after a pause.
+    wanted: Arc<AtomicBool>,
+    /// Hanging up ends the thread.
+    end: Option<Sender<()>>,
+    ticker: Option<JoinHandle<()>>,
+}
+
+/// What is drawn, and where.
+struct Picture {
+    state: State,
+    canvas: Canvas,
+    terminal: Terminal<CrosstermBackend<Out>>,
+    colour: bool,
+    began: Instant,
+    drawn: Option<Instant>,
+}
+
+impl View {
+    fn begin(plan: &Plan) -> std::io::Result<Self> {
+        let canvas = Canvas::default();
+        let wanted = Arc::new(AtomicBool::new(true));
+        signals::keep_the_terminal(wanted.clone())?;
+        let picture = Arc::new(Mutex::new(Picture {
+            state: State::of(plan),
+            canvas,
+            terminal: canvas.wiped()?,
+            colour: may_colour(),
+            began: Instant::now(),
+            drawn: None,
+        }));
+        let aside = cpus_aside(plan);
+        let quiet = if aside.is_empty() { QUIET } else { FRAME };
+        let (end, ended) = channel::<()>();
+        let its = picture.clone();
+        let tick = move || {
+            // Where it can't be pinned it is drawn all the same.
+            let _ = lab::deploy::pin_this_thread(&aside);
+            while ended.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
+                locked(&its).draw_after(quiet);
+            }
+        };
+        let ticker = std::thread::Builder::new().name("view".into()).spawn(tick)?;
+        let view = Self { picture, wanted, end: Some(end), ticker: Some(ticker) };
+        screen::take()?;
+        Ok(view)
+    }
+
+    fn show(&mut self, progress: &Progress<'_>) {
+        let mut picture = locked(&self.picture);
+        let at = picture.began.elapsed();
+        picture.state.progress(at, progress);
+        picture.draw_after(FRAME);
+    }
+}
+
+impl Drop for View {
+    fn drop(&mut self) {
+        self.wanted.store(false, Ordering::Relaxed);
+        drop(self.end.take());
+        if let Some(ticker) = self.ticker.take() {
+            let _ = ticker.join();
+        }
+        screen::give_back();
+        // What was worth a line has gone with the screen.
+        for said in locked(&self.picture).state.said() {
+            eprintln!("{said}");
+        }
+    }
+}
+
+impl Picture {
+    /// Draws, unless that was done a moment ago.
+    fn draw_after(&mut self, least: Duration) {
+        if self.drawn.is_some_and(|drawn| drawn.elapsed() < least) {
+            return;
+        }
+        self.drawn = Some(Instant::now());
+        self.state.sense();
+        let canvas = Canvas::now();
+        if canvas != self.canvas {
+            let Ok(wiped) = canvas.wiped() else { return };
+            (self.canvas, self.terminal) = (canvas, wiped);
+        }
+        // What can't be shown is no reason to end a run.
+        let (state, at, colour) = (&self.state, self.began.elapsed(), self.colour);
+        let _ = self.terminal.draw(|frame| draw::draw(frame, state, at, colour));
+    }
+}
+
+/// The cores that the run leaves alone.
+fn cpus_aside(plan: &Plan) -> Vec<usize> {
+    let mut used: Vec<&[usize]> = Vec::new();
+    for point in &plan.points {
+        used.extend(point.targets.iter().map(|target| &target.cpus[..]));
+        used.extend(point.clients.iter().map(|group| &group.cpus[..]));
+    }
+    if used.iter().any(|cpus| cpus.is_empty()) {
+        return Vec::new();
+    }
+    let used = used.concat();
+    lab::deploy::cpus_here().into_iter().filter(|cpu| !used.contains(cpu)).collect()
+}
+
+/// Whoever panicked has left whole figures behind.
+fn locked(picture: &Mutex<Picture>) -> MutexGuard<'_, Picture> {
+    picture.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,257 @@
+//! The figures of the view. Time comes from outside, so that tests can say what it is.
+
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use lab::drive::{Figure, empty_histogram};
+use lab::observe::{Glance, Series};
+use lab::plan::{Plan, Target};
+use lab::run::{Glimpse, News, Progress, Standing};
+use ledger::{Histogram, Validity};
+
+/// Slices whose rates are kept: as many as the widest terminal shows.
+const RATES_KEPT: usize = 240;
+
+/// Lines worth saying that are kept until the end; what is more is in the ledger, too.
+const SAID_KEPT: usize = 200;
+
+/// What the view shows.
+pub(super) struct State {
+    pub(super) title: String,
+    /// How many rounds of each point, at least and at most.
+    pub(super) rounds: (u32, u32),
+    pub(super) points: usize,
+    pub(super) point: String,
+    pub(super) round: u32,
+    pub(super) activity: String,
+    pub(super) done: f64,
+    /// When it was last known how much time was left, and how much it was.
+    left: Option<(Duration, Duration)>,
+    /// How long the plan takes at least.
+    least: Duration,
+    /// In the order of the plan, those that are left out as well.
+    pub(super) targets: Vec<Side>,
+    /// Cores that the lab's own processes use now, the load's threads among them.
+    pub(super) generator_now: Option<f64>,
+    /// How busy each core of the run is now: its number, and the share of its time.
+    pub(super) cores: Vec<(usize, f64)>,
+    said: VecDeque<String>,
+    glance: Option<Glance>,
+}
+
+/// One target's figures: of the round that is measured, unless they say otherwise.
+pub(super) struct Side {
+    pub(super) name: String,
+    is_skipped: bool,
+    /// Latencies; or how old updates were, where there are only updates.
+    pub(super) latency: Histogram<u64>,
+    pub(super) lag: Histogram<u64>,
+    /// The rate of every slice of the run, the latest last.
+    pub(super) rates: VecDeque<f64>,
+    /// Cores that the target used in its last slice; `None` is unseen.
+    pub(super) server: Option<f64>,
+    /// How busy the load's busiest thread was in it.
+    pub(super) busy: Option<f64>,
+    /// Requests that waited for a slot at its end, where there is a schedule.
+    pub(super) backlog: Option<u64>,
+    /// Cores that the target uses now; `None` while it doesn't run.
+    pub(super) now: Option<f64>,
+    /// Wrong and missing answers of the run.
+    pub(super) wrong: u64,
+    pub(super) missing: u64,
+    /// Trials of the run: valid ones, and all.
+    pub(super) valid: u32,
+    pub(super) trials: u32,
+    /// Why the last trial that may not be compared may not.
+    pub(super) reason: Option<String>,
+    /// What gave way first in the last trial; `None` before the first is over.
+    pub(super) limit: Option<String>,
+    /// Why the last slice is measured again, if it is.
+    pub(super) disturbed: Option<String>,
+}
+
+impl Side {
+    fn of(name: &str, is_skipped: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            is_skipped,
+            latency: empty_histogram(),
+            lag: empty_histogram(),
+            rates: VecDeque::new(),
+            server: None,
+            busy: None,
+            backlog: None,
+            now: None,
+            wrong: 0,
+            missing: 0,
+            valid: 0,
+            trials: 0,
+            reason: None,
+            limit: None,
+            disturbed: None,
+        }
+    }
+
+    fn slice(&mut self, glimpse: &Glimpse) {
+        let seconds = glimpse.duration_ns.max(1) as f64 / 1e9;
+        if self.rates.len() == RATES_KEPT {
+            self.rates.pop_front();
+        }
+        self.rates.push_back(glimpse.counts.operations as f64 / seconds);
+        self.server = glimpse.server_ns.map(|ns| ns as f64 / 1e9 / seconds);
+        self.busy = Some(glimpse.busy);
+        let is_scheduled = glimpse.pressure.offered > 0;
+        self.backlog = is_scheduled.then_some(glimpse.pressure.backlog_end);
+        self.wrong += glimpse.counts.wrong;
+        self.missing += glimpse.counts.missing;
+        self.disturbed = glimpse.disturbed.clone();
+        let has_latencies = glimpse.times.iter().any(|(figure, _)| *figure == Figure::Latency);
+        for (figure, counted) in &glimpse.times {
+            match figure {
+                Figure::Latency => counted.add_to(&mut self.latency),
+                Figure::Staleness if !has_latencies => counted.add_to(&mut self.latency),
+                Figure::Lag => counted.add_to(&mut self.lag),
+                Figure::Staleness | Figure::Service => {}
+            }
+        }
+    }
+
+    fn stands(&mut self, standing: &Standing) {
+        self.trials += 1;
+        self.valid += u32::from(standing.validity == Validity::Valid);
+        if standing.reason.is_some() {
+            self.reason = standing.reason.clone();
+        }
+        self.limit = Some(standing.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
+        self.disturbed = None;
+    }
+
+    fn begin_round(&mut self) {
+        self.latency.reset();
+        self.lag.reset();
+    }
+}
+
+impl State {
+    pub(super) fn of(plan: &Plan) -> Self {
+        let side = |target: &Target| Side::of(&target.name, target.skipped.is_some());
+        Self {
+            title: plan.title.clone(),
+            rounds: (plan.rounds.at_least, plan.rounds.at_most),
+            points: plan.points.len(),
+            point: String::new(),
+            round: 0,
+            activity: "beginning".to_owned(),
+            done: 0.0,
+            left: None,
+            least: plan.shortest().duration(),
+            targets: plan.targets().iter().map(side).collect(),
+            generator_now: None,
+            cores: Vec::new(),
+            said: VecDeque::new(),
+            glance: None,
+        }
+    }
+
+    /// Takes in what is reported `at` this time of the run.
+    pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
+        self.glance.get_or_insert_with(|| progress.watch.glance());
+        self.place(progress.point, progress.round, progress.activity);
+        self.done = progress.done;
+        if progress.left.is_some() {
+            self.left = progress.left.map(|left| (at, left));
+        }
+        match progress.news {
+            Some(News::Said(said)) => self.say(said),
+            Some(News::Slice(glimpse)) => self.slice(glimpse),
+            Some(News::Round(standings)) => self.stand(standings),
+            None => {}
+        }
+    }
+
+    /// Where the run is.
+    pub(super) fn place(&mut self, point: &str, round: u32, activity: &str) {
+        if self.round != round || self.point != point {
+            self.targets.iter_mut().for_each(Side::begin_round);
+            self.point = point.to_owned();
+            self.round = round;
+        }
+        if self.activity != activity {
+            self.activity = activity.to_owned();
+        }
+    }
+
+    pub(super) fn slice(&mut self, glimpse: &Glimpse) {
+        if let Some(side) = self.targets.get_mut(glimpse.target) {
+            side.slice(glimpse);
+        }
+    }
+
+    pub(super) fn stand(&mut self, standings: &[Standing]) {
+        for standing in standings {
+            if let Some(side) = self.targets.get_mut(standing.target) {
+                side.stands(standing);
+            }
+        }
+    }
+
+    pub(super) fn say(&mut self, said: &str) {
+        if self.said.len() == SAID_KEPT {
+            self.said.pop_front();
+        }
+        self.said.push_back(said.to_owned());
+    }
+
+    /// The targets that are measured.
+    pub(super) fn sides(&self) -> impl Iterator<Item = &Side> {
+        self.targets.iter().filter(|side| !side.is_skipped)
+    }
+
+    /// Everything that was worth a line, in order.
+    pub(super) fn said(&self) -> impl DoubleEndedIterator<Item = &String> {
+        self.said.iter()
+    }
+
+    /// The time that is left, and whether it is only the least of it.
+    pub(super) fn left(&self, at: Duration) -> (Duration, bool) {
+        match self.left {
+            Some((then, left)) => (left.saturating_sub(at.saturating_sub(then)), false),
+            None => (self.least.saturating_sub(at), true),
+        }
+    }
+
+    /// Looks at what the sensors see.
+    pub(super) fn sense(&mut self) {
+        let recent = self.glance.as_ref().map(Glance::recent).unwrap_or_default();
+        // Nothing was sampled since the last round ended: what was seen stays for the moment.
+        if !recent.is_empty() {
+            self.seen(&recent);
+        }
+    }
+
+    fn seen(&mut self, recent: &[(Series, f64)]) {
+        let cpu_of = |group: &str| {
+            let is_cpu = |series: &Series| {
+                series.group.as_deref() == Some(group)
+                    && (series.sensor, series.name.as_str()) == ("processes", "cpu")
+            };
+            recent.iter().find(|(series, _)| is_cpu(series)).map(|(_, cores)| *cores)
+        };
+        self.generator_now = cpu_of("generator");
+        for side in &mut self.targets {
+            side.now = cpu_of(&side.name);
+        }
+        self.cores.clear();
+        for (series, share) in recent.iter().filter(|(series, _)| series.sensor == "cores") {
+            let Some((cpu, what)) = series.name.split_once('.') else { continue };
+            let cpu = cpu.strip_prefix("cpu").and_then(|cpu| cpu.parse().ok());
+            // Waiting for a disk leaves a core free.
+            let Some(cpu) = cpu.filter(|_: &usize| what != "iowait") else { continue };
+            match self.cores.iter_mut().find(|(known, _)| *known == cpu) {
+                Some((_, sum)) => *sum += share,
+                None => self.cores.push((cpu, *share)),
+            }
+        }
+        self.cores.sort_unstable_by_key(|(cpu, _)| *cpu);
+    }
+}

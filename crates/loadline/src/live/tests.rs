@@ -1,0 +1,134 @@
+//! The view at the sizes that terminals have, and with figures that nobody expects.
+
+use std::path::Path;
+use std::time::Duration;
+
+use lab::plan::Plan;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+
+use super::draw::draw;
+use super::state::State;
+
+/// A run of these targets.
+fn begun(targets: &[&str]) -> State {
+    let mut suite = "title = \"Cache: reads under load\"\n".to_owned();
+    for name in targets {
+        suite.push_str(&format!("[[target]]\nname = {name:?}\nserve = \"cache\"\n"));
+    }
+    suite.push_str(
+        "[workload]\nroom = 'cache'\noperation = 'get'\nkeys = { count = 9 }\n\
+         value = { bytes = 9 }\n[[clients]]\n[rounds]\nmeasure = '5s'\nat_most = 5\n",
+    );
+    let plan = Plan::parse(Path::new("a.toml"), suite, &[], crate::house::house());
+    State::of(&plan.expect("a suite"))
+}
+
+/// The same in the middle of its third round.
+fn running() -> State {
+    let mut state = begun(&["loadline", "memcached"]);
+    state.place("16 conns · depth 1 · closed", 3, "measuring loadline, slice 4 of 10");
+    state.done = 0.42;
+    for (place, side) in state.targets.iter_mut().enumerate() {
+        let scale = place as u64 + 1;
+        for n in 1..2_000 {
+            side.latency.record(30_000 * scale + n * n / 40).expect("in its bounds");
+            side.lag.record(n).expect("in its bounds");
+        }
+        side.rates.extend((0..30).map(|n| 480_000.0 / scale as f64 + f64::from(n % 5) * 9_000.0));
+        (side.server, side.busy, side.now) = (Some(0.98), Some(0.84), Some(0.97));
+        (side.backlog, side.valid, side.trials) = (Some(12), 2, 2);
+        side.limit = Some("one server thread (100 % of core 0)".to_owned());
+    }
+    state.targets[1].wrong = 7;
+    state.targets[1].valid = 1;
+    state.targets[1].reason = Some("wrong answers: an older version".to_owned());
+    state.generator_now = Some(1.02);
+    state.cores = vec![(0, 0.99), (1, 0.5), (2, 0.0)];
+    state.say("after 5 rounds: 24 rounds would show a difference of 1.20 %");
+    state
+}
+
+/// The lines on a terminal of this size.
+fn drawn(state: &State, width: u16, height: u16, colour: bool) -> Vec<String> {
+    let mut terminal = Terminal::new(TestBackend::new(width, height)).expect("a terminal");
+    let at = Duration::from_secs(23);
+    terminal.draw(|frame| draw(frame, state, at, colour)).expect("it draws");
+    let buffer = terminal.backend().buffer();
+    if !colour {
+        let plain =
+            |cell: &ratatui::buffer::Cell| cell.style() == ratatui::buffer::Cell::EMPTY.style();
+        assert!(buffer.content().iter().all(plain), "no colours were wanted");
+    }
+    let lines = buffer.content().chunks(width.into());
+    lines.map(|line| line.iter().map(|cell| cell.symbol()).collect()).collect()
+}
+
+fn has(lines: &[String], wanted: &[&str]) {
+    let all = lines.join("\n");
+    for wanted in wanted {
+        assert!(all.contains(wanted), "no \"{wanted}\" in\n{all}");
+    }
+}
+
+#[test]
+fn a_usual_terminal_shows_where_the_run_is_and_every_figure() {
+    let lines = drawn(&running(), 80, 24, true);
+    println!("{}", lines.join("\n"));
+    assert!(lines[0].starts_with("Cache: reads under load") && lines[0].ends_with(" 23 s"));
+    has(&lines, &["round 3 of 5", "measuring loadline, slice 4 of 10", " 42 %  at least 3"]);
+    has(&lines, &["rate", "p99", "wrong", "valid", "server", "load", "backlog", "lag p99"]);
+    has(&lines, &["0.52M/s", "0.98", "84 %", "7", "1/2", "12"]);
+    has(
+        &lines,
+        &["rate of each slice, up to 0.52M/s", "█", "30 µs", "latency", "CPU now: loadline 0.97"],
+    );
+    has(&lines, &["generator 1.02  cores ▕█▄ ▏", "loadline limit so far: one server thread"]);
+    has(&lines, &["memcached: not all trials count: wrong answers", "24 rounds would show"]);
+}
+
+#[test]
+fn a_small_terminal_shows_what_matters_most() {
+    let lines = drawn(&running(), 40, 12, false);
+    println!("{}", lines.join("\n"));
+    has(
+        &lines,
+        &["Cache: reads under load", "42 %", "rate", "p99", "wrong", "loadline", "memcached"],
+    );
+    has(&lines, &["CPU now", "limit so far", "not all trials count"]);
+}
+
+#[test]
+fn nothing_breaks_the_view() {
+    let names: Vec<String> = (0..12).map(|n| format!("t{n}")).collect();
+    let names: Vec<&str> = names.iter().map(|name| &name[..]).collect();
+    let mut state = begun(&names);
+    for (n, side) in state.targets.iter_mut().enumerate() {
+        side.name = format!("{}\u{1b}[2J目標{n}", "long".repeat(n));
+    }
+    for size in [(1, 1), (2, 40), (400, 2), (80, 24), (300, 100)] {
+        drawn(&state, size.0, size.1, true);
+    }
+    state.place(&"wide 目標 \u{7} ".repeat(40), u32::MAX, "a line\nand another\ttab");
+    state.done = f64::NAN;
+    for (place, side) in state.targets.iter_mut().enumerate() {
+        side.rates.extend([0.0, f64::INFINITY, f64::NAN, 1e300, -1.0]);
+        side.latency.record_n(60_000_000_000, u64::MAX / 4).expect("in its bounds");
+        side.latency.record(1).expect("in its bounds");
+        side.wrong = u64::MAX;
+        side.missing = u64::MAX;
+        side.backlog = Some(u64::MAX);
+        side.server = Some([f64::NAN, f64::INFINITY, -1.0, 1e300][place % 4]);
+        (side.busy, side.now) = (side.server, side.server);
+        side.limit = Some("\u{1b}[31m".repeat(99));
+        side.reason = Some(String::new());
+    }
+    state.cores = (0..500).map(|cpu| (cpu, f64::from(cpu as u32) - 100.0)).collect();
+    for n in 0..1_000 {
+        state.say(&format!("said {n}"));
+    }
+    for size in [(1, 1), (2, 40), (400, 2), (40, 12), (80, 24), (300, 100)] {
+        let lines = drawn(&state, size.0, size.1, true);
+        assert!(!lines.concat().contains(char::is_control), "an escape came through");
+    }
+}
