@@ -56,7 +56,7 @@ pub enum LedgerError {
     /// The file is older than this build and was opened for reading only.
     #[error(
         "the ledger {} has the older schema {found} (now {known}): \
-         it is brought up to date by the first command that writes to it",
+         `loadline run`, `ledger merge` and `ledger prune` bring it up to date",
         path.display()
     )]
     OlderSchema {

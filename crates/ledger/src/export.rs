@@ -180,6 +180,17 @@ impl Ledger {
         Ok(names.take(shown).map(str::to_owned).collect())
     }
 
+    /// The types that the schema declares for a table's columns; `None` is an expression.
+    #[cfg(feature = "parquet")]
+    pub(crate) fn export_types(&self, export: &Export) -> Result<Vec<Option<String>>, LedgerError> {
+        let statement = self.connection.prepare(export.sql)?;
+        let shown = statement.column_count() - usize::from(export.packed);
+        let columns = statement.columns();
+        let types =
+            columns.take(shown).map(|column| column.decl_type().map(str::to_ascii_uppercase));
+        Ok(types.collect())
+    }
+
     /// Gives every row of a table that is of this run, one after the other, so that a run of any
     /// length takes no more memory than a row.
     ///

@@ -27,9 +27,12 @@
 //! | `hlog` | latencies as an HdrHistogram interval log |
 //! | `ladder` | rungs, decisions about them, profiles |
 //! | `export` | a run as tables for other programs |
+//! | `columnar` | the same as Parquet files (feature `parquet`) |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
+#[cfg(feature = "parquet")]
+mod columnar;
 mod comparison;
 mod cost;
 mod error;
@@ -54,6 +57,8 @@ mod words;
 mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
+#[cfg(feature = "parquet")]
+pub use columnar::ColumnarError;
 pub use comparison::{ComparisonRow, FactRow, FigureRow, LookRow};
 pub use cost::{CallRow, FloorRow};
 pub use error::LedgerError;

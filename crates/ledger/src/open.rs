@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::time::Duration;
 
+use rusqlite::backup::Backup;
 use rusqlite::{Connection, OpenFlags};
 
 use crate::error::LedgerError;
@@ -11,6 +12,9 @@ use crate::schema;
 /// How long a statement waits for another process's write to end. A measuring run holds the
 /// write lock for up to a second at a time.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Pages that are copied at a time; the ledger isn't locked between two times.
+const COPY_PAGES: std::ffi::c_int = 1_024;
 
 /// Statements kept prepared, so that one batch a second costs no parsing.
 const STATEMENTS_KEPT: usize = 64;
@@ -53,6 +57,41 @@ impl Ledger {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = connect(path, flags)?;
         schema::check(&connection, path)?;
+        Ok(Ledger { connection })
+    }
+
+    /// Opens a ledger for reading and writing and brings an older schema up to date, as
+    /// [`Ledger::open`] does, but makes none.
+    ///
+    /// Fails as that, and when there is none.
+    pub fn open_existing(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        if !path.exists() {
+            return Err(LedgerError::Missing { path: path.to_owned() });
+        }
+        Self::open(path)
+    }
+
+    /// Opens a ledger for reading only, whatever version its schema is of: an older one is copied
+    /// to a nameless temporary file and brought up to date there. The file stays as it is.
+    ///
+    /// Fails as [`Ledger::open_read_only`], and when there is no room for the copy.
+    pub fn open_as_it_is(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
+        let path = path.as_ref();
+        let found = Self::open_read_only(path);
+        // An empty file is of version 0, and no ledger yet.
+        if !matches!(found, Err(LedgerError::OlderSchema { found: 1.., .. })) {
+            return found;
+        }
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let older = connect(path, flags)?;
+        // SQLite takes a database without a name as a temporary one.
+        let mut connection = Connection::open("")?;
+        let copy = Backup::new(&older, &mut connection)?;
+        copy.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
+        drop(copy);
+        connection.pragma_update(None, "foreign_keys", true)?;
+        schema::migrate(&mut connection, path)?;
         Ok(Ledger { connection })
     }
 

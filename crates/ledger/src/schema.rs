@@ -78,11 +78,10 @@ mod tests {
     use super::*;
     use crate::open::Ledger;
 
-    #[test]
-    fn a_ledger_of_version_1_keeps_its_runs_and_gains_series() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("ledger.sqlite");
-        let old = Connection::open(&path).unwrap();
+    /// A ledger of version 1 with one run, in the way that ledgers are kept.
+    fn old_ledger(path: &Path) {
+        let old = Connection::open(path).unwrap();
+        old.pragma_update(None, "journal_mode", "wal").unwrap();
         old.execute_batch(MIGRATIONS[0]).unwrap();
         old.execute_batch(
             "INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
@@ -93,7 +92,31 @@ mod tests {
         .unwrap();
         old.pragma_update(None, "application_id", APPLICATION_ID).unwrap();
         old.pragma_update(None, "user_version", 1).unwrap();
-        drop(old);
+    }
+
+    #[test]
+    fn an_older_ledger_can_be_read_without_being_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.sqlite");
+        assert!(matches!(Ledger::open_as_it_is(&path), Err(LedgerError::Missing { .. })));
+        assert!(matches!(Ledger::open_existing(&path), Err(LedgerError::Missing { .. })));
+        old_ledger(&path);
+        let before = std::fs::read(&path).unwrap();
+        let read = Ledger::open_as_it_is(&path).unwrap();
+        assert_eq!(pragma_version(&read.connection), SCHEMA_VERSION);
+        let mut here = Ledger::in_memory().unwrap();
+        assert_eq!(here.merge(&read).unwrap().taken.len(), 1);
+        drop(read);
+        assert_eq!(std::fs::read(&path).unwrap(), before);
+        assert_eq!(Ledger::open_existing(&path).unwrap().runs().unwrap().len(), 1);
+        assert!(Ledger::open_read_only(&path).is_ok(), "it was brought up to date");
+    }
+
+    #[test]
+    fn a_ledger_of_version_1_keeps_its_runs_and_gains_series() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("ledger.sqlite");
+        old_ledger(&path);
         let refused = Ledger::open_read_only(&path).unwrap_err();
         assert!(matches!(refused, LedgerError::OlderSchema { found: 1, .. }));
 

@@ -45,6 +45,22 @@ const STEPS: &[Step] = &[
     },
     Step { name: "tidy", work: Work::Own(tidy_all, "cargo xtask tidy") },
     Step { name: "peers", work: Work::Own(peers_as_wished, "cargo xtask peers") },
+    Step {
+        name: "parquet",
+        work: Work::Cargo(
+            &[
+                "test",
+                "--package",
+                "ledger",
+                "--features",
+                "parquet",
+                "--test",
+                "parquet",
+                "--locked",
+            ],
+            None,
+        ),
+    },
     Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"], None) },
 ];
 

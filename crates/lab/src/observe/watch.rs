@@ -148,7 +148,7 @@ impl Sink {
 #[derive(Clone, Debug)]
 pub struct Glance(Arc<Shared>);
 
-/// How far back a glance reaches: counters of ticks need some tenths of a second to be worth a look.
+/// How far back a glance reaches: counters of ticks need tenths of a second to be worth a look.
 const GLANCE_NS: u64 = 5 * PERIOD_NS;
 
 impl Glance {

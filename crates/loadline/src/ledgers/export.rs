@@ -18,9 +18,9 @@ use crate::home::Home;
 pub(super) struct ExportArgs {
     /// The run's number, or `last`
     run: String,
-    /// csv, jsonl: a JSON object per line, or hlog: latencies by second as an HdrHistogram log
-    #[arg(long, value_parser = ["csv", "jsonl", "hlog"])]
-    format: String,
+    /// How it is written
+    #[arg(long, value_enum)]
+    format: Format,
     /// A table, once per table; otherwise all of them
     #[arg(long, value_name = "NAME", value_parser = table)]
     table: Vec<&'static Export>,
@@ -32,12 +32,37 @@ pub(super) struct ExportArgs {
     ledger: Option<PathBuf>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Format {
+    /// A line of names, then a line per row
+    Csv,
+    /// A JSON object per line
+    Jsonl,
+    /// Typed columns, where this program is built with the feature `parquet`
+    Parquet,
+    /// Latencies by second as an HdrHistogram log
+    Hlog,
+}
+
+impl Format {
+    /// What a file of it ends with.
+    fn ending(self) -> &'static str {
+        match self {
+            Self::Csv => "csv",
+            Self::Jsonl => "jsonl",
+            Self::Parquet => "parquet",
+            Self::Hlog => "hlog",
+        }
+    }
+}
+
 fn after_help() -> String {
     let rows = EXPORTS.iter().map(|one| format!("  {:<13} {}", one.name, one.doc));
     format!(
         "A row of each table is:\n{}\n\n\
          Examples:\n  loadline ledger export last --format csv --table trials\n  \
          loadline ledger export 12 --format jsonl --out run-12\n  \
+         loadline ledger export 12 --format parquet --out run-12\n  \
          loadline ledger export last --format hlog > last.hlog",
         rows.collect::<Vec<_>>().join("\n")
     )
@@ -69,14 +94,15 @@ fn hlog(args: &ExportArgs, ledger: &Ledger, run: RunId) -> Result<ExitCode, Fail
 }
 
 pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
-    let format = match args.format.as_str() {
-        "csv" => ExportFormat::Csv,
-        _ => ExportFormat::JsonLines,
-    };
+    if args.format == Format::Parquet && !cfg!(feature = "parquet") {
+        let message = "this loadline is built without Parquet: build it with `cargo build \
+                       --release --features parquet`, or take --format csv";
+        return Err(Failure::Usage(message.to_owned()));
+    }
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = Ledger::open_read_only(&home.ledger)?;
     let run = crate::report::run_named(&ledger, &args.run)?;
-    if args.format == "hlog" {
+    if args.format == Format::Hlog {
         return hlog(args, &ledger, run);
     }
     let tables: Vec<&Export> =
@@ -87,20 +113,36 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
                            for all of them with --out";
             return Err(Failure::Usage(message.to_owned()));
         };
-        let mut out = BufWriter::new(std::io::stdout().lock());
-        report::export(&ledger, run, table, format, &mut out)?;
-        out.flush()?;
+        write(args, &ledger, run, table, &mut std::io::stdout())?;
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("making the folder {}", args.out.display()))?;
     for table in tables {
-        let path = args.out.join(format!("{}.{}", table.name, args.format));
+        let path = args.out.join(format!("{}.{}", table.name, args.format.ending()));
         let about = || format!("writing {}", path.display());
-        let mut out = BufWriter::new(File::create(&path).with_context(about)?);
-        report::export(&ledger, run, table, format, &mut out).with_context(about)?;
-        out.flush().with_context(about)?;
+        let mut file = File::create(&path).with_context(about)?;
+        write(args, &ledger, run, table, &mut file).with_context(about)?;
         eprintln!("{}", path.display());
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a table in the format that was asked for.
+fn write(
+    args: &ExportArgs,
+    ledger: &Ledger,
+    run: RunId,
+    table: &Export,
+    out: &mut (dyn Write + Send),
+) -> anyhow::Result<()> {
+    let mut out = BufWriter::new(out);
+    match args.format {
+        Format::Csv => report::export(ledger, run, table, ExportFormat::Csv, &mut out)?,
+        #[cfg(feature = "parquet")]
+        Format::Parquet => ledger.parquet(run, table, &mut out)?,
+        _ => report::export(ledger, run, table, ExportFormat::JsonLines, &mut out)?,
+    }
+    out.flush()?;
+    Ok(())
 }

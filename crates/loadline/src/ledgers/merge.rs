@@ -14,7 +14,7 @@ use crate::home::Home;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A run that is here already is left alone, so merging the same ledger twice is harmless. The other
-ledgers stay as they are. Logs are not taken along.
+ledgers stay as they are, older ones too. Logs are not taken along.
 
 Examples:
   loadline ledger merge host-b.sqlite host-c.sqlite
@@ -36,7 +36,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
             let message = format!("{} is the ledger to merge into", file.display());
             return Err(Failure::Usage(message));
         }
-        others.push((file, Ledger::open_read_only(file)?));
+        others.push((file, Ledger::open_as_it_is(file)?));
     }
     let mut ledger = Ledger::open(&home.ledger)?;
     let mut all = Vec::new();

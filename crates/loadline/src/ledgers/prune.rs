@@ -46,8 +46,12 @@ fn age(written: &str) -> Result<Span, String> {
 
 pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.common.ledger.as_deref())?;
-    // Nothing is made or brought up to date just to be pruned, or to be looked at.
-    let runs = Ledger::open_read_only(&home.ledger)?.runs()?;
+    // Nothing is made just to be pruned, or brought up to date just to be looked at.
+    let mut ledger = match args.dry_run {
+        true => Ledger::open_as_it_is(&home.ledger)?,
+        false => Ledger::open_existing(&home.ledger)?,
+    };
+    let runs = ledger.runs()?;
     let chosen = choose(args, &runs)?;
     let ids: Vec<RunId> = chosen.iter().map(|run| run.id).collect();
     let running = runs.iter().find(|run| run.state == RunState::Running);
@@ -60,7 +64,7 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
                 run.id
             )));
         }
-        let mut freed = Ledger::open(&home.ledger)?.delete_runs(&ids)?;
+        let mut freed = ledger.delete_runs(&ids)?;
         for run in &ids {
             freed += delete_logs(&home, *run)?;
         }

@@ -1,7 +1,7 @@
 //! What is to be seen while a run goes on: a view of the whole screen on a terminal, else a line a
 //! round, both on standard error. What was found is printed when this is over.
 //!
-//! What a frame costs (about half a millisecond of one core) is spent between slices, when nothing
+//! What a frame costs (less than a millisecond of one core) is spent between slices, when nothing
 //! is measured. Within a slice only the clock and what sensors see go on: four times a second
 //! where there is a core that the run doesn't use, else once a second, so that slices of a second
 //! and less are never looked into.
@@ -74,7 +74,7 @@ pub(crate) fn may_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether there is a terminal that nobody else uses. In a pipeline somebody does: a pager, perhaps.
+/// Whether there is a terminal that nobody else uses. In a pipeline somebody may: a pager.
 fn may_view() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let kind = rustix::fs::fstat(std::io::stdout()).map(|stat| stat.st_mode);

@@ -1,8 +1,8 @@
 //! The terminal: taken for the view, and given back as it was found, whatever ends the run.
 //!
 //! Only what can be undone by one write and one call is changed: the other screen, the cursor, and
-//! the echo of what is typed. Ctrl-C stays a signal. Whoever gives the terminal back (the end of the
-//! run, a second Ctrl-C, a panic) does it once, and nothing is drawn after it.
+//! the echo of what is typed. Ctrl-C stays a signal. Whoever gives the terminal back (the end of
+//! the run, a second Ctrl-C, a panic) does it once, and nothing is drawn after it.
 
 use std::io::{self, Write};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError, TryLockError};

@@ -189,3 +189,50 @@ fn tables_are_exported_to_standard_output_or_a_folder() {
     assert_eq!(code, 1);
     assert!(said.contains("no run 9"), "{said}");
 }
+
+/// A ledger as the first version of the schema had it, with one run.
+fn old_ledger(path: &Path) {
+    let old = rusqlite::Connection::open(path).expect("a file");
+    old.execute_batch(include_str!("../../../ledger/src/schema/v1.sql")).expect("version 1");
+    old.execute_batch(
+        "INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
+         INSERT INTO fingerprint VALUES (1, 'f', '{}');
+         INSERT INTO run VALUES (7, 1, 1, 'loadline run', '0.1.0', 1, '2026-01-02T03:04:05Z',
+             NULL, 'finished', NULL, 'rate_per_s', 0.02, 0.95, 1, 'pid', 'boot', 2);
+         PRAGMA application_id = 1280066631; PRAGMA user_version = 1;",
+    )
+    .expect("a run");
+}
+
+#[test]
+fn commands_that_write_bring_an_older_ledger_up_to_date() {
+    let place = place();
+    let other = place.path().join("old.sqlite");
+    old_ledger(&other);
+    old_ledger(&place.ledger());
+    let listed = place.loadline(&["ledger", "list"]);
+    assert_eq!(code(&listed), 1);
+    assert!(stderr(&listed).contains("`ledger prune` bring it up to date"), "{}", stderr(&listed));
+    let dry = place.loadline(&["ledger", "prune", "--keep", "0", "--dry-run"]);
+    assert_eq!(stdout(&dry).lines().last(), Some("1 would be deleted, 0 kept"));
+    assert_eq!(code(&place.loadline(&["ledger", "list"])), 1, "looking changes nothing");
+    let pruned = place.loadline(&["ledger", "prune", "--keep", "1"]);
+    assert_eq!(code(&pruned), 0, "{}", stderr(&pruned));
+    assert_eq!(ids_of(&json_of(&place, &["ledger", "list", "--json"])), [7]);
+    let before = std::fs::read(&other).expect("the other ledger");
+    let new = place.path().join("new.sqlite");
+    let new = new.to_str().expect("UTF-8");
+    let merged = place.loadline(&["ledger", "merge", "old.sqlite", "--ledger", new]);
+    assert!(stdout(&merged).contains("1 run taken"), "{}{}", stdout(&merged), stderr(&merged));
+    assert_eq!(std::fs::read(&other).expect("the other ledger"), before);
+}
+
+#[test]
+#[cfg(not(feature = "parquet"))]
+fn what_is_not_built_in_is_named_with_its_feature() {
+    let place = place();
+    with_runs(&place.ledger(), &["2026-01-02T03:04:05Z"]);
+    let refused = place.loadline(&["ledger", "export", "last", "--format", "parquet"]);
+    assert_eq!(code(&refused), 2);
+    assert!(stderr(&refused).contains("--features parquet"), "{}", stderr(&refused));
+}
