@@ -5,27 +5,26 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use records::model::{Record, Time, declare};
+use records::model::{Time, declare};
 use records::protocol::{Frame, Frames, Pool, Sender};
 use records::server::{Limits, RecordsConnection, Service};
 use wire::{Connection, Input, Output, Peer, Wake, Waker, deliver};
 
 const RECORDS: &str = "[[record]]\nname = \"a\"\ntype = \"double\"\n\
-                       [[record]]\nname = \"b\"\ntype = \"long[]\"\nvalue = [1, 2]\n";
+                       [[record]]\nname = \"b\"\ntype = \"long[]\"\nvalue = [1, 2]\n\
+                       [[group]]\nname = \"g\"\nrecords = { a = \"a\", b = \"b\" }\n";
 
-/// What a client says first: anonymous, and a channel to each record.
+/// What a client says first: anonymous, and a channel to each record and to the group of both.
 const BEGIN: &[u8] = b"\xca\x02\x00\x01\x12\x00\x00\x00\0\0\0\0\0\0\0\0\x09anonymous\xff\
                        \xca\x02\x00\x07\x08\x00\x00\x00\x01\x00\x01\x00\x00\x00\x01a\
-                       \xca\x02\x00\x07\x08\x00\x00\x00\x01\x00\x02\x00\x00\x00\x01b";
+                       \xca\x02\x00\x07\x08\x00\x00\x00\x01\x00\x02\x00\x00\x00\x01b\
+                       \xca\x02\x00\x07\x08\x00\x00\x00\x01\x00\x03\x00\x00\x00\x01g";
 
 fuzz_target!(|data: &[u8]| {
     let Some((piece, bytes)) = data.split_first() else { return };
-    let limits = Limits { message_bytes: 1 << 20, ..Limits::default() };
-    let service = Service::new(limits);
-    for one in declare(RECORDS).expect("records") {
-        let record = Record::new(&one.name, one.item, true, 1 << 16, Time::default());
-        service.add(record).expect("added");
-    }
+    let (message_bytes, segment_bytes) = (1 << 16, Some(64));
+    let service = Service::new(Limits { message_bytes, segment_bytes, ..Limits::default() });
+    service.declare(declare(RECORDS).expect("records")).expect("added");
     let mut connection = RecordsConnection::new(Arc::clone(&service));
     let (mut input, mut out) = (Input::new(), Output::new(1 << 20));
     let address = "127.0.0.1:9".parse().expect("an address");

@@ -58,17 +58,25 @@ fn p4ps_client_gets_puts_monitors_and_calls() {
 }
 
 #[test]
-fn p4ps_command_line_reads_a_record() {
+fn p4ps_command_line_reads_and_writes_a_record() {
     let Some(python) = peer("python", "p4p") else { return };
     let served = Served::start(RECORDS, &["--no-search"]);
-    let output = std::process::Command::new(python)
-        .args(["-m", "p4p.client.cli", "get", "temperature"])
-        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
-        .env("EPICS_PVA_NAME_SERVERS", served.address())
-        .output()
-        .expect("the program starts");
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(said.starts_with("temperature ") && said.contains(" 20.5"), "{said}");
+    let said = |arguments: &[&str]| {
+        let output = std::process::Command::new(&python)
+            .args(["-m", "p4p.client.cli"])
+            .args(arguments)
+            .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+            .env("EPICS_PVA_NAME_SERVERS", served.address())
+            .output()
+            .expect("the program starts");
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let read = said(&["get", "temperature"]);
+    assert!(read.starts_with("temperature ") && read.contains(" 20.5"), "{read}");
+    // p4p 4.3.0 puts, and then fails to print that it has.
+    said(&["put", "temperature=33"]);
+    let read = said(&["get", "temperature"]);
+    assert!(read.contains(" 33.0"), "{read}");
 }
 
 #[test]
