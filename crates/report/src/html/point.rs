@@ -15,6 +15,9 @@ use crate::summary::{Summary, TargetSummary};
 use crate::values::ValueFigures;
 use crate::words::{self, unseen};
 
+/// Trials that don't count are shown with their reasons up to this number.
+const SPOILED_SHOWN: usize = 4;
+
 /// The most points in the table of all.
 const ROWS_MOST: usize = 300;
 
@@ -116,6 +119,7 @@ pub(super) fn article(summary: &Summary, sights: &Sights, index: usize, with_tex
         article #(format!("point-{index}")) {
             h3 { (point.row.label) }
             p.note { (validity(summary, index)) }
+            (spoiled(summary, index))
             (table(summary, index))
             (stream_table(summary, index))
             @if is_judged(summary) { (comparisons(summary, index)) }
@@ -148,6 +152,24 @@ pub(super) fn article(summary: &Summary, sights: &Sights, index: usize, with_tex
                     summary { "Everything of this point, as the terminal shows it" }
                     pre tabindex="0" { (crate::text::point(summary, index, false)) }
                 }
+            }
+        }
+    }
+}
+
+/// The first of the trials that don't count, and why.
+fn spoiled(summary: &Summary, index: usize) -> Markup {
+    let trials = || summary.trials_at(index).map(|(_, trial)| trial).filter(|one| !one.is_valid());
+    let more = trials().count().saturating_sub(SPOILED_SHOWN);
+    html! {
+        @if trials().next().is_some() {
+            ul.required {
+                @for trial in trials().take(SPOILED_SHOWN) { li {
+                    span class="word unsure" { (trial.row.validity.word()) } ": "
+                    (summary.targets[trial.target].name) ", round " (trial.round) ": "
+                    (super::words(trial.row.reason.as_deref().unwrap_or("no reason was given")))
+                } }
+                @if more > 0 { li { "and " (words::many(more, "more trial")) } }
             }
         }
     }

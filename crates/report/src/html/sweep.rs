@@ -67,7 +67,9 @@ pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
         let charts = SHOWN.iter().map(|shown| chart(summary, &swept, key, shown));
         let (charts, more) = room.list(charts.filter(|chart| !chart.0.is_empty()));
         left_out += more;
-        groups.push((key, charts));
+        if !charts.0.is_empty() || more > 0 {
+            groups.push((key, charts));
+        }
     }
     let laws = summary.scalings.iter().take(LAWS_MOST);
     html! {
