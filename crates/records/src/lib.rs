@@ -4,7 +4,7 @@
 //! [`server`] puts them behind the loop of `wire`, [`client`] is the client of `loadline records`,
 //! [`load`] what the lab loads servers with. README.md says what is spoken and its limits.
 
-#![forbid(unsafe_code)]
+#![deny(unsafe_code)]
 
 pub mod client;
 pub mod environment;
@@ -12,6 +12,7 @@ pub mod load;
 pub mod model;
 pub mod protocol;
 pub mod server;
+mod shared;
 
 /// The version that the service says it has.
 pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

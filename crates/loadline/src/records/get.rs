@@ -183,7 +183,7 @@ fn print(setting: &Setting, args: &GetArgs, name: &str, item: &Item) -> anyhow::
 fn repeat(setting: &Setting, args: &GetArgs, name: &str) -> anyhow::Result<ExitCode> {
     let mut client = setting.connect(name)?;
     let (mut channel, mut operation) = begin(&mut client, name, &args.request)?;
-    let mut report = Report::new("gets");
+    let mut report = Report::new("gets").checking(setting.check);
     let every = |count: u64, times: u64| times > 0 && count > 0 && count.is_multiple_of(times);
     for count in 0..args.again.count.unwrap_or(u64::MAX) {
         if every(count, args.again.recreate_channel_every) {

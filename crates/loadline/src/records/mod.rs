@@ -65,6 +65,10 @@ pub(crate) struct RecordsArgs {
     #[arg(long, global = true)]
     anonymous: bool,
 
+    /// Check in reports that all elements of an array are alike, as array programs make them
+    #[arg(long, global = true)]
+    check: bool,
+
     /// Print JSON: an object a line
     #[arg(long, global = true)]
     json: bool,
@@ -132,6 +136,7 @@ struct Setting {
     settings: Settings,
     environment: ClientEnvironment,
     json: bool,
+    check: bool,
 }
 
 /// Does what is asked.
@@ -143,7 +148,8 @@ pub(crate) fn run(args: RecordsArgs) -> anyhow::Result<ExitCode> {
     let who = (!args.anonymous).then(|| (user, host.trim().to_owned()));
     let (timeout, segment_bytes) = (args.timeout, args.segment);
     let settings = Settings { timeout, who, segment_bytes, ..Settings::default() };
-    let setting = Setting { server: args.server, settings, environment, json: args.json };
+    let setting =
+        Setting { server: args.server, settings, environment, json: args.json, check: args.check };
     match args.command {
         RecordsCommand::Get(args) => get::run(&setting, &args),
         RecordsCommand::Put(args) => put::run(&setting, &args),

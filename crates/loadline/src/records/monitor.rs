@@ -7,13 +7,14 @@ use std::process::ExitCode;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
+use ::records::client::shared::Segments;
 use ::records::client::{Client, ClientError, Operation, Update, What};
-use ::records::protocol::{Bits, Item, Request};
+use ::records::protocol::{Bits, Item, Place, Request, SHARED_OPTION, Scalar, placed_scalar};
 use anyhow::Context as _;
 use serde_json::json;
 
 use super::report::Report;
-use super::{Setting, npy, request, seconds, show};
+use super::{Setting, WAIT, npy, request, seconds, show};
 
 /// Arguments of `loadline records monitor`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +37,11 @@ pub(crate) struct MonitorArgs {
     /// Have the server send no more updates than there is room for
     #[arg(long)]
     pipeline: bool,
+
+    /// Look at arrays in memory that a server of this host shares (serve records
+    /// --shared-memory); those that it doesn't share come by the connection
+    #[arg(long, conflicts_with = "npy")]
+    shared: bool,
 
     /// Report once a second instead of each update; arrays are reported so anyhow
     #[arg(long)]
@@ -78,13 +84,49 @@ pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitC
     let channel = client.channel(&args.name).with_context(|| args.name.clone())?;
     let window = args.pipeline.then_some(size);
     let what = What::Monitor { window };
-    let monitor = client.begin(&channel, what, &request).with_context(|| args.name.clone())?;
-    client.run(&monitor, true)?;
-    let queue = Arc::new(Queue::default());
+    let plain = request.clone();
+    if args.shared {
+        request.options.insert(SHARED_OPTION.to_owned(), "true".to_owned());
+    }
+    let begin = |client: &mut Client, request: &Request| -> anyhow::Result<Operation> {
+        let monitor = client.begin(&channel, what, request).with_context(|| args.name.clone())?;
+        client.run(&monitor, true)?;
+        Ok(monitor)
+    };
+    let mut monitor = begin(&mut client, &request)?;
+    let first = match first_shared(&mut client, &mut monitor) {
+        Ok(first) => first,
+        Err(error) => {
+            eprintln!("{}: arrays come by the connection: {error:#}", args.name);
+            client.end(&monitor)?;
+            monitor = begin(&mut client, &plain)?;
+            None
+        }
+    };
+    let state = State { updates: first.into_iter().collect(), ..State::default() };
+    let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
     let filled = Arc::clone(&queue);
     // It ends with the process: nothing else holds what it reads from.
     std::thread::spawn(move || fill(client, monitor, &filled, size as usize));
     look(setting, args, &queue)
+}
+
+/// Where an item's array lies in shared memory, and what its elements are.
+fn placed(item: &Item) -> Option<(Place, Scalar)> {
+    Place::of(item.get("value")?).zip(placed_scalar(item.kind()))
+}
+
+/// The first update, where the server says that arrays lie in memory that it shares: fails, when
+/// that can't be seen here.
+fn first_shared(client: &mut Client, monitor: &mut Operation) -> anyhow::Result<Option<Update>> {
+    if monitor.kind().and_then(placed_scalar).is_none() {
+        return Ok(None);
+    }
+    let first = client.next(monitor, WAIT)?;
+    if let Some((place, scalar)) = first.as_ref().and_then(|update| placed(&update.item)) {
+        Segments::default().spots(&place, scalar).context("its memory can't be seen here")?;
+    }
+    Ok(first)
 }
 
 /// Reads updates; when the queue is full, its oldest is lost.
@@ -140,7 +182,8 @@ impl Queue {
 }
 
 fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<ExitCode> {
-    let mut report = Report::new("updates");
+    let mut report = Report::new("updates").checking(setting.check);
+    let mut segments = Segments::default();
     let mut left = args.count.unwrap_or(u64::MAX);
     let mut last: Option<Item> = None;
     let mut end = None;
@@ -149,7 +192,13 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
             Ok(Some((update, lost))) => {
                 left -= 1;
                 report.lost(lost);
-                if args.report || show::array(&update.item).is_some() {
+                if let Some((place, scalar)) = placed(&update.item) {
+                    match segments.spots(&place, scalar)? {
+                        Some(spots) => report.add_spots(&spots),
+                        None => report.lost(1),
+                    }
+                    report.told(&update.changed, &update.overrun);
+                } else if args.report || show::array(&update.item).is_some() {
                     report.add(show::array(&update.item));
                     report.told(&update.changed, &update.overrun);
                     check(args, &update.item);

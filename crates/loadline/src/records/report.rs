@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ::records::client::shared::Spots;
 use ::records::protocol::{Array, Bits};
 use serde_json::{Value as Json, json};
 
@@ -18,6 +19,12 @@ pub(crate) struct Report {
     changed: Bits,
     overrun: Bits,
     lost_by_client: u64,
+    /// Whether all elements of arrays are compared.
+    checks: bool,
+    /// Arrays whose elements weren't alike.
+    unlike: u64,
+    /// Arrays that were seen in shared memory.
+    shared: u64,
 }
 
 impl Report {
@@ -32,7 +39,27 @@ impl Report {
             changed: Bits::new(),
             overrun: Bits::new(),
             lost_by_client: 0,
+            checks: false,
+            unlike: 0,
+            shared: 0,
         }
+    }
+
+    /// The same, which compares each element of arrays with the first.
+    pub(crate) fn checking(self, checks: bool) -> Self {
+        Self { checks, ..self }
+    }
+
+    /// Counts one, and what was seen of its array in shared memory.
+    pub(crate) fn add_spots(&mut self, spots: &Spots) {
+        self.count += 1;
+        self.shared += 1;
+        self.elements += spots.elements;
+        self.bytes += spots.bytes;
+        let ends = spots.ends.as_ref();
+        let is_unlike = spots.unlike > 0 || ends.is_some_and(|(first, last)| first != last);
+        self.unlike += u64::from(self.checks && is_unlike);
+        self.ends = ends.map(|(first, last)| (first.to_string(), last.to_string()));
     }
 
     /// Counts one, and the array that it was about.
@@ -41,6 +68,7 @@ impl Report {
         let Some(array) = array else { return };
         self.elements += array.len() as u64;
         self.bytes += array.bytes().len() as u64;
+        self.unlike += u64::from(self.checks && !are_alike(array));
         let last = array.len().checked_sub(1).and_then(|last| array.get(last));
         let ends = array.get(0).zip(last);
         self.ends = ends.map(|(first, last)| (first.to_string(), last.to_string()));
@@ -67,7 +95,8 @@ impl Report {
 
     /// The report of what has not been reported.
     pub(crate) fn take(&mut self) -> Option<Self> {
-        let done = std::mem::replace(self, Self::new(self.what));
+        let next = Self::new(self.what).checking(self.checks);
+        let done = std::mem::replace(self, next);
         (done.count > 0).then_some(done)
     }
 
@@ -90,6 +119,12 @@ impl Report {
         if self.elements > 0 {
             text.push_str(&format!("  {}", rate(self.elements, " elements/s")));
             text.push_str(&format!("  {}", rate(self.bytes, "B/s")));
+        }
+        if self.shared > 0 {
+            text.push_str("  in shared memory, seen at both ends and once a page");
+        }
+        if self.checks {
+            text.push_str(&format!("  {} unlike", self.unlike));
         }
         text.push_str(&format!("  in {seconds:.3} s"));
         text
@@ -115,9 +150,26 @@ impl Report {
             object["changed"] = json!(bits(&self.changed));
             object["server_overrun"] = json!(bits(&self.overrun));
             object["client_overrun"] = json!(self.lost_by_client);
+            object["shared"] = json!(self.shared);
+        }
+        if self.checks {
+            object["unlike"] = json!(self.unlike);
         }
         object
     }
+}
+
+/// Whether all elements of an array are like its first.
+fn are_alike(array: &Array) -> bool {
+    let each = array.scalar().bytes().unwrap_or(1);
+    let bytes = array.bytes();
+    if each == 8 {
+        let words = bytes.as_chunks::<8>().0;
+        let Some(first) = words.first().map(|word| u64::from_ne_bytes(*word)) else { return true };
+        // Without an early way out this becomes a straight run of vector code.
+        return words.iter().fold(0, |all, word| all | (u64::from_ne_bytes(*word) ^ first)) == 0;
+    }
+    bytes.get(..each).is_none_or(|first| bytes.chunks_exact(each).all(|one| one == first))
 }
 
 fn set(bits: &Bits) -> String {

@@ -139,6 +139,26 @@ fn reads_and_writes(server: &str) {
 }
 
 #[test]
+fn arrays_are_seen_in_shared_memory_by_who_asks_for_it() {
+    let source = ["--producer", "array", "--size", "100000", "--delay", "0.01", "--monitors", "0"];
+    let shares = [&["--no-search", "--shared-memory"][..], &source].concat();
+    let served = Served::start(RECORDS, &shares);
+    let count = |name: &str, how: &[&str], figure: &str| {
+        let monitor = [&["monitor", name, "--count", "9", "--check", "--json"][..], how].concat();
+        let said = ask(served.address(), &monitor).expect("reports");
+        let lines = said.lines().map(|line| serde_json::from_str(line).expect("JSON"));
+        lines.map(|line: serde_json::Value| line[figure].as_u64().expect("a count")).sum::<u64>()
+    };
+    assert_eq!(count("arrayPerformance", &["--shared"], "unlike"), 0);
+    assert!(count("arrayPerformance", &["--shared"], "shared") > 0);
+    assert_eq!(count("arrayPerformance", &[], "shared"), 0, "nobody asked");
+    let wave = ["monitor", "wave", "--shared", "--count", "1", "--json"];
+    let said = ask(served.address(), &wave).expect("a report");
+    let report: serde_json::Value = serde_json::from_str(&said).expect("JSON");
+    assert_eq!((&report["shared"], &report["elements"]), (&0.into(), &3.into()), "it isn't shared");
+}
+
+#[test]
 fn many_channels_are_found_and_read_together_and_told_in_their_order() {
     const COUNT: usize = 700;
     let record = |at| format!("[[record]]\nname = \"r{at}\"\ntype = \"long\"\nvalue = {at}\n");

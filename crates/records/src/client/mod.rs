@@ -7,6 +7,7 @@
 pub mod find;
 mod many;
 mod operation;
+pub mod shared;
 mod stream;
 
 use std::collections::VecDeque;

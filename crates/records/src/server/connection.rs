@@ -50,6 +50,14 @@ pub struct Who {
     pub address: Arc<str>,
 }
 
+impl Who {
+    /// Whether it came from this host.
+    pub(super) fn is_here(&self) -> bool {
+        let address: Option<std::net::IpAddr> = self.address.parse().ok();
+        address.is_some_and(|address| address.is_loopback())
+    }
+}
+
 /// The server side of one connection.
 #[derive(Debug)]
 pub struct RecordsConnection {

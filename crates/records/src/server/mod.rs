@@ -7,6 +7,7 @@ mod operations;
 mod producer;
 mod putlog;
 mod search;
+mod segments;
 mod service;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};

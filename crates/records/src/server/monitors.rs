@@ -13,7 +13,7 @@ use super::operations::{Operations, What};
 use super::service::{Service, count};
 use crate::model::{Filters, Notify, Subscription, Update};
 use crate::protocol::messages::Answer;
-use crate::protocol::{Bits, Command, Order, Sender, Type, Value, message};
+use crate::protocol::{Bits, Command, Order, Sender, Type, Value, message, unplaced};
 
 /// What other threads tell a connection.
 #[derive(Debug, Default)]
@@ -109,20 +109,38 @@ pub(super) struct Monitor {
     pub(super) news: Arc<News>,
     pub(super) wanted: Bits,
     pub(super) filters: Filters,
+    /// What is sent to who gets arrays' places: its type, and the bit of the field that may be one.
+    pub(super) placed: Option<(Type, usize)>,
     pub(super) is_running: bool,
     /// How many more updates the client has room for, if it says so.
     pub(super) window: Option<u64>,
 }
 
 impl Monitor {
+    /// The type of what is sent.
+    pub(super) fn kind(&self) -> &Type {
+        match &self.placed {
+            Some((kind, _)) => kind,
+            None => self.subscription.record().kind(),
+        }
+    }
+
     /// Says the next update, if there is one and it may be said.
     fn say_next(&mut self, request: u32, service: &Service, out: &mut Output) -> bool {
         if !self.is_running || self.window == Some(0) {
             return false;
         }
         let record = Arc::clone(self.subscription.record());
-        let Self { subscription, wanted, filters, .. } = self;
+        let Self { subscription, wanted, filters, placed, .. } = self;
         let told = subscription.next(wanted, |update, nodes| {
+            if let Some((kind, bit)) = placed {
+                let mut nodes = nodes.to_vec();
+                let array = nodes[*bit].as_array();
+                let place = array.and_then(|array| service.segments.place(array.bytes()));
+                nodes[*bit] = place.map_or_else(|| unplaced(&nodes[*bit]), |place| place.value());
+                say_update(out, request, kind, update, &nodes);
+                return (true, update.lost);
+            }
             if filters.is_empty() {
                 say_update(out, request, record.kind(), update, nodes);
                 return (true, update.lost);

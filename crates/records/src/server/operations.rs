@@ -15,8 +15,8 @@ use super::service::{Service, count};
 use crate::model::{Filters, Record};
 use crate::protocol::messages::{Answer, Operation, Text, subcommand};
 use crate::protocol::{
-    Bits, Command, Item, Order, Reader, Registry, Request, Selection, Sender, Severity, Sink,
-    Status, Type, Value, Writer, message,
+    Bits, Command, Item, Order, Reader, Registry, Request, SHARED_OPTION, Selection, Sender,
+    Severity, Sink, Status, Type, Value, Writer, message, placed_kind,
 };
 
 /// The operations of a connection, by the client's numbers.
@@ -150,8 +150,13 @@ fn operation(
             let news = News::new(context.inbox, head.request);
             let subscription = record().subscribe(queue, Arc::clone(&news) as _);
             let window = request.is_on("pipeline").then(|| room.unwrap_or(0).into());
+            let is_here = context.who.is_some_and(Who::is_here) && filters.is_empty();
+            let placed = (is_here && request.is_on(SHARED_OPTION))
+                .then(|| placed_kind(record().kind()))
+                .flatten();
+            let is_running = false;
             let monitor =
-                Monitor { subscription, news, wanted, filters, is_running: false, window };
+                Monitor { subscription, news, wanted, filters, placed, is_running, window };
             Ok(What::Monitor(Box::new(monitor)))
         }
         _ => Err("there is no such operation".to_owned()),
@@ -202,7 +207,7 @@ impl What {
         match self {
             Self::Get(record, _) | Self::Put(record, ..) => [Some(record.kind()), None],
             Self::PutGet(record, ..) => [Some(record.kind()); 2],
-            Self::Monitor(monitor) => [Some(monitor.subscription.record().kind()), None],
+            Self::Monitor(monitor) => [Some(monitor.kind()), None],
             Self::Process(_) | Self::Call => [None, None],
         }
     }

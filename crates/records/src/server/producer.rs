@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use wire::Bytes;
 
+use super::segments::Segments;
 use super::service::{AddError, Service};
 use crate::model::{Notify, Record, normative};
 use crate::protocol::{Bits, Field, Item, Pool, Scalar, Structure, Type, Value};
@@ -24,6 +25,8 @@ pub struct Production {
     /// Whether arrays are written into memory that earlier ones have left, and so is warm, or
     /// into new memory each time.
     pub recycles: bool,
+    /// Whether they are written into memory that clients of this host may see, and that is warm, too.
+    pub shares: bool,
     /// How many versions subscribers may have waiting, as far as is known: what the memory is
     /// reckoned with.
     pub queue: usize,
@@ -104,10 +107,14 @@ impl Producer {
         let record = Record::new(&production.name, item, true, most, Service::now());
         service.add(Arc::clone(&record))?;
         let shared = Arc::new(Shared::default());
+        let memory = match production.shares {
+            true => Memory::Shared(service.segments.clone()),
+            false => Memory::Own(Pool::new(if production.recycles { arrays } else { 0 })),
+        };
         let (into, state) = (Arc::clone(&record), Arc::clone(&shared));
         let thread = std::thread::Builder::new()
             .name("records-produce".to_owned())
-            .spawn(move || produce(&production, size, arrays, &into, &state))
+            .spawn(move || produce(&production, size, &memory, &into, &state))
             .map_err(ProduceError::Thread)?;
         Ok(Self { record, shared, thread: Some(thread) })
     }
@@ -146,15 +153,42 @@ fn kind() -> Type {
     ))
 }
 
-fn produce(production: &Production, size: usize, arrays: usize, record: &Record, shared: &Shared) {
-    let pool = Pool::new(if production.recycles { arrays } else { 0 });
+/// Where arrays are made.
+enum Memory {
+    Own(Pool),
+    Shared(Segments),
+}
+
+impl Memory {
+    /// An array of `size` elements that are all alike.
+    fn filled(&self, size: usize, element: [u8; 8]) -> Bytes {
+        let fill = |bytes: &mut [u8]| bytes.as_chunks_mut::<8>().0.fill(element);
+        if let Self::Shared(segments) = self
+            // Without such memory, clients get elements.
+            && let Ok(mut slot) = segments.take(size * 8)
+        {
+            fill(slot.as_mut());
+            return slot.freeze();
+        }
+        let fresh = Pool::new(0);
+        let pool = if let Self::Own(pool) = self { pool } else { &fresh };
+        let mut buffer = pool.take(size * 8);
+        fill(buffer.as_mut());
+        buffer.freeze()
+    }
+}
+
+fn produce(
+    production: &Production,
+    size: usize,
+    memory: &Memory,
+    record: &Record,
+    shared: &Shared,
+) {
     let mut number = 0_i64;
     while !shared.stops.load(Relaxed) {
         record.make_room();
-        let mut buffer = pool.take(size * 8);
-        let bytes = number.to_le_bytes();
-        buffer.as_mut().as_chunks_mut::<8>().0.fill(bytes);
-        let value = Value::array(Scalar::Long, buffer.freeze());
+        let value = Value::array(Scalar::Long, memory.filled(size, number.to_le_bytes()));
         record.update(Service::now(), |draft| draft.set(1, value));
         number += 1;
         shared.iterations.fetch_add(1, Relaxed);
@@ -281,7 +315,7 @@ mod tests {
 
     fn production(size: usize) -> Production {
         let (name, delay) = ("array".to_owned(), Duration::ZERO);
-        Production { name, size, delay, recycles: true, queue: 2 }
+        Production { name, size, delay, recycles: true, shares: false, queue: 2 }
     }
 
     #[test]

@@ -8,6 +8,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::monitors::Inbox;
 use super::putlog::PutLog;
+use super::segments::Segments;
 use crate::model::{Access, Declarations, Gate, GroupError, Record, Time};
 use crate::protocol::messages::Guid;
 use crate::protocol::{MOST_MESSAGE_BYTES, Pool, Unfinished};
@@ -79,6 +80,8 @@ pub struct Service {
     /// Memory of large messages, warm.
     pub(super) pool: Pool,
     pub(super) unfinished: Unfinished,
+    /// Arrays in memory that clients of this host may see.
+    pub(super) segments: Segments,
     records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
     gate: Gate,
     /// Counts the times that records came or went.
@@ -120,6 +123,7 @@ impl Service {
             guid: rand::random(),
             pool: Pool::new(WARM_BUFFERS),
             unfinished: Unfinished::new(limits.unfinished_bytes),
+            segments: Segments::default(),
             records: RwLock::default(),
             gate: Gate::default(),
             changes: AtomicU16::new(0),

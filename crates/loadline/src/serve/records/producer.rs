@@ -70,6 +70,10 @@ pub(crate) struct ProducerArgs {
     /// Write arrays into new memory each time, or into what earlier ones have left
     #[arg(long, requires = "producer", value_enum, default_value_t = Buffers::Recycled)]
     buffers: Buffers,
+
+    /// Write arrays into memory that clients of this host may see: `records monitor --shared`
+    #[arg(long, requires = "producer", conflicts_with = "buffers")]
+    shared_memory: bool,
 }
 
 /// What can be produced.
@@ -109,6 +113,7 @@ impl ProducerArgs {
             size: usize::try_from(self.size).context("too many elements")?,
             delay: self.delay,
             recycles: self.buffers == Buffers::Recycled,
+            shares: self.shared_memory,
             queue: self.queue_size.max(1) as usize,
         };
         Ok(Some(Producer::start(service, production)?))

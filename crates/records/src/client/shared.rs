@@ -1,0 +1,125 @@
+//! Arrays that a server of this host leaves in shared memory: what a client sees of them.
+
+use std::io;
+
+use wire::Bytes;
+
+use crate::protocol::{Array, Place, Scalar, Value};
+use crate::shared::{Mapped, Words};
+
+/// Segments are kept mapped until there are more than so many.
+const MOST_MAPPED: usize = 16;
+
+/// An array is looked at once in so many bytes, which is once a page.
+const LOOK_EVERY_BYTES: usize = 4096;
+
+/// The segments that have been seen, mapped.
+#[derive(Debug, Default)]
+pub struct Segments(Vec<(Place, Mapped)>);
+
+/// What was seen of an array that was looked at here and there.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Spots {
+    /// How many elements it has.
+    pub elements: u64,
+    /// How many bytes.
+    pub bytes: u64,
+    /// Its first and its last element; none, when it is empty.
+    pub ends: Option<(Value, Value)>,
+    /// On how many pages the first word isn't that of the array. None, where all elements are
+    /// alike.
+    pub unlike: u64,
+}
+
+impl Segments {
+    /// Looks at the first and the last element of an array, and at one word of each page. Nothing,
+    /// when the server has written another array there meanwhile.
+    ///
+    /// # Errors
+    /// When the memory can't be had: it is another host's or another user's, or gone.
+    pub fn spots(&mut self, place: &Place, scalar: Scalar) -> io::Result<Option<Spots>> {
+        Ok(self.mapped(place)?.look(place, |words| spots(words, scalar)))
+    }
+
+    /// The whole array, copied. Nothing, when the server has written another one meanwhile.
+    ///
+    /// # Errors
+    /// As [`Segments::spots`].
+    pub fn copy(&mut self, place: &Place, scalar: Scalar) -> io::Result<Option<Array>> {
+        let copied = self.mapped(place)?.look(place, |words| {
+            let mut bytes = Vec::with_capacity(words.bytes().next_multiple_of(8));
+            (0..words.bytes().div_ceil(8)).for_each(|index| bytes.extend(words.word(index)));
+            bytes.truncate(words.bytes());
+            Bytes::from(bytes)
+        });
+        Ok(copied.filter(|_| scalar.bytes().is_some()).map(|bytes| Array::new(scalar, bytes)))
+    }
+
+    fn mapped(&mut self, place: &Place) -> io::Result<&Mapped> {
+        let is_it = |(had, _): &(Place, Mapped)| {
+            (had.process, had.segment) == (place.process, place.segment)
+        };
+        let index = match self.0.iter().position(is_it) {
+            Some(index) => index,
+            None => {
+                let mapped = Mapped::open(place)?;
+                if self.0.len() == MOST_MAPPED {
+                    self.0.remove(0);
+                }
+                self.0.push((*place, mapped));
+                self.0.len() - 1
+            }
+        };
+        Ok(&self.0[index].1)
+    }
+}
+
+fn spots(words: Words<'_>, scalar: Scalar) -> Spots {
+    let each = scalar.bytes().unwrap_or(1);
+    let (bytes, elements) = (words.bytes(), words.bytes() / each);
+    let element = |index: usize| {
+        let at = index * each;
+        let word = words.word(at / 8);
+        let bytes = Bytes::copy_from_slice(&word[at % 8..at % 8 + each]);
+        Array::new(scalar, bytes).get(0)
+    };
+    let ends = || Some((element(0)?, element(elements - 1)?));
+    // The last word may hold what is no part of the array.
+    let pages = (0..bytes / 8).step_by(LOOK_EVERY_BYTES / 8);
+    let unlike = pages.filter(|index| words.word(*index) != words.word(0)).count();
+    Spots {
+        elements: elements as u64,
+        bytes: bytes as u64,
+        ends: if elements > 0 { ends() } else { None },
+        unlike: unlike as u64,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared::Segment;
+
+    #[test]
+    fn ends_and_one_word_of_each_page_are_seen_and_the_whole_is_copied() {
+        let mut segment = Segment::new(10_001, 3).expect("memory");
+        segment.begin();
+        segment.bytes_mut().fill(1);
+        segment.bytes_mut()[8192] = 2;
+        segment.bytes_mut()[10_000] = 9;
+        segment.end();
+        let (mut segments, place) = (Segments::default(), segment.place(10_001));
+        let spots = segments.spots(&place, Scalar::Byte).expect("it is there").expect("unwritten");
+        let ends = Some((Value::Byte(1), Value::Byte(9)));
+        assert_eq!(spots, Spots { elements: 10_001, bytes: 10_001, ends, unlike: 1 });
+        let copied = segments.copy(&place, Scalar::Byte).expect("it is there").expect("unwritten");
+        assert_eq!(&copied.bytes()[..], &segment.bytes()[..10_001]);
+        segment.begin();
+        assert_eq!(segments.spots(&place, Scalar::Byte).expect("it is there"), None);
+        let none = segment.place(0);
+        segment.end();
+        assert!(none.sequence % 2 == 1 && segments.copy(&none, Scalar::Long).unwrap().is_none());
+        let empty = segments.spots(&segment.place(0), Scalar::Long).expect("it is there");
+        assert_eq!(empty.map(|spots| spots.ends), Some(None));
+    }
+}
