@@ -72,7 +72,7 @@ impl Input {
         if self.buffer.len() - self.end < at_least {
             self.make_room(at_least, limit);
         }
-        let end = self.buffer.len().min(self.end + most);
+        let end = self.buffer.len().min(self.end.saturating_add(most));
         Ok(&mut self.buffer[self.end..end])
     }
 
@@ -175,6 +175,14 @@ mod tests {
         assert_eq!(input.space(1, 100).expect("room").len(), 100);
         fill(&mut input, &[1; 60], 100);
         assert_eq!(input.space(100, 100).expect("room").len(), 40);
+    }
+
+    #[test]
+    fn without_a_limit_there_is_room_behind_what_waits() {
+        let mut input = Input::new();
+        fill(&mut input, &[0; 100], usize::MAX);
+        input.consume(90);
+        assert!(!input.space(10, usize::MAX).expect("room").is_empty());
     }
 
     #[test]
