@@ -25,7 +25,8 @@ pub struct Production {
     /// Whether arrays are written into memory that earlier ones have left, and so is warm, or
     /// into new memory each time.
     pub recycles: bool,
-    /// Whether they are written into memory that clients of this host may see, and that is warm, too.
+    /// Whether they are written into memory that clients of this host may see, and that is warm,
+    /// too.
     pub shares: bool,
     /// How many versions subscribers may have waiting, as far as is known: what the memory is
     /// reckoned with.
