@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use ::records::client::{Channel, Client, Operation, What};
-use ::records::protocol::{Bits, Item, Number, Request, Scalar, Type, Value};
+use ::records::protocol::{Bits, Item, Number, Pool, Request, Scalar, Type, Value};
 use anyhow::{Context as _, bail};
 
 use super::report::Report;
@@ -111,6 +111,8 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
     let size = args.size.unwrap_or(USUAL_SIZE).max(1);
     let mut report = Report::new("puts");
     let every = |count: u64, times: u64| times > 0 && count > 0 && count.is_multiple_of(times);
+    // What one put has left is warm for the next.
+    let pool = Pool::new(1);
     for count in 0..args.again.count.unwrap_or(u64::MAX) {
         if every(count, args.again.recreate_channel_every) {
             client.close(&channel)?;
@@ -119,7 +121,7 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
             client.end(&operation)?;
             operation = client.begin(&channel, What::Put, &args.request)?;
         }
-        let (fields, item) = array(&operation, size, count)?;
+        let (fields, item) = array(&operation, &pool, size, count)?;
         client.put(&operation, &fields, &item)?;
         report.add(super::show::array(&item));
         if let Some(done) = report.due() {
@@ -133,8 +135,13 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// A value whose array has `size` elements, all of them `number`.
-fn array(operation: &Operation, size: usize, number: u64) -> anyhow::Result<(Bits, Item)> {
+/// A value whose array has `size` elements, all of them `number`, in memory of `pool`.
+fn array(
+    operation: &Operation,
+    pool: &Pool,
+    size: usize,
+    number: u64,
+) -> anyhow::Result<(Bits, Item)> {
     let kind = operation.kind().context("the channel has no type")?;
     let (bit, scalar) = match kind.field("value") {
         Some((bit, Type::Array(scalar, _))) if *scalar != Scalar::String => (bit, *scalar),
@@ -152,6 +159,13 @@ fn array(operation: &Operation, size: usize, number: u64) -> anyhow::Result<(Bit
     let mut one = Vec::new();
     number.put_le(&mut one);
     let mut item = Item::new(kind.clone());
-    item.put(bit, Value::array(scalar, one.repeat(size)));
+    let mut buffer = pool.take(one.len().saturating_mul(size));
+    match <[u8; 8]>::try_from(one.as_slice()) {
+        Ok(one) => buffer.as_mut().as_chunks_mut::<8>().0.fill(one),
+        Err(_) => {
+            buffer.as_mut().chunks_exact_mut(one.len()).for_each(|it| it.copy_from_slice(&one))
+        }
+    }
+    item.put(bit, Value::array(scalar, buffer.freeze()));
     Ok(([bit].into_iter().collect(), item))
 }
