@@ -1,10 +1,11 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `bench`, `credibility`, `soak`, `fuzz`,
-//! `test`. This file only wires: each subcommand is a file of the same name, and what they share
-//! is in `process`.
+//! The house's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
+//! `fuzz`, `test`. This file only wires: each subcommand is a file of the same name, and what they
+//! share is in `process`.
 
 mod bench;
 mod credibility;
 mod fuzz;
+mod oracles;
 mod peers;
 mod process;
 mod soak;
@@ -29,6 +30,8 @@ enum Task {
     Tidy(tidy::Args),
     /// Install the programs that Loadline is measured against, and show what is there
     Peers(peers::Args),
+    /// Ask other programs again what the tables of tests say they said
+    Oracles(oracles::Args),
     /// Run suites and write what they found into the documents
     Bench(bench::Args),
     /// Hold what the lab says against what is known to be true
@@ -45,6 +48,7 @@ fn main() -> ExitCode {
     let done = match Cli::parse().task {
         Task::Tidy(args) => tidy::run(&args),
         Task::Peers(args) => peers::run(&args),
+        Task::Oracles(args) => oracles::run(&args),
         Task::Bench(args) => bench::run(&args),
         Task::Credibility(args) => credibility::run(&args),
         Task::Soak(args) => soak::run(&args),

@@ -16,6 +16,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process;
+pub(crate) use python::environment;
 use table::{Package, Peer, Program, Table};
 
 /// The flags of `cargo xtask peers`.

@@ -1,7 +1,6 @@
 """Writes table.tsv: the change points that apache-otava and asv find in two hundred generated series.
 
-    python3 -m venv venv && venv/bin/pip install apache-otava asv scipy
-    venv/bin/python make.py > table.tsv
+    cargo xtask oracles --write          # without --write it is held against the table
 
 A case is its number: both sides draw the same series from SplitMix64 with that seed, so the table
 holds results only. tests/otava.rs is the other side.

@@ -1,6 +1,6 @@
 """Writes table.tsv: what scipy says of a thousand generated pairs of samples.
 
-    python3 -m venv venv && venv/bin/pip install scipy && venv/bin/python make.py > table.tsv
+    cargo xtask oracles --write          # without --write it is held against the table
 
 A case is its number: both sides draw the same samples from SplitMix64 with that seed, so the table
 holds results only. tests/scipy.rs is the other side.

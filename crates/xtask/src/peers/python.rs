@@ -1,5 +1,6 @@
 //! Peers that come from Python's registry: an environment for each room, in `target/venv/ROOM`.
 
+use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -41,16 +42,27 @@ pub(crate) fn install(target: &Path, packages: &[&Package]) -> Result<()> {
     let mut rooms: Vec<&str> = packages.iter().map(|package| &package.room[..]).collect();
     rooms.dedup();
     for room in rooms {
-        let environment = folder(target, room);
-        let python = environment.join("bin/python");
-        if !python.exists() {
-            process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
-        }
         let here = packages.iter().filter(|package| package.room == room);
         let wanted = here.map(|package| format!("{}=={}", package.package, package.version));
-        process::run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(wanted))?;
+        environment(target, room, &wanted.collect::<Vec<_>>())?;
     }
     Ok(())
+}
+
+/// Makes a room's environment, unless it is there, and installs into it what is `wanted`, as pip
+/// writes it. Gives its Python.
+pub(crate) fn environment(
+    target: &Path,
+    room: &str,
+    wanted: &[impl AsRef<OsStr>],
+) -> Result<PathBuf> {
+    let environment = folder(target, room);
+    let python = environment.join("bin/python");
+    if !python.exists() {
+        process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
+    }
+    process::run(Command::new(&python).args(["-m", "pip", "install", "--quiet"]).args(wanted))?;
+    Ok(python)
 }
 
 #[cfg(test)]
