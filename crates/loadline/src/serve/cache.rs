@@ -1,30 +1,24 @@
 //! `loadline serve cache`. It takes memcached's short options, too.
 
+mod address;
 mod encryption;
 mod memcached;
 
-use std::io::{IsTerminal as _, Write as _};
-use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::time::Duration;
 
 use ::cache::model::{MakeError, Policy, Sharing};
 use ::cache::server::{Accounts, CacheServer, Options, Shutdown, Speech, StartError};
+pub(crate) use address::address;
+use address::{DEFAULT_PORT, Listen, UdpPort, listen, metrics_address, udp_port};
 use anyhow::{Context as _, bail};
 use encryption::TlsArgs;
 use memcached::MemcachedArgs;
-use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
+use signal_hook::consts::SIGTERM;
 use wire::{Address, Calls, Page};
 use workload::units::ByteCount;
 
-/// The port that memcached's clients try first.
-const DEFAULT_PORT: u16 = 11211;
-
-/// How long connections may finish what is in flight after the first signal.
-const DRAIN: Duration = Duration::from_secs(5);
+use super::door::{self, DRAIN, End, Ready};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -177,34 +171,6 @@ pub(crate) struct CacheArgs {
     pub(crate) test_corrupt_every: Option<u64>,
 }
 
-/// Where to listen, as it is written.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Listen {
-    place: Place,
-    /// Whether its connections stay plain where others are encrypted.
-    plain: bool,
-}
-
-/// An address, with its port or without.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
-    /// An address with its port, or a Unix socket.
-    Whole(Address),
-    /// An address whose port is said by another option.
-    Host(IpAddr),
-}
-
-/// Where datagrams are received.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum UdpPort {
-    /// Nowhere.
-    Off,
-    /// At the port of TCP.
-    Same,
-    /// At a port of their own.
-    Port(u16),
-}
-
 /// When answers go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Flush {
@@ -247,12 +213,11 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
         2 => args.log.max(tracing::Level::DEBUG),
         _ => tracing::Level::TRACE,
     };
-    start_log(level, args.log_json);
+    door::start_log(level, args.log_json);
     for name in args.memcached.check()? {
         tracing::warn!("{name} means nothing to this service and changes nothing");
     }
-    // Before anything is ready, so that no signal is missed.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    let end = End::catch()?;
     let server = CacheServer::start(options(&args)?).map_err(explained)?;
     let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
     let pid_file = args.memcached.pid_file.as_deref();
@@ -260,17 +225,18 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
         std::fs::write(path, format!("{}\n", std::process::id()))
             .with_context(|| format!("cannot write the process id to {}", path.display()))?;
     }
-    print_ready(&server, metrics.as_ref())?;
-    tracing::info!(addresses = ?texts(&server), memory = %args.memory, "ready");
-    if let Some(signal) = signals.forever().next() {
-        tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
-    }
-    // A second signal quits: whatever is still in flight is lost.
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
-        }
-    });
+    let addresses = door::texts(server.addresses());
+    let datagrams = server.datagram_addresses().first();
+    let ready = Ready {
+        service: "cache",
+        speaks: "memcached",
+        addresses: &addresses,
+        datagrams: datagrams.map(|address| ("udp", address.to_string())),
+        metrics: metrics.as_ref().map(|page| page.address().to_string()),
+    };
+    ready.print().context("-p 0 needs -U or -s")?;
+    tracing::info!(?addresses, memory = %args.memory, "ready");
+    end.wait();
     drop(metrics);
     let counters = server.stop(DRAIN);
     tracing::info!(
@@ -298,7 +264,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         Some(megabytes) => megabytes.checked_mul(1 << 20).context("-m is too many megabytes")?,
     };
     let accounts = args.auth_file.as_deref().map(read_accounts).transpose()?;
-    let datagrams = datagram_addresses(args)?;
+    let datagrams = address::datagram_addresses(args)?;
     if accounts.is_some() && (!datagrams.is_empty() || args.protocol == Protocol::Binary) {
         bail!("--auth-file works over connections and in text only");
     }
@@ -307,8 +273,8 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         let _ = signal_hook::low_level::raise(SIGTERM);
     };
     Ok(Options {
-        listen: stream_addresses(args, false),
-        listen_plain: stream_addresses(args, true),
+        listen: address::stream_addresses(args, false),
+        listen_plain: address::stream_addresses(args, true),
         encryption: encryption::encryption(&args.encryption, &args.memcached)?,
         prefix_end: args.memcached.delimiter.unwrap_or(b':'),
         count_prefixes: args.memcached.delimiter.is_some(),
@@ -348,49 +314,6 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
     })
 }
 
-/// Where connections come in, those that stay plain or the others: a Unix socket of memcached's
-/// option takes the place of TCP.
-fn stream_addresses(args: &CacheArgs, plain: bool) -> Vec<Address> {
-    if let Some(path) = &args.memcached.socket {
-        return if plain { Vec::new() } else { vec![Address::Unix(path.clone())] };
-    }
-    let meant = |listen: &Listen| match &listen.place {
-        _ if listen.plain != plain => None,
-        Place::Whole(address) => Some(address.clone()),
-        Place::Host(_) if args.port == 0 => None,
-        Place::Host(host) => Some(Address::Internet((*host, args.port).into())),
-    };
-    args.listen.iter().filter_map(meant).collect()
-}
-
-/// Where datagrams come in.
-fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
-    let hosts = args.listen.iter().filter_map(|listen| match &listen.place {
-        Place::Whole(Address::Internet(address)) => Some((address.ip(), address.port())),
-        Place::Whole(Address::Unix(_)) => None,
-        Place::Host(host) => Some((*host, args.port)),
-    });
-    let port = |of_tcp: u16| match args.udp_port {
-        UdpPort::Off => None,
-        UdpPort::Same => Some(of_tcp),
-        UdpPort::Port(port) => Some(port),
-    };
-    let first = hosts.filter_map(|(host, of_tcp)| Some((host, port(of_tcp)?))).next();
-    if first.is_none() && args.udp_port != UdpPort::Off {
-        bail!("datagrams need an internet address: name one with --listen");
-    }
-    Ok(first.map(|address| Address::Internet(address.into())).into_iter().collect())
-}
-
-/// Where counters are shown: port 0 stays what it is, and no other port is a default.
-fn metrics_address(written: &str) -> Result<Address, String> {
-    let written = written.replacen("localhost:", "127.0.0.1:", 1);
-    match written.parse() {
-        Ok(Address::Internet(address)) => Ok(Address::Internet(address)),
-        _ => Err("write an address with a port, such as 127.0.0.1:9150".to_owned()),
-    }
-}
-
 /// Shows the counters to Prometheus.
 fn serve_metrics(address: &Address, server: &CacheServer) -> anyhow::Result<Page> {
     let counts = server.prometheus();
@@ -404,110 +327,24 @@ fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
     Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
 }
 
-/// A port of datagrams as it is written.
-fn udp_port(written: &str) -> Result<UdpPort, String> {
-    match (written, written.parse()) {
-        ("same", _) => Ok(UdpPort::Same),
-        (_, Ok(0)) => Ok(UdpPort::Off),
-        (_, Ok(port)) => Ok(UdpPort::Port(port)),
-        (_, Err(_)) => Err("write a port, `same`, or 0 for none".to_owned()),
-    }
-}
-
-/// Where to listen, and whether plainly.
-fn listen(written: &str) -> Result<Listen, String> {
-    let bare = written.strip_prefix("notls:");
-    Ok(Listen { place: place(bare.unwrap_or(written))?, plain: bare.is_some() })
-}
-
-/// An address without a port stays without one.
-fn place(written: &str) -> Result<Place, String> {
-    let bare = written.trim_start_matches('[').trim_end_matches(']');
-    match (written, bare.parse()) {
-        ("localhost", _) => Ok(Place::Host(IpAddr::V4(Ipv4Addr::LOCALHOST))),
-        (_, Ok(host)) => Ok(Place::Host(host)),
-        (_, Err(_)) => address(written).map(Place::Whole),
-    }
-}
-
 /// The error with what to do about it.
 fn explained(error: StartError) -> anyhow::Error {
     let advice = match &error {
         StartError::Store(MakeError::ManyThreads) => "use --threads 1, or --store global-lock",
         StartError::Store(MakeError::LetsGo | MakeError::OtherPolicy) => "use --store sharded",
         StartError::Store(_) => "change --memory, --max-item or --store",
-        StartError::Listen(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            "another server has it: stop that one, or choose another with --listen (port 0 takes \
-             any that is free)"
+        StartError::Listen(error) => {
+            door::listen_advice(error, "choose another address with --listen")
         }
-        StartError::Listen(_) => "choose another address with --listen",
         StartError::Threads(error) if error.to_string().contains("io_uring") => "use --io epoll",
-        StartError::Threads(_) => "use fewer --threads, or raise the limits of this user",
+        StartError::Threads(_) => door::FEWER_THREADS,
     };
     anyhow::anyhow!("{error}; {advice}")
 }
 
-fn texts(server: &CacheServer) -> Vec<String> {
-    server.addresses().iter().map(ToString::to_string).collect()
-}
-
-/// The one line on standard output that says where the service is.
-fn print_ready(server: &CacheServer, metrics: Option<&Page>) -> anyhow::Result<()> {
-    let addresses = texts(server);
-    let datagrams = server.datagram_addresses();
-    let first = addresses.first().cloned().or(datagrams.first().map(ToString::to_string));
-    let Some(first) = first else { bail!("there is nowhere to listen: -p 0 without -U or -s") };
-    let udp = datagrams.first().map(|address| ("udp".to_owned(), json!(address.to_string())));
-    let names = addresses.iter().enumerate().map(|(number, address)| match number {
-        0 => ("memcached".to_owned(), json!(address)),
-        _ => (format!("memcached{}", number + 1), json!(address)),
-    });
-    let metrics = metrics.map(|page| ("metrics".to_owned(), json!(page.address().to_string())));
-    let ready = json!({
-        "ready": true,
-        "service": "cache",
-        "pid": std::process::id(),
-        "address": first,
-        "addresses": names.chain(udp).chain(metrics).collect::<serde_json::Map<_, _>>(),
-        "data": null,
-    });
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{ready}")?;
-    out.flush()?;
-    Ok(())
-}
-
-pub(crate) fn start_log(level: tracing::Level, json: bool) {
-    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(std::io::stderr);
-    let log = log.with_ansi(std::io::stderr().is_terminal());
-    // A log that has been started already stays as it is.
-    let _ = if json { log.json().try_init() } else { log.with_target(false).try_init() };
-}
-
-/// An address with or without a port.
-pub(crate) fn address(written: &str) -> Result<Address, String> {
-    let bare = written.trim_start_matches('[').trim_end_matches(']');
-    let address = match (written, bare.parse::<IpAddr>()) {
-        ("localhost", _) => Some(IpAddr::V4(Ipv4Addr::LOCALHOST)),
-        (_, Ok(address)) => Some(address),
-        (_, Err(_)) => None,
-    };
-    if let Some(address) = address {
-        return Ok(Address::Internet((address, DEFAULT_PORT).into()));
-    }
-    let written = match written.strip_prefix("localhost:") {
-        Some(port) => format!("127.0.0.1:{port}"),
-        None => written.to_owned(),
-    };
-    written.parse().map_err(|_| {
-        "write an address such as 127.0.0.1, 127.0.0.1:11211, [::1]:11211 or unix:/run/it.sock"
-            .to_owned()
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use super::{CacheArgs, UdpPort, address, options};
+    use super::{CacheArgs, UdpPort, options};
     use clap::Parser;
 
     #[derive(Parser)]
@@ -569,24 +406,5 @@ mod tests {
         assert_eq!(same.udp_port, UdpPort::Same);
         let unix = read("--listen unix:/tmp/a -U 5").expect("understood");
         assert!(options(&unix).is_err());
-    }
-
-    #[test]
-    fn an_address_may_leave_its_port_out() {
-        for (written, meant) in [
-            ("127.0.0.1", "127.0.0.1:11211"),
-            ("127.0.0.1:0", "127.0.0.1:0"),
-            ("localhost", "127.0.0.1:11211"),
-            ("localhost:5", "127.0.0.1:5"),
-            ("::1", "[::1]:11211"),
-            ("[::1]", "[::1]:11211"),
-            ("[::1]:7", "[::1]:7"),
-            ("unix:/tmp/a", "unix:/tmp/a"),
-        ] {
-            assert_eq!(address(written).expect(written).to_string(), meant);
-        }
-        for wrong in ["", "cache.example", "127.0.0.1:", "127.0.0.1:99999", "unix:"] {
-            assert!(address(wrong).is_err(), "{wrong}");
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! `loadline serve ROOM`: one file per room.
 
 pub(crate) mod cache;
+mod door;
 pub(crate) mod null;
 pub(crate) mod records;
 

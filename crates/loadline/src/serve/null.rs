@@ -3,7 +3,6 @@
 
 mod plant;
 
-use std::io::Write as _;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -13,7 +12,6 @@ use anyhow::Context as _;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
-use serde_json::json;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use wire::{
@@ -22,6 +20,8 @@ use wire::{
 };
 use workload::null::MESSAGE_BYTES;
 use workload::units::Span;
+
+use super::door::Ready;
 
 /// Arguments of `loadline serve null`.
 #[derive(Debug, clap::Args)]
@@ -163,16 +163,7 @@ fn start(args: &NullArgs) -> anyhow::Result<Server> {
 
 /// Says that it is ready, once.
 fn announce(address: &str) -> anyhow::Result<()> {
-    let ready = json!({
-        "ready": true,
-        "service": "null",
-        "pid": std::process::id(),
-        "address": address,
-        "addresses": { "null": address },
-        "data": null,
-    });
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{ready}")?;
-    out.flush()?;
-    Ok(())
+    let addresses = [address.to_owned()];
+    let (datagrams, metrics) = (None, None);
+    Ready { service: "null", speaks: "null", addresses: &addresses, datagrams, metrics }.print()
 }

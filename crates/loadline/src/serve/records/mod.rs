@@ -3,27 +3,19 @@
 mod producer;
 mod putlog;
 
-use std::io::Write as _;
 use std::net::{Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::time::Duration;
 
 use ::records::environment::{ServerEnvironment, place};
 use ::records::model::{Declarations, declare};
 use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
 use anyhow::{Context as _, bail};
-use serde_json::json;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 use workload::units::ByteCount;
 
-use super::cache::start_log;
+use super::door::{self, DRAIN, End, Ready};
 use crate::records::segment_bytes;
-
-/// How long connections may finish what is in flight after the first signal.
-const DRAIN: Duration = Duration::from_secs(5);
 
 const EXAMPLES: &str = "\
 Examples:
@@ -120,9 +112,8 @@ pub(crate) struct RecordsArgs {
 
 /// Serves until a signal ends it.
 pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
-    start_log(args.log, args.log_json);
-    // Before anything is ready, so that no signal is missed.
-    let mut signals = Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?;
+    door::start_log(args.log, args.log_json);
+    let end = End::catch()?;
     let service = service(args)?;
     let producer = args.producer.start(&service)?.map(Arc::new);
     let count = service.names().len();
@@ -130,20 +121,21 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
         tracing::warn!("there are no records: declare some with --config, or make them by a call");
     }
     let server = RecordsServer::start(service, options(args)?).map_err(explained)?;
-    print_ready(&server)?;
+    let addresses = door::texts(server.addresses());
+    let search = server.search_addresses().first();
+    let ready = Ready {
+        service: "records",
+        speaks: "pva",
+        addresses: &addresses,
+        datagrams: search.map(|address| ("search", address.to_string())),
+        metrics: None,
+    };
+    ready.print()?;
     if let Some(producer) = &producer {
         args.producer.report(Arc::clone(producer), &server)?;
     }
-    tracing::info!(addresses = ?texts(&server), records = count, "ready");
-    if let Some(signal) = signals.forever().next() {
-        tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
-    }
-    // A second signal quits: whatever is still in flight is lost.
-    std::thread::spawn(move || {
-        if signals.forever().next().is_some() {
-            let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
-        }
-    });
+    tracing::info!(?addresses, records = count, "ready");
+    end.wait();
     let counters = server.stop(DRAIN);
     tracing::info!(
         connections = counters.total_connections,
@@ -223,42 +215,10 @@ fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
 /// The error with what to do about it.
 fn explained(error: StartError) -> anyhow::Error {
     let advice = match &error {
-        StartError::Listen(error) if error.kind() == std::io::ErrorKind::AddrInUse => {
-            "another server has it: stop that one, or choose another with --listen (port 0 takes \
-             any that is free)"
+        StartError::Listen(error) => {
+            door::listen_advice(error, "choose another address with --listen, or --no-search")
         }
-        StartError::Listen(_) => "choose another address with --listen, or --no-search",
-        StartError::Threads(_) => "use fewer --threads, or raise the limits of this user",
+        StartError::Threads(_) => door::FEWER_THREADS,
     };
     anyhow::anyhow!("{error}; {advice}")
-}
-
-fn texts(server: &RecordsServer) -> Vec<String> {
-    server.addresses().iter().map(ToString::to_string).collect()
-}
-
-/// The one line on standard output that says where the service is.
-fn print_ready(server: &RecordsServer) -> anyhow::Result<()> {
-    let addresses = texts(server);
-    let Some(first) = addresses.first() else { bail!("there is nowhere to listen") };
-    let mut named = serde_json::Map::new();
-    for (number, address) in addresses.iter().enumerate() {
-        let name = if number == 0 { "pva".to_owned() } else { format!("pva{}", number + 1) };
-        named.insert(name, json!(address));
-    }
-    if let Some(search) = server.search_addresses().first() {
-        named.insert("search".to_owned(), json!(search.to_string()));
-    }
-    let ready = json!({
-        "ready": true,
-        "service": "records",
-        "pid": std::process::id(),
-        "address": first,
-        "addresses": named,
-        "data": null,
-    });
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{ready}")?;
-    out.flush()?;
-    Ok(())
 }

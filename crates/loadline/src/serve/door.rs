@@ -1,0 +1,104 @@
+//! What every service does around its server: its log, the one line that says where it is, and its
+//! end by signals.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use anyhow::{Context as _, bail};
+use serde_json::{Map, json};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+/// How long connections may finish what is in flight after the first signal.
+pub(super) const DRAIN: Duration = Duration::from_secs(5);
+
+/// What to do where the system has no threads left.
+pub(super) const FEWER_THREADS: &str = "use fewer --threads, or raise the limits of this user";
+
+/// What to do where an address can't be had; `otherwise` unless another server has it.
+pub(super) fn listen_advice(error: &io::Error, otherwise: &'static str) -> &'static str {
+    if error.kind() == io::ErrorKind::AddrInUse {
+        return "another server has it: stop that one, or choose another with --listen (port 0 \
+                takes any that is free)";
+    }
+    otherwise
+}
+
+/// Addresses as they are written.
+pub(super) fn texts(addresses: &[impl ToString]) -> Vec<String> {
+    addresses.iter().map(ToString::to_string).collect()
+}
+
+/// Logs to standard error from here on.
+pub(super) fn start_log(level: tracing::Level, json: bool) {
+    let log = tracing_subscriber::fmt().with_max_level(level).with_writer(io::stderr);
+    let log = log.with_ansi(io::stderr().is_terminal());
+    // A log that has been started already stays as it is.
+    let _ = if json { log.json().try_init() } else { log.with_target(false).try_init() };
+}
+
+/// Where a service is, as its ready line says it.
+pub(super) struct Ready<'a> {
+    /// The room.
+    pub(super) service: &'a str,
+    /// What its connections speak: the name of the first address, and of the others with a number.
+    pub(super) speaks: &'a str,
+    /// Where it accepts connections.
+    pub(super) addresses: &'a [String],
+    /// Where it receives datagrams, and what that is called.
+    pub(super) datagrams: Option<(&'a str, String)>,
+    /// Where it shows its counters.
+    pub(super) metrics: Option<String>,
+}
+
+impl Ready<'_> {
+    /// Prints the line, once everything is ready.
+    pub(super) fn print(self) -> anyhow::Result<()> {
+        let datagrams = self.datagrams.as_ref().map(|(_, address)| address);
+        let Some(first) = self.addresses.first().or(datagrams).cloned() else {
+            bail!("there is nowhere to listen");
+        };
+        let mut named = Map::new();
+        for (number, address) in (1..).zip(self.addresses) {
+            let number = if number == 1 { String::new() } else { number.to_string() };
+            named.insert(format!("{}{number}", self.speaks), json!(address));
+        }
+        let metrics = self.metrics.map(|address| ("metrics", address));
+        for (name, address) in self.datagrams.into_iter().chain(metrics) {
+            named.insert(name.to_owned(), json!(address));
+        }
+        let ready = json!({
+            "ready": true,
+            "service": self.service,
+            "pid": std::process::id(),
+            "address": first,
+            "addresses": named,
+            "data": null,
+        });
+        let mut out = io::stdout().lock();
+        writeln!(out, "{ready}")?;
+        out.flush()?;
+        Ok(())
+    }
+}
+
+/// The signals that end a service, caught before anything is ready, so that none is missed.
+pub(super) struct End(Signals);
+
+impl End {
+    pub(super) fn catch() -> anyhow::Result<Self> {
+        Ok(Self(Signals::new([SIGINT, SIGTERM]).context("cannot wait for signals")?))
+    }
+
+    /// Waits for the first. A second one quits: whatever is still in flight is lost.
+    pub(super) fn wait(mut self) {
+        if let Some(signal) = self.0.forever().next() {
+            tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
+        }
+        std::thread::spawn(move || {
+            if self.0.forever().next().is_some() {
+                let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+            }
+        });
+    }
+}
