@@ -7,7 +7,9 @@ use std::path::Path;
 use lab::plan::{House, Plan};
 use libfuzzer_sys::fuzz_target;
 use miette::Diagnostic;
-use workload::{Room, Stream};
+use workload::{Room, Stream, Workload};
+
+type Make = fn(&Workload, u64, u64) -> Stream;
 
 const GOOD: &str = "title = 't'\n[workload]\nroom = 'cache'\noperation = 'get'\n\
     keys = { count = 10 }\nvalue = { bytes = 16 }\n[[clients]]\nconnections = 2\n\
@@ -25,8 +27,12 @@ fuzz_target!(|data: &[u8]| {
         Ok(plan) => {
             assert!(plan.shortest() <= plan.shortest_disturbed());
             for point in &plan.points {
-                let mut stream = Stream::new(&point.workload, 1, 0);
-                (0..9).for_each(|_| drop(stream.draw().keys.to_vec()));
+                let (streams, calls) = point.workload.streams_and_calls();
+                let make = [(streams, Stream::of_streams as Make), (calls, Stream::new)];
+                for (_, make) in make.into_iter().filter(|(is_there, _)| *is_there) {
+                    let mut stream = make(&point.workload, 1, 0);
+                    (0..9).for_each(|_| drop(stream.draw().keys.to_vec()));
+                }
             }
         }
         Err(error) => {
