@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 const LIB: &str = "//! A crate.\n\nmod named;\n";
 const NAMED: &str = "//! A module.\n";
-const MANIFEST: &str = "[package]\nname = \"wire\"\n\n[lints]\nworkspace = true\n";
+const MANIFEST: &str = "[package]\nname = \"judge\"\n\n[lints]\nworkspace = true\n";
 
 fn tidy(root: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
@@ -25,9 +25,9 @@ fn tree() -> tempfile::TempDir {
     let root = tempfile::tempdir().unwrap();
     let _ = Command::new("git").arg("init").arg("--quiet").arg(root.path()).status();
     write(root.path(), ".gitignore", "/target\n");
-    write(root.path(), "crates/wire/Cargo.toml", MANIFEST);
-    write(root.path(), "crates/wire/src/lib.rs", LIB);
-    write(root.path(), "crates/wire/src/named.rs", NAMED);
+    write(root.path(), "crates/judge/Cargo.toml", MANIFEST);
+    write(root.path(), "crates/judge/src/lib.rs", LIB);
+    write(root.path(), "crates/judge/src/named.rs", NAMED);
     write(root.path(), "target/debug/build.rs", "fn undocumented() {}\n");
     root
 }
@@ -42,18 +42,18 @@ fn a_tidy_tree_passes_in_silence() {
 #[test]
 fn each_finding_is_a_line_that_says_where_and_what_to_do() {
     let root = tree();
-    write(root.path(), "crates/wire/src/lost.rs", "fn lost() {}\n");
+    write(root.path(), "crates/judge/src/lost.rs", "fn lost() {}\n");
     let long = "    lost();\n".repeat(70);
-    write(root.path(), "crates/wire/src/named.rs", &format!("{NAMED}fn f() {{\n{long}}}\n"));
+    write(root.path(), "crates/judge/src/named.rs", &format!("{NAMED}fn f() {{\n{long}}}\n"));
     let output = tidy(root.path());
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
     assert_eq!(
         lines,
         [
-            "crates/wire/src/lost.rs:1: module-doc: begin the file with `//!` and what it is for",
-            "crates/wire/src/lost.rs:1: dead-files: name this file with a `mod`, or remove it",
-            "crates/wire/src/named.rs:2: function-length: split `f`: it has 72 lines (70)",
+            "crates/judge/src/lost.rs:1: module-doc: begin the file with `//!` and what it is for",
+            "crates/judge/src/lost.rs:1: dead-files: name this file with a `mod`, or remove it",
+            "crates/judge/src/named.rs:2: function-length: split `f`: it has 72 lines (70)",
         ]
     );
     assert_eq!(output.status.code(), Some(1));
