@@ -111,7 +111,10 @@ fn measure(row: &Row) -> Result<String> {
     let printed = ask(&format!("{} --wait", row.run))?;
     let shown = match row.shown {
         Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
-        Shown::Table => ask("report last --markdown")?,
+        // Where the program lies is this machine's.
+        Shown::Table => {
+            ask("report last --markdown")?.replace(&program().display().to_string(), "loadline")
+        }
     };
     Ok(format!("{shown}Commit {}, {}.\n", commit()?, host()))
 }
