@@ -67,6 +67,7 @@ const ROWS: &[Row] = &[
     table("records-array", "run suites/records-array.toml"),
     table("records-array-monitor", "run suites/records-array-monitor.toml"),
     table("records-array-client", "run suites/records-array-client.toml"),
+    table("records-ends", "run suites/records-ends.toml"),
     table("records-producer", "run suites/records-producer.toml"),
     table("records-scalar", "run suites/records-scalar.toml"),
     table("records-scalar-monitor", "run suites/records-scalar-monitor.toml"),

@@ -30,6 +30,8 @@ impl Runs {
         fs::create_dir_all(&folder).with_context(|| folder.display().to_string())?;
         let mut runs = Self { ledger: folder.join("ledger.sqlite"), reports: Vec::new() };
         if runs.ledger.exists() {
+            // Only what writes brings an older version's ledger up to date; it deletes nothing.
+            runs.ask(&["ledger", "prune", "--keep", "1000000", "--json"])?;
             let list = runs.ask(&["ledger", "list", "--json"])?;
             let mut finished: Vec<u64> = list["runs"]
                 .as_array()
