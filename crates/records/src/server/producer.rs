@@ -125,6 +125,11 @@ impl Producer {
         self.shared.iterations.load(Relaxed)
     }
 
+    /// Makes no further arrays: the one that is being made is the last.
+    pub fn stop(&self) {
+        self.shared.stops.store(true, Relaxed);
+    }
+
     /// The record.
     pub fn record(&self) -> &Arc<Record> {
         &self.record
@@ -133,7 +138,7 @@ impl Producer {
 
 impl Drop for Producer {
     fn drop(&mut self) {
-        self.shared.stops.store(true, Relaxed);
+        self.stop();
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
             // A panic of the thread has been reported when it happened.

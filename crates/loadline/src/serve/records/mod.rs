@@ -136,6 +136,10 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
     }
     tracing::info!(?addresses, records = count, "ready");
     end.wait();
+    // As long as it makes arrays, those who watch it are never sent all of them.
+    if let Some(producer) = &producer {
+        producer.stop();
+    }
     let counters = server.stop(DRAIN);
     tracing::info!(
         connections = counters.total_connections,
