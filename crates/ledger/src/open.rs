@@ -1,10 +1,10 @@
 //! Opening a ledger.
 
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rusqlite::backup::Backup;
-use rusqlite::{Connection, OpenFlags};
+use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::LedgerError;
 use crate::schema;
@@ -12,6 +12,9 @@ use crate::schema;
 /// How long a statement waits for another process's write to end. A measuring run holds the
 /// write lock for up to a second at a time.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Between two tries of what SQLite doesn't wait for itself.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// Pages that are copied at a time; the ledger isn't locked between two times.
 const COPY_PAGES: std::ffi::c_int = 1_024;
@@ -110,7 +113,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
         connection.busy_timeout(BUSY_TIMEOUT)?;
         connection.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
         if flags.contains(OpenFlags::SQLITE_OPEN_READ_WRITE) {
-            connection.pragma_update(None, "journal_mode", "wal")?;
+            write_ahead(&connection)?;
         }
         // In WAL mode NORMAL loses nothing to a killed process; only a power cut may take the
         // last commits, and never the file. FULL would sync the disk once a second in the
@@ -120,6 +123,23 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
         Ok(connection)
     };
     open().map_err(|source| LedgerError::Open { path: path.to_owned(), source })
+}
+
+/// Sets WAL mode. SQLite refuses this at once, without its busy time-out, while another process
+/// does the same: both hold a read lock that the other would wait for.
+fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
+    let end = Instant::now() + BUSY_TIMEOUT;
+    loop {
+        match connection.pragma_update(None, "journal_mode", "wal") {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < end =>
+            {
+                std::thread::sleep(BUSY_PAUSE);
+            }
+            done => return done,
+        }
+    }
 }
 
 #[cfg(test)]
