@@ -22,6 +22,9 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v12.sql"),
 ];
 
+/// The SQL that makes all views anew.
+const VIEWS: &str = include_str!("schema/views.sql");
+
 /// The schema version that this build writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -36,10 +39,14 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Le
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     // Read again under the lock: another process may have migrated it meanwhile.
     let found = found_version(&transaction, path)?;
+    if found == SCHEMA_VERSION {
+        return Ok(());
+    }
     for (version, sql) in (1_i64..).zip(MIGRATIONS).filter(|(version, _)| *version > found) {
         transaction.execute_batch(sql)?;
         transaction.pragma_update(None, "user_version", version)?;
     }
+    transaction.execute_batch(VIEWS)?;
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.commit()?;
     Ok(())
@@ -84,7 +91,8 @@ mod tests {
         old.pragma_update(None, "journal_mode", "wal").unwrap();
         old.execute_batch(MIGRATIONS[0]).unwrap();
         old.execute_batch(
-            "INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
+            "CREATE VIEW trials AS SELECT id AS run FROM run;
+             INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
              INSERT INTO fingerprint VALUES (1, 'f', '{}');
              INSERT INTO run VALUES (7, 1, 1, 'loadline run', '0.1.0', -1, '2026-01-02T03:04:05Z',
                  NULL, 'finished', NULL, 'rate_per_s', 0.02, 0.95, 1, 'pid', 'boot', 2);",
@@ -130,6 +138,9 @@ mod tests {
         assert_eq!(ledger.series(run).unwrap(), []);
         let version = pragma_version(&ledger.connection);
         assert_eq!(version, SCHEMA_VERSION);
+        let rates = "SELECT count(rate_per_s) FROM trials";
+        let none: i64 = ledger.connection.query_row(rates, [], |row| row.get(0)).unwrap();
+        assert_eq!(none, 0, "its views are today's");
     }
 
     fn pragma_version(connection: &Connection) -> i64 {

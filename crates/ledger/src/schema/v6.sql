@@ -21,24 +21,3 @@ CREATE TABLE reached (
 ) STRICT, WITHOUT ROWID;
 
 ALTER TABLE trial ADD COLUMN shared TEXT;
-
--- One row per measured trial and limit; a trial that reached none has one row with rank NULL.
-CREATE VIEW limits AS
-SELECT
-    round.run_id AS run_id,
-    point.label AS point,
-    target.name AS target,
-    round.ordinal AS round,
-    trial.id AS trial_id,
-    trial.validity AS validity,
-    reached.rank AS rank,
-    coalesce(reached.code, 'none') AS code,
-    reached.strength AS strength,
-    reached.evidence AS evidence,
-    trial.shared AS shared
-FROM trial
-JOIN round ON round.id = trial.round_id
-JOIN point ON point.id = round.point_id
-JOIN target ON target.id = trial.target_id
-LEFT JOIN reached ON reached.trial_id = trial.id
-WHERE trial.shared IS NOT NULL;

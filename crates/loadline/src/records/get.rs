@@ -5,13 +5,14 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::records::client::{Channel, Client, Operation, What};
+use ::records::client::{Channel, What};
 use ::records::protocol::{Item, Request};
 use anyhow::{Context as _, bail};
 use serde_json::json;
 
+use super::again::{Again, Repeated};
 use super::report::Report;
-use super::{Again, Setting, npy, request, show};
+use super::{Setting, begin, npy, request, show};
 
 /// Arguments of `loadline records get`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +50,7 @@ pub(crate) fn run(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode>
     }
     if let [name] = &args.names[..] {
         let mut client = setting.connect(name)?;
-        let (_, mut operation) = begin(&mut client, name, &args.request)?;
+        let (_, mut operation) = begin(&mut client, name, What::Get, &args.request)?;
         client.get(&mut operation).with_context(|| name.clone())?;
         let item = operation.item().context("a value")?;
         print(setting, args, name, item)?;
@@ -159,16 +160,6 @@ impl<'a> Printed<'a> {
     }
 }
 
-fn begin(
-    client: &mut Client,
-    name: &str,
-    request: &Request,
-) -> anyhow::Result<(Channel, Operation)> {
-    let channel = client.channel(name).with_context(|| name.to_owned())?;
-    let operation = client.begin(&channel, What::Get, request).with_context(|| name.to_owned())?;
-    Ok((channel, operation))
-}
-
 fn print(setting: &Setting, args: &GetArgs, name: &str, item: &Item) -> anyhow::Result<()> {
     if let Some(path) = &args.npy {
         let array = show::array(item).with_context(|| format!("{name} holds no array"))?;
@@ -181,27 +172,18 @@ fn print(setting: &Setting, args: &GetArgs, name: &str, item: &Item) -> anyhow::
 }
 
 fn repeat(setting: &Setting, args: &GetArgs, name: &str) -> anyhow::Result<ExitCode> {
-    let mut client = setting.connect(name)?;
-    let (mut channel, mut operation) = begin(&mut client, name, &args.request)?;
-    let mut report = Report::new("gets").checking(setting.check);
-    let every = |count: u64, times: u64| times > 0 && count > 0 && count.is_multiple_of(times);
-    for count in 0..args.again.count.unwrap_or(u64::MAX) {
-        if every(count, args.again.recreate_channel_every) {
-            client.close(&channel)?;
-            (channel, operation) = begin(&mut client, name, &args.request)?;
-        } else if every(count, args.recreate_get_every) {
-            client.end(&operation)?;
-            operation = client.begin(&channel, What::Get, &args.request)?;
-        }
-        client.get(&mut operation)?;
+    let repeated = Repeated {
+        setting,
+        again: &args.again,
+        name,
+        what: What::Get,
+        request: &args.request,
+        recreate_every: args.recreate_get_every,
+    };
+    let report = Report::new("gets").checking(setting.check);
+    repeated.run(report, |client, operation, report, _| {
+        client.get(operation)?;
         report.add(operation.item().and_then(show::array));
-        if let Some(done) = report.due() {
-            setting.print(&done.json(), &done.text())?;
-        }
-        std::thread::sleep(args.again.delay);
-    }
-    if let Some(done) = report.take() {
-        setting.print(&done.json(), &done.text())?;
-    }
-    Ok(ExitCode::SUCCESS)
+        Ok(())
+    })
 }

@@ -1,5 +1,6 @@
 //! `loadline records`: a client for people and scripts, for any pvAccess server.
 
+mod again;
 mod get;
 mod monitor;
 mod npy;
@@ -13,7 +14,7 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::records::client::{Client, Settings, What, find};
+use ::records::client::{Channel, Client, Operation, Settings, What, find};
 use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
 use ::records::model::normative;
 use ::records::protocol::{Item, LEAST_SEGMENT_BYTES, Request, RequestError, Selection, Value};
@@ -110,24 +111,16 @@ enum RecordsCommand {
     },
 }
 
-/// Options of what is done again and again, as array programs do.
-#[derive(Debug, clap::Args)]
-struct Again {
-    /// Do it again and again, and report once a second
-    #[arg(long)]
-    repeat: bool,
-
-    /// Close and open the channel anew after so many times; 0 is never
-    #[arg(long, value_name = "TIMES", default_value_t = 0)]
-    recreate_channel_every: u64,
-
-    /// Seconds between two times
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    delay: Duration,
-
-    /// End after so many times
-    #[arg(long, value_name = "TIMES")]
-    count: Option<u64>,
+/// Opens a channel, and begins an operation on it.
+fn begin(
+    client: &mut Client,
+    name: &str,
+    what: What,
+    request: &Request,
+) -> anyhow::Result<(Channel, Operation)> {
+    let channel = client.channel(name).with_context(|| name.to_owned())?;
+    let operation = client.begin(&channel, what, request).with_context(|| name.to_owned())?;
+    Ok((channel, operation))
 }
 
 /// How a command finds servers and prints.

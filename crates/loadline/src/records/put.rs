@@ -2,12 +2,13 @@
 
 use std::process::ExitCode;
 
-use ::records::client::{Channel, Client, Operation, What};
+use ::records::client::{Client, Operation, What};
 use ::records::protocol::{Bits, Item, Number, Pool, Request, Scalar, Type, Value};
 use anyhow::{Context as _, bail};
 
+use super::again::{Again, Repeated};
 use super::report::Report;
-use super::{Again, Setting, request, values};
+use super::{Setting, begin, request, show, values};
 
 /// Arguments of `loadline records put`.
 #[derive(Debug, clap::Args)]
@@ -56,7 +57,11 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode>
     }
     let name = &args.name;
     let mut client = setting.connect(name)?;
-    let (_, mut operation) = begin(&mut client, args)?;
+    let (what, request) = match args.put_get {
+        true => (What::PutGet, of_both_parts(&args.request)),
+        false => (What::Put, args.request.clone()),
+    };
+    let (_, mut operation) = begin(&mut client, name, what, &request)?;
     // What is there is looked at first: an enum's choices aren't part of its type.
     client.get(&mut operation).with_context(|| name.clone())?;
     let mut item = operation.item().context("a channel's value")?.clone();
@@ -69,6 +74,15 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode>
     }
     setting.print_record(name, operation.item().context("a channel's value")?)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// What is asked of all fields holds for both parts of a put-get.
+fn of_both_parts(request: &Request) -> Request {
+    let mut request = request.clone();
+    let both = request.field.take().unwrap_or_default();
+    request.put_field.get_or_insert_with(|| both.clone());
+    request.get_field.get_or_insert(both);
+    request
 }
 
 /// What is put may have another type than what is read, `held`; their fields of one name are alike.
@@ -90,49 +104,24 @@ fn put_get(
     Ok(())
 }
 
-fn begin(client: &mut Client, args: &PutArgs) -> anyhow::Result<(Channel, Operation)> {
-    let name = || args.name.clone();
-    let channel = client.channel(&args.name).with_context(name)?;
-    let (mut what, mut request) = (What::Put, args.request.clone());
-    if args.put_get {
-        what = What::PutGet;
-        // What is asked of all fields holds for both parts.
-        let both = request.field.take().unwrap_or_default();
-        request.put_field.get_or_insert_with(|| both.clone());
-        request.get_field.get_or_insert(both);
-    }
-    let operation = client.begin(&channel, what, &request).with_context(name)?;
-    Ok((channel, operation))
-}
-
 fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
-    let mut client = setting.connect(&args.name)?;
-    let (mut channel, mut operation) = begin(&mut client, args)?;
     let size = args.size.unwrap_or(USUAL_SIZE).max(1);
-    let mut report = Report::new("puts");
-    let every = |count: u64, times: u64| times > 0 && count > 0 && count.is_multiple_of(times);
     // What one put has left is warm for the next.
     let pool = Pool::new(1);
-    for count in 0..args.again.count.unwrap_or(u64::MAX) {
-        if every(count, args.again.recreate_channel_every) {
-            client.close(&channel)?;
-            (channel, operation) = begin(&mut client, args)?;
-        } else if every(count, args.recreate_put_every) {
-            client.end(&operation)?;
-            operation = client.begin(&channel, What::Put, &args.request)?;
-        }
-        let (fields, item) = array(&operation, &pool, size, count)?;
-        client.put(&operation, &fields, &item)?;
-        report.add(super::show::array(&item));
-        if let Some(done) = report.due() {
-            setting.print(&done.json(), &done.text())?;
-        }
-        std::thread::sleep(args.again.delay);
-    }
-    if let Some(done) = report.take() {
-        setting.print(&done.json(), &done.text())?;
-    }
-    Ok(ExitCode::SUCCESS)
+    let repeated = Repeated {
+        setting,
+        again: &args.again,
+        name: &args.name,
+        what: What::Put,
+        request: &args.request,
+        recreate_every: args.recreate_put_every,
+    };
+    repeated.run(Report::new("puts"), |client, operation, report, number| {
+        let (fields, item) = array(operation, &pool, size, number)?;
+        client.put(operation, &fields, &item)?;
+        report.add(show::array(&item));
+        Ok(())
+    })
 }
 
 /// A value whose array has `size` elements, all of them `number`, in memory of `pool`.

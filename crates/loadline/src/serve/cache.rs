@@ -238,13 +238,7 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
     tracing::info!(?addresses, memory = %args.memory, "ready");
     end.wait();
     drop(metrics);
-    let counters = server.stop(DRAIN);
-    tracing::info!(
-        connections = counters.total_connections,
-        bytes_read = counters.bytes_read,
-        bytes_written = counters.bytes_written,
-        "stopped"
-    );
+    door::stopped(&server.stop(DRAIN));
     if let Some(path) = pid_file {
         // It may have been removed by somebody else already.
         let _ = std::fs::remove_file(path);

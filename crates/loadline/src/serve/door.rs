@@ -102,3 +102,13 @@ impl End {
         });
     }
 }
+
+/// Says what a server has carried in its life.
+pub(super) fn stopped(counters: &wire::Counters) {
+    tracing::info!(
+        connections = counters.total_connections,
+        bytes_read = counters.bytes_read,
+        bytes_written = counters.bytes_written,
+        "stopped"
+    );
+}

@@ -140,13 +140,7 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
     if let Some(producer) = &producer {
         producer.stop();
     }
-    let counters = server.stop(DRAIN);
-    tracing::info!(
-        connections = counters.total_connections,
-        bytes_read = counters.bytes_read,
-        bytes_written = counters.bytes_written,
-        "stopped"
-    );
+    door::stopped(&server.stop(DRAIN));
     Ok(ExitCode::SUCCESS)
 }
 

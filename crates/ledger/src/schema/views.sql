@@ -1,0 +1,313 @@
+-- Every view, as this version has it. A view holds no data: whichever version a file comes from, its
+-- views are made anew when it is brought up to date, so none is ever written twice. A change here
+-- needs a new version, without which nothing would bring it into a file that is there.
+
+-- One row per trial that has send lags. SQL can't merge histograms: a percentile over several
+-- clients or operations is no greater than the greatest of theirs, which is what stands here
+-- where the histogram of all of them isn't stored.
+DROP VIEW IF EXISTS send_lag;
+CREATE VIEW send_lag AS
+SELECT
+    trial_id,
+    coalesce(max(p50_ns) FILTER (WHERE clients = '' AND operation = ''), max(p50_ns)) AS p50_ns,
+    coalesce(max(p99_ns) FILTER (WHERE clients = '' AND operation = ''), max(p99_ns)) AS p99_ns,
+    max(max_ns) AS max_ns
+FROM histogram
+WHERE kind = 'lag' AND second IS NULL AND count > 0
+GROUP BY trial_id;
+
+-- One row per trial that has streams. SQL can't merge histograms: with several groups of clients
+-- a percentile is the greatest of theirs, which is never less.
+DROP VIEW IF EXISTS brought;
+CREATE VIEW brought AS
+SELECT
+    trial_id,
+    sum(streams) AS streams,
+    sum(updates) AS updates,
+    sum(missed) AS missed,
+    sum(merged) AS merged,
+    min(least_updates) AS least_updates,
+    max(staleness_p50_ns) AS staleness_p50_ns,
+    max(staleness_p99_ns) AS staleness_p99_ns,
+    max(staleness_max_ns) AS staleness_max_ns
+FROM stream
+GROUP BY trial_id;
+
+-- One row per trial, with the figures that reports show. Division by zero is NULL in SQLite,
+-- which is what an unmeasured rate should be. What calls told under a metric's name stands where the
+-- lab has none of its own: the mean over calls.
+DROP VIEW IF EXISTS trials;
+CREATE VIEW trials AS
+SELECT
+    round.run_id AS run_id,
+    suite.title AS suite,
+    point.id AS point_id,
+    point.label AS point,
+    point.keys AS keys,
+    target.name AS target,
+    round.ordinal AS round,
+    trial.id AS trial_id,
+    trial.validity AS validity,
+    trial.reason AS reason,
+    trial.state AS state,
+    trial.measured_ns AS measured_ns,
+    trial.operations AS operations,
+    trial.operations * 1e9 / trial.measured_ns AS rate_per_s,
+    latency.p50_ns AS latency_p50_ns,
+    latency.p90_ns AS latency_p90_ns,
+    latency.p99_ns AS latency_p99_ns,
+    latency.p999_ns AS latency_p999_ns,
+    latency.max_ns AS latency_max_ns,
+    latency.mean_ns AS latency_mean_ns,
+    trial.wrong AS wrong,
+    trial.missing AS missing,
+    trial.misses AS misses,
+    trial.hits * 1.0 / (trial.hits + trial.misses) AS hit_ratio,
+    trial.server_cpu_ns * 1.0 / trial.operations AS server_cpu_ns_per_op,
+    trial.server_user_ns * 1.0 / trial.operations AS server_user_ns_per_op,
+    trial.server_system_ns * 1.0 / trial.operations AS server_system_ns_per_op,
+    trial.server_rss_bytes AS server_rss_bytes,
+    trial.generator_cpu_ns * 1.0 / trial.operations AS generator_cpu_ns_per_op,
+    trial.generator_user_ns * 1.0 / trial.operations AS generator_user_ns_per_op,
+    trial.generator_system_ns * 1.0 / trial.operations AS generator_system_ns_per_op,
+    trial.generator_rss_bytes AS generator_rss_bytes,
+    trial.generator_busy AS generator_busy,
+    trial.overloaded AS overloaded,
+    trial.offered * 1e9 / trial.measured_ns AS offered_per_s,
+    trial.backlog_most AS backlog_most,
+    trial.failed_at AS failed_at,
+    trial.unchecked AS unchecked,
+    lag.p50_ns AS lag_p50_ns,
+    lag.p99_ns AS lag_p99_ns,
+    COALESCE(
+        brought.updates * 1e9 / trial.measured_ns,
+        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'updates_per_s')
+    ) AS updates_per_s,
+    COALESCE(
+        trial.elements * 1e9 / trial.measured_ns,
+        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'elements_per_s')
+    ) AS elements_per_s,
+    COALESCE(
+        trial.payload_bytes * 1e9 / trial.measured_ns,
+        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'bytes_per_s')
+    ) AS bytes_per_s,
+    trial.received_bytes AS received_bytes,
+    trial.sent_bytes AS sent_bytes,
+    COALESCE(
+        brought.missed,
+        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'missed')
+    ) AS missed,
+    COALESCE(
+        brought.merged,
+        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'merged')
+    ) AS merged,
+    trial.fairness AS fairness,
+    brought.least_updates AS least_updates,
+    brought.staleness_p50_ns AS staleness_p50_ns,
+    brought.staleness_p99_ns AS staleness_p99_ns,
+    brought.staleness_max_ns AS staleness_max_ns
+FROM trial
+JOIN round ON round.id = trial.round_id
+JOIN point ON point.id = round.point_id
+JOIN target ON target.id = trial.target_id
+JOIN run ON run.id = round.run_id
+JOIN suite ON suite.id = run.suite_id
+LEFT JOIN histogram AS latency
+    ON latency.trial_id = trial.id
+    AND latency.clients = ''
+    AND latency.operation = ''
+    AND latency.kind = 'latency'
+    AND latency.second IS NULL
+LEFT JOIN send_lag AS lag ON lag.trial_id = trial.id
+LEFT JOIN brought ON brought.trial_id = trial.id;
+
+-- One row per whole-trial histogram: by clients, operation and kind.
+DROP VIEW IF EXISTS latency;
+CREATE VIEW latency AS
+SELECT
+    round.run_id AS run_id,
+    point.label AS point,
+    target.name AS target,
+    round.ordinal AS round,
+    trial.id AS trial_id,
+    trial.validity AS validity,
+    histogram.clients AS clients,
+    histogram.operation AS operation,
+    histogram.kind AS kind,
+    histogram.count AS count,
+    histogram.min_ns AS min_ns,
+    histogram.mean_ns AS mean_ns,
+    histogram.p50_ns AS p50_ns,
+    histogram.p90_ns AS p90_ns,
+    histogram.p99_ns AS p99_ns,
+    histogram.p999_ns AS p999_ns,
+    histogram.max_ns AS max_ns
+FROM histogram
+JOIN trial ON trial.id = histogram.trial_id
+JOIN round ON round.id = trial.round_id
+JOIN point ON point.id = round.point_id
+JOIN target ON target.id = trial.target_id
+WHERE histogram.second IS NULL;
+
+-- One row per ten seconds of a series.
+DROP VIEW IF EXISTS sensors;
+CREATE VIEW sensors AS
+SELECT
+    series.run_id AS run_id,
+    target.name AS target,
+    series.sensor AS sensor,
+    series.name AS name,
+    series.unit AS unit,
+    series.id AS series_id,
+    chunk.start_ns AS start_ns,
+    chunk.count AS count,
+    chunk.min AS min,
+    chunk.mean AS mean,
+    chunk.max AS max
+FROM series
+JOIN chunk ON chunk.series_id = series.id
+LEFT JOIN target ON target.id = series.target_id;
+
+-- One row per measured trial and limit; a trial that reached none has one row with rank NULL.
+DROP VIEW IF EXISTS limits;
+CREATE VIEW limits AS
+SELECT
+    round.run_id AS run_id,
+    point.label AS point,
+    target.name AS target,
+    round.ordinal AS round,
+    trial.id AS trial_id,
+    trial.validity AS validity,
+    reached.rank AS rank,
+    coalesce(reached.code, 'none') AS code,
+    reached.strength AS strength,
+    reached.evidence AS evidence,
+    trial.shared AS shared
+FROM trial
+JOIN round ON round.id = trial.round_id
+JOIN point ON point.id = round.point_id
+JOIN target ON target.id = trial.target_id
+LEFT JOIN reached ON reached.trial_id = trial.id
+WHERE trial.shared IS NOT NULL;
+
+-- One row per trial, clients and second, under the twenty names that the table of an older rig for
+-- testing databases had, so that its queries find them again; the rest tells rows apart. What the
+-- ledger doesn't hold is NULL. Grouping by run_id lets a query of one run read only that run.
+DROP VIEW IF EXISTS cool_test;
+CREATE VIEW cool_test AS
+WITH report AS (
+    SELECT
+        round.run_id AS run_id,
+        trial.id AS trial_id,
+        histogram.clients AS clients,
+        histogram.second AS second,
+        sum(histogram.count) AS count,
+        sum(histogram.mean_ns * histogram.count) / sum(histogram.count) / 1e9 AS mean_s
+    FROM round
+    JOIN trial ON trial.round_id = round.id
+    JOIN histogram ON histogram.trial_id = trial.id
+    WHERE histogram.kind = 'latency' AND histogram.second IS NOT NULL AND histogram.clients <> ''
+    GROUP BY round.run_id, trial.id, histogram.clients, histogram.second
+),
+-- Targets take turns, so one is measured in a part of a second only. And what a schedule offered
+-- is known of all clients together: with several groups it is nobody's.
+turn AS (
+    SELECT
+        report.*,
+        (SELECT count(DISTINCT other.clients) FROM histogram AS other
+         WHERE other.trial_id = report.trial_id AND other.clients <> '') AS groups,
+        (SELECT sum(max(0, min(slice.start_ns + slice.duration_ns, (second + 1) * 1000000000)
+             - max(slice.start_ns, second * 1000000000))) / 1e9
+         FROM slice WHERE slice.trial_id = report.trial_id) AS measured_s
+    FROM report
+)
+SELECT
+    strftime('%Y-%m-%dT%H:%M:%SZ', run.started_at, turn.second || ' seconds') AS time,
+    (SELECT group_concat(value, ' ') FROM json_each(point.keys)
+     WHERE key <> 'workload.operation') AS testvalue,
+    round.ordinal AS runnum,
+    point.ordinal = 0 AS isdefault,
+    trial.measured_ns / 1e9 AS duration,
+    CASE WHEN turn.groups = 1
+        THEN turn.measured_s * trial.offered * 1e9 / trial.measured_ns END AS expectedwor,
+    CASE WHEN turn.groups = 1
+        THEN trial.offered * 1e9 / trial.measured_ns END AS numpersecwor,
+    NULL AS expectedmbpminwor,
+    trial.generator_cpu_ns * 100.0 / trial.measured_ns AS clientscpuperc,
+    (SELECT CASE
+         WHEN total(outcome = 'broken') > 0 THEN 'no'
+         WHEN count(*) > 0 AND total(outcome = 'cant_tell') = 0 THEN 'yes'
+     END FROM requirement WHERE requirement.point_id = point.id) AS passed,
+    (SELECT group_concat(key, ' ') FROM json_each(point.keys)
+     WHERE key <> 'workload.operation') AS testname,
+    (SELECT count(DISTINCT other.clients) FROM histogram AS other
+     WHERE other.trial_id = trial.id AND other.clients <> ''
+       AND other.clients <= turn.clients) AS client,
+    (SELECT count(DISTINCT ifnull(other.second, -1)) FROM histogram AS other
+     WHERE other.trial_id = trial.id AND other.clients = turn.clients AND other.kind = 'latency'
+       AND ifnull(other.second, -1) BETWEEN 0 AND turn.second) AS report,
+    turn.mean_s AS elapsed,
+    turn.count AS actualwor,
+    CASE WHEN turn.groups = 1 THEN turn.count * 100.0
+        / (turn.measured_s * trial.offered * 1e9 / trial.measured_ns) END AS percwor,
+    NULL AS mbpminwor,
+    (SELECT sum(chunk.mean * chunk.count) / sum(chunk.count)
+     FROM series JOIN chunk ON chunk.series_id = series.id
+     WHERE series.run_id = run.id AND ifnull(series.target_id, -1) = -1
+       AND series.sensor = 'load' AND series.name = 'one_minute'
+       AND chunk.start_ns BETWEEN (turn.second - 300) * 1000000000
+           AND turn.second * 1000000000) AS load5,
+    100.0 * coalesce(
+        trial.generator_rss_bytes,
+        (SELECT chunk.max FROM series JOIN chunk ON chunk.series_id = series.id
+         WHERE series.run_id = run.id AND ifnull(series.target_id, -1) = -1
+           AND series.sensor = 'processes' AND series.name = 'generator.resident'
+           AND chunk.start_ns = turn.second / 10 * 10000000000)
+    ) / nullif(CAST(json_extract(fingerprint.json, '$.memory') AS INTEGER) * 1024, 0)
+        AS clientmemperc,
+    json_extract(fingerprint.json, '$.hostname') AS hostname,
+    turn.run_id AS run_id,
+    point.id AS point_id,
+    point.keys AS keys,
+    target.name AS target,
+    trial.id AS trial_id,
+    trial.validity AS validity,
+    turn.clients AS clients
+FROM turn
+JOIN trial ON trial.id = turn.trial_id
+JOIN round ON round.id = trial.round_id
+JOIN point ON point.id = round.point_id
+JOIN target ON target.id = trial.target_id
+JOIN run ON run.id = turn.run_id
+JOIN fingerprint ON fingerprint.id = run.fingerprint_id;
+
+-- What that rig's pages showed: its averages, one row per tested value and clients, of valid
+-- trials.
+DROP VIEW IF EXISTS cool_test_averages;
+CREATE VIEW cool_test_averages AS
+SELECT
+    run_id,
+    point_id,
+    target,
+    clients,
+    min(time) AS time,
+    testname,
+    testvalue,
+    isdefault,
+    count(*) AS reports,
+    avg(elapsed) AS avg_elapsed,
+    avg(elapsed) / coalesce(
+        json_extract(keys, '$."clients.connections"'),
+        json_extract(keys, '$."clients.' || clients || '.connections"')
+    ) AS avg_servertime,
+    min(elapsed) AS min_elapsed,
+    max(elapsed) AS max_elapsed,
+    sum(actualwor) AS actualwor,
+    avg(percwor) AS avg_percwor,
+    avg(load5) AS avg_load5,
+    avg(clientscpuperc) AS clientscpuperc,
+    avg(clientmemperc) AS clientmemperc,
+    passed
+FROM cool_test
+WHERE validity = 'valid'
+GROUP BY run_id, point_id, target, clients;

@@ -1,0 +1,74 @@
+//! Doing one thing to a channel again and again, with a report once a second.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use ::records::client::{Client, Operation, What};
+use ::records::protocol::Request;
+
+use super::report::Report;
+use super::{Setting, begin, seconds};
+
+/// How something is done again and again.
+#[derive(Debug, clap::Args)]
+pub(super) struct Again {
+    /// Do it again and again, and report once a second
+    #[arg(long)]
+    pub(super) repeat: bool,
+
+    /// Close and open the channel anew after so many times; 0 is never
+    #[arg(long, value_name = "TIMES", default_value_t = 0)]
+    pub(super) recreate_channel_every: u64,
+
+    /// Seconds between two times
+    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
+    delay: Duration,
+
+    /// End after so many times
+    #[arg(long, value_name = "TIMES")]
+    count: Option<u64>,
+}
+
+/// What is done again and again, and to which channel.
+pub(super) struct Repeated<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) again: &'a Again,
+    pub(super) name: &'a str,
+    pub(super) what: What,
+    pub(super) request: &'a Request,
+    /// The operation is begun anew after so many times; 0 is never.
+    pub(super) recreate_every: u64,
+}
+
+impl Repeated<'_> {
+    /// Does `once` with the number of the time, counted from 0, as often as it is asked for.
+    pub(super) fn run(
+        self,
+        mut report: Report,
+        mut once: impl FnMut(&mut Client, &mut Operation, &mut Report, u64) -> anyhow::Result<()>,
+    ) -> anyhow::Result<ExitCode> {
+        let Self { setting, again, name, what, request, recreate_every } = self;
+        let mut client = setting.connect(name)?;
+        let (mut channel, mut operation) = begin(&mut client, name, what, request)?;
+        let every =
+            |number: u64, times: u64| times > 0 && number > 0 && number.is_multiple_of(times);
+        for number in 0..again.count.unwrap_or(u64::MAX) {
+            if every(number, again.recreate_channel_every) {
+                client.close(&channel)?;
+                (channel, operation) = begin(&mut client, name, what, request)?;
+            } else if every(number, recreate_every) {
+                client.end(&operation)?;
+                operation = client.begin(&channel, what, request)?;
+            }
+            once(&mut client, &mut operation, &mut report, number)?;
+            if let Some(done) = report.due() {
+                setting.print(&done.json(), &done.text())?;
+            }
+            std::thread::sleep(again.delay);
+        }
+        if let Some(done) = report.take() {
+            setting.print(&done.json(), &done.text())?;
+        }
+        Ok(ExitCode::SUCCESS)
+    }
+}
