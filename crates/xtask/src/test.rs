@@ -46,6 +46,26 @@ const STEPS: &[Step] = &[
     Step { name: "tidy", work: Work::Own(tidy_all, "cargo xtask tidy") },
     Step { name: "peers", work: Work::Own(peers_as_wished, "cargo xtask peers") },
     Step {
+        name: "lints with parquet",
+        work: Work::Cargo(
+            &[
+                "clippy",
+                "--package",
+                "ledger",
+                "--package",
+                "loadline",
+                "--features",
+                "parquet",
+                "--all-targets",
+                "--locked",
+                "--",
+                "-D",
+                "warnings",
+            ],
+            None,
+        ),
+    },
+    Step {
         name: "parquet",
         work: Work::Cargo(
             &[

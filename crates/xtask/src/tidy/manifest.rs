@@ -23,6 +23,10 @@ pub(crate) struct Dependency {
     pub(crate) package: String,
     /// The line of the manifest.
     pub(crate) line: usize,
+    /// Whether only tests need it.
+    pub(crate) is_dev: bool,
+    /// Whether it comes with a feature only.
+    pub(crate) is_optional: bool,
 }
 
 /// The manifests of all packages of the tree. One that does not parse is cargo's to report.
@@ -46,7 +50,13 @@ pub(crate) fn dependencies(file: &File) -> Vec<Dependency> {
             let Some(entries) = section.get(*kind).and_then(Value::as_table) else { continue };
             for (key, value) in entries {
                 let package = value.get("package").and_then(Value::as_str).unwrap_or(key);
-                found.push(Dependency { package: package.to_owned(), line: line_of(file, key) });
+                let optional = value.get("optional").and_then(Value::as_bool);
+                found.push(Dependency {
+                    package: package.to_owned(),
+                    line: line_of(file, key),
+                    is_dev: *kind == "dev-dependencies",
+                    is_optional: optional == Some(true),
+                });
             }
         }
     }
@@ -100,7 +110,7 @@ renamed = { package = \"three\", version = \"1\" }
 [dev-dependencies.four]
 version = \"1\"
 [target.'cfg(unix)'.build-dependencies]
-five = \"1\"
+five = { version = \"1\", optional = true }
 [[bin]]
 name = \"six\"
 path = \"src/six.rs\"
@@ -112,8 +122,10 @@ path = \"src/six.rs\"
         let file = tree.files().next().unwrap();
         let mut found = dependencies(file);
         found.sort_by_key(|dependency| dependency.line);
-        let found: Vec<_> = found.iter().map(|d| (d.package.as_str(), d.line)).collect();
-        assert_eq!(found, [("two", 4), ("three", 5), ("four", 6), ("five", 9)]);
+        let places: Vec<_> = found.iter().map(|d| (d.package.as_str(), d.line)).collect();
+        assert_eq!(places, [("two", 4), ("three", 5), ("four", 6), ("five", 9)]);
+        let kinds: Vec<_> = found.iter().map(|d| (d.is_dev, d.is_optional)).collect();
+        assert_eq!(kinds, [(false, false), (false, false), (true, false), (false, true)]);
     }
 
     #[test]

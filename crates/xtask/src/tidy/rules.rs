@@ -7,6 +7,7 @@ mod dependencies;
 mod exit;
 mod file_length;
 mod function_length;
+mod fuzz_lock;
 mod leftovers;
 mod lints;
 mod module_doc;
@@ -36,6 +37,7 @@ pub(crate) const RULES: &[Rule] = &[
     exit::RULE,
     file_length::RULE,
     function_length::RULE,
+    fuzz_lock::RULE,
     leftovers::RULE,
     lints::RULE,
     module_doc::RULE,
