@@ -4,7 +4,7 @@
 
 use std::path::Path;
 
-use lab::plan::{House, Plan};
+use lab::plan::{House, Plan, Point};
 use libfuzzer_sys::fuzz_target;
 use miette::Diagnostic;
 use workload::{Room, Stream, Workload};
@@ -26,11 +26,15 @@ fuzz_target!(|data: &[u8]| {
     match Plan::parse(Path::new("suite.toml"), text.clone(), &[], house) {
         Ok(plan) => {
             assert!(plan.shortest() <= plan.shortest_disturbed());
-            for point in &plan.points {
-                let (streams, calls) = point.workload.streams_and_calls();
+            let groups = |point: &Point| {
+                let all = point.workload.clone();
+                point.clients.clone().into_iter().map(move |group| group.workload(&all))
+            };
+            for workload in plan.points.iter().flat_map(groups) {
+                let (streams, calls) = workload.streams_and_calls();
                 let make = [(streams, Stream::of_streams as Make), (calls, Stream::new)];
                 for (_, make) in make.into_iter().filter(|(is_there, _)| *is_there) {
-                    let mut stream = make(&point.workload, 1, 0);
+                    let mut stream = make(&workload, 1, 0);
                     (0..9).for_each(|_| drop(stream.draw().keys.to_vec()));
                 }
             }

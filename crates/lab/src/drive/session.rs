@@ -28,7 +28,7 @@ pub struct Load<'a> {
     pub batch: Option<Batch>,
     /// A program that loads it instead, once it is prepared.
     pub program: Option<Program>,
-    /// The operations.
+    /// The operations of all groups.
     pub workload: &'a Workload,
     /// Who sends them.
     pub clients: &'a [Clients],
@@ -112,7 +112,7 @@ impl Session {
                 let share = |at: usize| clients.connections * at / count;
                 let duty = Duty {
                     group,
-                    workload: load.workload.clone(),
+                    workload: clients.workload(load.workload),
                     arrivals: clients.arrivals.clone(),
                     spin: clients.spin,
                     slots: share(index)..share(index + 1),

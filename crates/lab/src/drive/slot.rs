@@ -331,13 +331,17 @@ impl Slot {
 
     /// Gives up the requests that were sent `timeout_ns` ago or earlier; says how many.
     pub(super) fn expire(&mut self, now: Ns, timeout_ns: u64, recorder: &mut Recorder) -> usize {
-        let mut expired = 0;
+        let (mut expired, mut left) = (0, self.outstanding());
         for (tag, place) in self.pending.iter_mut().enumerate() {
-            if let Some(pending) = *place
-                && now.saturating_sub(pending.sent) >= timeout_ns
-                // A stream has no answer that it could be waited for.
-                && (pending.stream.is_none() || timeout_ns == 0)
-            {
+            // Most places are free, and this is done for every slot between two requests.
+            if left == 0 {
+                break;
+            }
+            let Some(pending) = *place else { continue };
+            left -= 1;
+            // A stream has no answer that it could be waited for.
+            let may_expire = pending.stream.is_none() || timeout_ns == 0;
+            if may_expire && now.saturating_sub(pending.sent) >= timeout_ns {
                 *place = None;
                 self.dialect.expire(tag as Tag);
                 if !pending.ends {

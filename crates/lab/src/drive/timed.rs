@@ -114,11 +114,12 @@ impl Timed {
         }
     }
 
-    /// Whether a request becomes due within so long of `now` that could then be sent at once.
+    /// Whether a request is due, or becomes due within so long of `now`, that could then be sent
+    /// at once.
     #[inline]
     pub(super) fn is_imminent(&self, now: Ns, within_ns: u64) -> bool {
         let soon = |wake| wake <= now + within_ns;
-        self.wake().is_some_and(soon) && !self.idle.is_empty() && self.backlog.is_empty()
+        !self.idle.is_empty() && (!self.backlog.is_empty() || self.wake().is_some_and(soon))
     }
 
     /// The next request to send at `now`, if there is one and a slot for it. Slots take turns, the

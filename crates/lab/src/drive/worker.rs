@@ -1,6 +1,7 @@
 //! One thread of load: its slots, its event loop, and the pieces of work that it is ordered to do.
 
 mod preparing;
+mod scheduled;
 mod streaming;
 
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use wire::stream::{FlushOutcome, ReadOutcome};
 use wire::{Fault, Input, Interest, Ns, clock};
 use workload::{Events, Stream, Workload};
 
-use super::record::{Figure, Piece, Recorder};
+use super::record::{Piece, Recorder};
 use super::schedule::ArrivalTimes;
 use super::slot::{Origin, Slot, State};
 use super::timed::Timed;
@@ -21,14 +22,6 @@ use crate::plan::Arrivals;
 
 /// How often requests are looked through for ones that are overdue, and dialects for timers.
 const LOOK_EVERY_NS: u64 = 5_000_000;
-
-/// This long before a scheduled request the thread stops blocking and spins: a wake-up takes some
-/// tens of microseconds on a virtual machine.
-const SPIN_NS: u64 = 60_000;
-
-/// So close to a scheduled request the thread looks at nothing but the clock: what a poll finds
-/// would take longer than that.
-const WATCH_CLOCK_NS: u64 = 1_000;
 
 /// The largest answer that a dialect may leave unconsumed.
 const INPUT_LIMIT: usize = 64 << 20;
@@ -252,7 +245,7 @@ impl<T: Transport> Worker<T> {
             self.refill(index, start, work);
         }
         loop {
-            spun_ns += self.send_due(work);
+            spun_ns += self.send_due(work, &mut now);
             let wait_ns = self.may_wait(work, now, look_at);
             let ready = match self.transport.wait(wait_ns) {
                 Ok(ready) => ready,
@@ -266,14 +259,8 @@ impl<T: Transport> Worker<T> {
                 spun_ns += if wait_ns == 0 { now - before } else { 0 };
             }
             for event in 0..ready {
-                let index = self.transport.ready(event);
-                now = self.turn(index, work);
-                // What became due meanwhile does not wait for the other answers.
-                if let Work::Timed(timed) = work
-                    && timed.is_imminent(now, 0)
-                {
-                    spun_ns += self.send_due(work);
-                }
+                spun_ns += self.send_first(work, &mut now);
+                now = self.turn(self.transport.ready(event), work);
             }
             if now >= look_at {
                 look_at = now + LOOK_EVERY_NS;
@@ -283,17 +270,6 @@ impl<T: Transport> Worker<T> {
                 return spun_ns;
             }
         }
-    }
-
-    /// How long the next poll may block.
-    #[inline]
-    fn may_wait(&self, work: &Work, now: Ns, look_at: Ns) -> u64 {
-        let until_look = look_at.saturating_sub(now);
-        let Work::Timed(timed) = work else { return until_look };
-        let Some(wake) = timed.wake() else { return until_look };
-        let until_due = wake.saturating_sub(now);
-        let early = if self.duty.spin { SPIN_NS } else { 0 };
-        until_due.saturating_sub(early).min(until_look)
     }
 
     #[inline]
@@ -324,36 +300,6 @@ impl<T: Transport> Worker<T> {
         let gone = |slot: &Slot| slot.state == State::Gone;
         (over && self.slots.iter().all(|slot| slot.outstanding() == 0))
             || self.slots.iter().all(gone)
-    }
-
-    /// Sends what a schedule says is due, and waits for what is just about to be. Gives the time
-    /// that it waited.
-    #[inline]
-    fn send_due(&mut self, work: &mut Work) -> u64 {
-        let mut spun_ns = 0;
-        let Work::Timed(timed) = work else { return spun_ns };
-        let mut now = clock::now();
-        loop {
-            let Some(due) = timed.due(now) else {
-                if !self.duty.spin || !timed.is_imminent(now, WATCH_CLOCK_NS) {
-                    return spun_ns;
-                }
-                let before = std::mem::replace(&mut now, clock::now());
-                spun_ns += now - before;
-                continue;
-            };
-            let slot = &mut self.slots[due.slot];
-            if slot.has_room() {
-                let operation = slot.send(due.scheduled, now);
-                self.recorder.record(Figure::Lag, operation, now - due.possible);
-                self.flush(due.slot);
-                now = clock::now();
-            } else if slot.state != State::Gone {
-                // Its connection is being made again: it takes its turn once that is done.
-                timed.put_back(due, now);
-                return spun_ns;
-            }
-        }
     }
 
     /// One ready connection: reads, settles what was answered, refills, writes once.
@@ -583,17 +529,5 @@ impl<T: Transport> Worker<T> {
             self.refill(index, now, work);
         }
         self.give_up_backlog(now, work);
-    }
-
-    /// Requests that still wait for a slot a time-out after the end count as missing.
-    fn give_up_backlog(&mut self, now: Ns, work: &mut Work) {
-        let Work::Timed(timed) = work else { return };
-        if now < timed.until() + self.duty.timeout_ns {
-            return;
-        }
-        let operation = self.duty.workload.mix[0].0;
-        for scheduled in timed.give_up() {
-            self.recorder.missing(now, operation, now - scheduled);
-        }
     }
 }

@@ -4,6 +4,7 @@
 //! What was written is in `suite`; what it means is here. Control plane.
 
 mod arrivals;
+mod clients;
 mod compare;
 mod error;
 mod event;
@@ -60,7 +61,7 @@ pub struct Point {
     pub label: String,
     /// The swept keys with their values, and `workload.operation`.
     pub keys: BTreeMap<String, serde_json::Value>,
-    /// The operations.
+    /// The operations of all groups of clients.
     pub workload: Workload,
     /// Who sends them.
     pub clients: Vec<Clients>,
@@ -159,6 +160,8 @@ pub enum Medium {
 pub struct Clients {
     /// Its name.
     pub name: String,
+    /// Its operations with their weights, where groups differ; else it does the workload's.
+    pub mix: Option<Vec<(usize, u32)>>,
     /// How many connections, each one slot.
     pub connections: usize,
     /// How many requests each keeps outstanding.
@@ -175,6 +178,16 @@ pub struct Clients {
     pub reconnect_every: Option<u64>,
     /// Whether the last microseconds before a scheduled request are spun away.
     pub spin: bool,
+}
+
+impl Clients {
+    /// What this group does of the workload of all groups.
+    pub fn workload(&self, all: &Workload) -> Workload {
+        let mix = self.mix.as_ref().unwrap_or(&all.mix).clone();
+        let takes_steps = self.mix.is_none() || self.arrivals == Arrivals::Steps;
+        let steps = if takes_steps { all.steps.clone() } else { Vec::new() };
+        Workload { mix, steps, ..all.clone() }
+    }
 }
 
 /// How often and how long.

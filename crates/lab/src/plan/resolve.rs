@@ -4,25 +4,20 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use serde::Deserialize;
-use workload::units::Span;
 
+use super::clients;
 use super::error::{Source, SuiteError};
 use super::fill;
 use super::require::Names;
 use super::rounds;
 use super::rung;
-use super::suite::{ClientsSpec, ConnectSpec, StateSpec, SuiteSpec, WaitSpec};
+use super::suite::{StateSpec, SuiteSpec};
 use super::sweep::{self, Setting};
 use super::{Arrivals, Clients, House, Plan, Point, Requirement, Target, TargetKind, target};
 use crate::deploy;
 use crate::drive::{batch, program};
 
 pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
-
-/// Limits of one group of clients; a suite beyond them is a mistake.
-const MOST_CONNECTIONS: usize = 100_000;
-const MOST_PIPELINE: usize = 4_096;
-const MOST_THREADS: usize = 256;
 
 pub(super) fn resolve(
     path: &Path,
@@ -106,19 +101,7 @@ fn resolve_point(
             format!("no room \"{}\"; there are: {}", spec.workload.room, known.join(", "));
         return Err(source.error_at("workload.room", message, None));
     };
-    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let workload = spec
-        .workload
-        .resolve_in(room, folder)
-        .map_err(|error| source.error_at(&error.key, error.message, None))?;
-    let mut clients = Vec::new();
-    for (index, group) in spec.clients.iter().enumerate() {
-        clients.push(resolve_clients(source, index, group)?);
-    }
-    if clients.is_empty() {
-        return Err(source.error_at("clients", "a suite needs at least one group", None));
-    }
-    check_steps(source, &clients, &workload)?;
+    let (workload, clients) = clients::resolve(source, spec, room)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let targets = resolve_targets(source, spec, &workload, house)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
@@ -131,7 +114,7 @@ fn resolve_point(
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
     unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
-    check_streams(source, &workload, &clients, &targets)?;
+    clients::check_streams(source, &workload, &clients, &targets)?;
     let names = Names { derived: &spec.derive, table };
     let conditions = |section: &str, written: &BTreeMap<String, String>| {
         let read = |(figure, bound): (&String, &String)| {
@@ -154,11 +137,12 @@ fn resolve_point(
         .into_iter()
         .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
         .collect();
-    keys.insert("workload.operation".into(), workload.operation_label().into());
+    let operation = operation_label(&workload, &clients);
+    keys.insert("workload.operation".into(), operation.clone().into());
     if spec.rounds.state == Some(StateSpec::Cold) {
         keys.insert("rounds.state".into(), "cold".into());
     }
-    let label = label(&workload, &clients, &keys);
+    let label = label(&workload, &operation, &clients, &keys);
     Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
 }
 
@@ -201,67 +185,6 @@ fn check_programs(
     Ok(())
 }
 
-/// Steps are taken by clients that say so, one at a time, and in one piece.
-fn check_steps(source: &Source, clients: &[Clients], workload: &workload::Workload) -> Result<()> {
-    let wrong = |key: &str, message: &str| Err(source.error_at(key, message, None));
-    let mut taking = clients.iter().filter(|group| group.arrivals == Arrivals::Steps).peekable();
-    match (taking.peek().is_some(), workload.steps.is_empty()) {
-        (false, true) => return Ok(()),
-        (false, false) => {
-            let message = "no clients take these steps; say arrivals = \"steps\" of those who do";
-            return wrong("workload.steps", message);
-        }
-        (true, true) => {
-            return wrong("clients", "arrivals = \"steps\" needs workload.steps = [\"…\", …]");
-        }
-        (true, false) => {}
-    }
-    if taking.any(|group| group.pipeline != 1) {
-        return wrong("clients", "steps are done one after another, so their pipeline is 1");
-    }
-    Ok(())
-}
-
-/// Groups that subscribe need an operation that does, the others one that does not, and every
-/// operation of the mix a group.
-fn check_streams(
-    source: &Source,
-    workload: &workload::Workload,
-    clients: &[Clients],
-    targets: &[super::Target],
-) -> Result<()> {
-    let (streams, calls) = workload.streams_and_calls();
-    for group in clients {
-        let subscribes = group.arrivals.subscribes();
-        let key = format!("clients.{}.arrivals", group.name);
-        let wrong = |message: &str, help: &str| source.error_at(&key, message, Some(help.into()));
-        if subscribes && !streams {
-            return Err(wrong("no operation of the mix subscribes", "say \"closed\" instead"));
-        }
-        if !subscribes && !calls {
-            let help = "say arrivals = \"subscribe\"";
-            return Err(wrong("every operation of the mix subscribes", help));
-        }
-        if subscribes && group.reconnect_every.is_some() {
-            return Err(wrong("a stream keeps its connection", "take the reconnecting away"));
-        }
-        let streamed =
-            |target: &super::Target| matches!(target.dialect.client, workload::Client::Stream(_));
-        if let Some(target) = targets.iter().find(|target| subscribes && !streamed(target)) {
-            let message = format!("{} has no streams", target.dialect.name);
-            return Err(wrong(&message, "only what speaks over a connection has"));
-        }
-    }
-    let some =
-        |subscribes: bool| clients.iter().any(|group| group.arrivals.subscribes() == subscribes);
-    if (streams && !some(true)) || (calls && !some(false)) {
-        let message = "the mix both subscribes and asks, so it needs a group for either";
-        let help = "one group with arrivals = \"subscribe\" and one without";
-        return Err(source.error_at("workload.mix", message, Some(help.into())));
-    }
-    Ok(())
-}
-
 /// The suite's targets, rungs of a ladder first.
 fn resolve_targets(
     source: &Source,
@@ -278,9 +201,19 @@ fn resolve_targets(
     written.into_iter().map(resolve).collect()
 }
 
+/// What the groups do: the mix of all; of groups with different ones, all their operations.
+fn operation_label(workload: &workload::Workload, clients: &[Clients]) -> String {
+    if clients.iter().all(|group| group.mix.is_none()) {
+        return workload.operation_label();
+    }
+    let name = |(index, _): &(usize, u32)| workload.room.operations[*index].name;
+    workload.mix.iter().map(name).collect::<Vec<_>>().join("+")
+}
+
 /// The point in words: what every report shows in its header.
 fn label(
     workload: &workload::Workload,
+    operation: &str,
     clients: &[Clients],
     keys: &BTreeMap<String, serde_json::Value>,
 ) -> String {
@@ -288,14 +221,21 @@ fn label(
         .iter()
         .map(|group| {
             let name = if clients.len() > 1 { format!("{} ", group.name) } else { String::new() };
+            let own = group.workload(workload).operation_label();
+            let own = group.mix.as_ref().map_or(String::new(), |_| format!("{own} "));
             format!(
-                "{name}{} conns · depth {} · {}",
+                "{name}{own}{} conns · depth {} · {}",
                 group.connections, group.pipeline, group.arrivals
             )
         })
         .collect();
     let said = ["workload.operation", "clients.connections", "clients.pipeline", "rounds.state"];
-    let is_said = |key: &str| said.contains(&key) || key.starts_with("clients.arrivals");
+    let is_said = |key: &str| {
+        let mut parts = key.split('.');
+        let mix = parts.next() == Some("clients")
+            && parts.next_back().is_some_and(|last| matches!(last, "operation" | "mix"));
+        said.contains(&key) || key.starts_with("clients.arrivals") || mix
+    };
     let others: String = keys
         .iter()
         .filter(|(key, _)| !is_said(key))
@@ -304,12 +244,15 @@ fn label(
             value => format!(" · {key} {value}"),
         })
         .collect();
-    let operation = workload.operation_label();
     let state = if keys.contains_key("rounds.state") { " · cold" } else { "" };
     format!("{}/{operation}  {}{state}{others}", workload.room.name, groups.join(" + "))
 }
 
-fn unique<'a>(source: &Source, key: &str, names: impl Iterator<Item = &'a str>) -> Result<()> {
+pub(super) fn unique<'a>(
+    source: &Source,
+    key: &str,
+    names: impl Iterator<Item = &'a str>,
+) -> Result<()> {
     let mut seen = BTreeSet::new();
     for name in names {
         if !seen.insert(name) {
@@ -317,57 +260,6 @@ fn unique<'a>(source: &Source, key: &str, names: impl Iterator<Item = &'a str>) 
         }
     }
     Ok(())
-}
-
-fn resolve_clients(source: &Source, index: usize, spec: &ClientsSpec) -> Result<Clients> {
-    let name = spec.name.clone().unwrap_or_else(|| match index {
-        0 => "clients".into(),
-        _ => format!("clients{index}"),
-    });
-    let within = |key: &str, value: usize, most: usize| {
-        if (1..=most).contains(&value) {
-            return Ok(());
-        }
-        let message = format!("{value} is not from 1 to {most}");
-        Err(source.error_at(&format!("clients.{name}.{key}"), message, None))
-    };
-    within("connections", spec.connections, MOST_CONNECTIONS)?;
-    within("pipeline", spec.pipeline, MOST_PIPELINE)?;
-    within("threads", spec.threads, MOST_THREADS)?;
-    let threads = spec.threads.min(spec.connections);
-    let key = |part: &str| format!("clients.{name}.{part}");
-    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let arrivals = spec.arrivals.resolve(folder);
-    let arrivals = arrivals.map_err(|problem| source.error_at(&key("arrivals"), problem, None))?;
-    let reconnect_every = match (spec.connect, spec.reconnect_every) {
-        (Some(ConnectSpec::Each), None) => Some(1),
-        (Some(ConnectSpec::Each), Some(_)) | (_, Some(0)) => {
-            let message = "say either connect = \"each\" or reconnect_every = a number above 0";
-            return Err(source.error_at(&key("reconnect_every"), message, None));
-        }
-        (Some(ConnectSpec::Once) | None, every) => every,
-    };
-    if let Some(every) = reconnect_every.filter(|every| *every < spec.pipeline as u64) {
-        let message = format!("a connection for {every} requests never has more under way");
-        let help = format!("say pipeline = {every}, or keep connections longer");
-        return Err(source.error_at(&key("pipeline"), message, Some(help)));
-    }
-    check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
-    Ok(Clients {
-        connections: spec.connections,
-        pipeline: spec.pipeline,
-        reconnect_every,
-        spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
-        threads,
-        cpus: spec.cpus.clone(),
-        // A step may be the loading of a whole data set.
-        timeout: spec.timeout.unwrap_or(match arrivals {
-            Arrivals::Steps => Span::from_ms(600_000),
-            _ => Span::from_ms(1000),
-        }),
-        arrivals,
-        name,
-    })
 }
 
 pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
@@ -386,6 +278,7 @@ pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<(
 mod tests {
     use super::super::Rounds;
     use super::*;
+    use workload::units::Span;
     use workload::{Client, DialectRow, Kind, Operation, Room};
 
     static ROOM: Room = Room {

@@ -146,6 +146,10 @@ pub(crate) enum TransportSpec {
 #[serde(deny_unknown_fields)]
 pub(crate) struct ClientsSpec {
     pub(crate) name: Option<String>,
+    /// Operations of its own in place of the workload's: one …
+    pub(crate) operation: Option<String>,
+    /// … or several with their weights.
+    pub(crate) mix: Option<BTreeMap<String, u32>>,
     #[serde(default = "one")]
     pub(crate) connections: usize,
     #[serde(default = "one")]

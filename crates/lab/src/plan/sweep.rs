@@ -39,20 +39,18 @@ pub(crate) fn apply_settings(table: &mut toml::Table, settings: &[Setting]) -> R
 /// and likewise for `target.X`; an index counts from 0.
 pub(crate) fn assign(table: &mut toml::Table, key: &str, value: toml::Value) -> Result<(), String> {
     let Some((head, rest)) = key.split_once('.') else {
+        // A mix and a single operation exclude each other: the newer one stands.
+        match key {
+            "operation" => table.remove("mix"),
+            "mix" => table.remove("operation"),
+            _ => None,
+        };
         table.insert(key.to_owned(), value);
         return Ok(());
     };
     let place = table.entry(head).or_insert_with(|| toml::Value::Table(toml::Table::new()));
     match place {
-        toml::Value::Table(inner) => {
-            // A mix and a single operation exclude each other: the newer one stands.
-            match rest {
-                "operation" => inner.remove("mix"),
-                "mix" => inner.remove("operation"),
-                _ => None,
-            };
-            assign(inner, rest, value)
-        }
+        toml::Value::Table(inner) => assign(inner, rest, value),
         toml::Value::Array(items) => assign_in_array(items, head, rest, value),
         _ => Err(format!("`{head}` is a plain value and has no `{rest}`")),
     }
@@ -190,12 +188,13 @@ mod tests {
     #[test]
     fn settings_reach_tables_and_named_groups() {
         let mut table: toml::Table =
-            "[workload]\nmix = {get=1}\n[[clients]]\nname='a'\n[[clients]]\nname='b'"
+            "[workload]\nmix = {get=1}\n[[clients]]\nname='a'\n[[clients]]\nname='b'\nmix={a=1}"
                 .parse()
                 .unwrap();
         assign(&mut table, "workload.operation", "set".into()).unwrap();
         assign(&mut table, "clients.b.pipeline", 4.into()).unwrap();
-        assert_eq!(table["workload"].get("mix"), None);
+        assign(&mut table, "clients.b.operation", "set".into()).unwrap();
+        assert_eq!((table["workload"].get("mix"), table["clients"][1].get("mix")), (None, None));
         assert_eq!(table["clients"][1]["pipeline"].as_integer(), Some(4));
         let error = assign(&mut table, "clients.pipeline", 4.into()).unwrap_err();
         assert!(error.contains("clients.NAME"), "{error}");

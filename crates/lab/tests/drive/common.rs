@@ -61,6 +61,7 @@ pub(crate) fn workload(room: &'static Room, rest: &str) -> Workload {
 pub(crate) fn clients() -> Clients {
     Clients {
         name: "clients".into(),
+        mix: None,
         connections: 3,
         pipeline: 1,
         arrivals: Arrivals::Closed,

@@ -71,6 +71,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
     let text = "room='null'\noperation='ask'";
     let clients = Clients {
         name: "doctor".into(),
+        mix: None,
         connections: 16,
         pipeline,
         arrivals: Arrivals::Closed,

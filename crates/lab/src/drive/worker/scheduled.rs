@@ -1,0 +1,81 @@
+//! What a thread does for requests that are due at a time: it sends them then, and waits for them
+//! no longer than it has to. Data plane.
+
+use wire::{Ns, clock};
+
+use super::super::record::Figure;
+use super::super::slot::State;
+use super::{Transport, Work, Worker};
+
+/// This long before a scheduled request the thread stops blocking and spins: a wake-up takes some
+/// tens of microseconds on a virtual machine.
+const SPIN_NS: u64 = 60_000;
+
+/// So close to a scheduled request the thread looks at nothing but the clock: to ask for an answer
+/// and to read it takes one to two microseconds. The answer is then read after the request is
+/// sent, as much later.
+const WATCH_CLOCK_NS: u64 = 2_000;
+
+impl<T: Transport> Worker<T> {
+    /// How long the next poll may block.
+    #[inline]
+    pub(super) fn may_wait(&self, work: &Work, now: Ns, look_at: Ns) -> u64 {
+        let until_look = look_at.saturating_sub(now);
+        let Work::Timed(timed) = work else { return until_look };
+        let Some(wake) = timed.wake() else { return until_look };
+        let until_due = wake.saturating_sub(now);
+        let early = if self.duty.spin { SPIN_NS } else { 0 };
+        until_due.saturating_sub(early).min(until_look)
+    }
+
+    /// Sends what a schedule says is due, and waits for what is just about to be. Gives the time
+    /// that it waited, and leaves in `now` when it was done.
+    #[inline]
+    pub(super) fn send_due(&mut self, work: &mut Work, now: &mut Ns) -> u64 {
+        let mut spun_ns = 0;
+        let Work::Timed(timed) = work else { return spun_ns };
+        *now = clock::now();
+        loop {
+            let Some(due) = timed.due(*now) else {
+                if !self.duty.spin || !timed.is_imminent(*now, WATCH_CLOCK_NS) {
+                    return spun_ns;
+                }
+                let before = std::mem::replace(now, clock::now());
+                spun_ns += *now - before;
+                continue;
+            };
+            let slot = &mut self.slots[due.slot];
+            if slot.has_room() {
+                let operation = slot.send(due.scheduled, *now);
+                self.recorder.record(Figure::Lag, operation, *now - due.possible);
+                self.flush(due.slot);
+                *now = clock::now();
+            } else if slot.state != State::Gone {
+                // Its connection is being made again: it takes its turn once that is done.
+                timed.put_back(due, *now);
+                return spun_ns;
+            }
+        }
+    }
+
+    /// Before an answer is read, which takes longer than a send may be late: sends what is due by
+    /// then.
+    #[inline]
+    pub(super) fn send_first(&mut self, work: &mut Work, now: &mut Ns) -> u64 {
+        let Work::Timed(timed) = work else { return 0 };
+        *now = clock::now();
+        if timed.is_imminent(*now, WATCH_CLOCK_NS) { self.send_due(work, now) } else { 0 }
+    }
+
+    /// Requests that still wait for a slot a time-out after the end count as missing.
+    pub(super) fn give_up_backlog(&mut self, now: Ns, work: &mut Work) {
+        let Work::Timed(timed) = work else { return };
+        if now < timed.until() + self.duty.timeout_ns {
+            return;
+        }
+        let operation = self.duty.workload.mix[0].0;
+        for scheduled in timed.give_up() {
+            self.recorder.missing(now, operation, now - scheduled);
+        }
+    }
+}

@@ -1,0 +1,322 @@
+//! What a written suite means: the groups of clients, and the operations of each.
+
+use std::path::Path;
+
+use workload::units::Span;
+use workload::{Kind, Room, Workload, WorkloadSpec};
+
+use super::error::Source;
+use super::resolve::{Result, check_cpus, unique};
+use super::suite::{ClientsSpec, ConnectSpec, SuiteSpec, WaitSpec};
+use super::{Arrivals, Clients, Target};
+
+/// Limits of one group of clients; a suite beyond them is a mistake.
+const MOST_CONNECTIONS: usize = 100_000;
+const MOST_PIPELINE: usize = 4_096;
+const MOST_THREADS: usize = 256;
+
+/// The groups, and the workload of all of them together: its mix is of every operation that any
+/// group does.
+pub(super) fn resolve(
+    source: &Source,
+    spec: &SuiteSpec,
+    room: &'static Room,
+) -> Result<(Workload, Vec<Clients>)> {
+    let mut clients = Vec::new();
+    for (index, group) in spec.clients.iter().enumerate() {
+        let name = group.name.clone().unwrap_or_else(|| match index {
+            0 => "clients".into(),
+            _ => format!("clients{index}"),
+        });
+        clients.push(resolve_group(source, name, group)?);
+    }
+    if clients.is_empty() {
+        return Err(source.error_at("clients", "a suite needs at least one group", None));
+    }
+    unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
+    let workload = resolve_workload(source, spec, room, &mut clients)?;
+    check_steps(source, &clients, &workload)?;
+    Ok((workload, clients))
+}
+
+/// The workload of all groups together; where one of them reads what another writes, the right
+/// answers are those of both. Groups get mixes of their own where they differ.
+fn resolve_workload(
+    source: &Source,
+    spec: &SuiteSpec,
+    room: &'static Room,
+    clients: &mut [Clients],
+) -> Result<Workload> {
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let shared = || {
+        let workload = spec.workload.resolve_in(room, folder);
+        workload.map_err(|error| source.error_at(&error.key, error.message, None))
+    };
+    let has_own = |group: &ClientsSpec| group.operation.is_some() || group.mix.is_some();
+    if !spec.clients.iter().any(has_own) {
+        return shared();
+    }
+    let said = [
+        ("operation", spec.workload.operation.is_some()),
+        ("mix", spec.workload.mix.is_some()),
+        ("steps", spec.workload.steps.is_some()),
+    ];
+    if let Some((key, _)) = said.into_iter().find(|(_, said)| *said)
+        && spec.clients.iter().all(has_own)
+    {
+        let message = "every group of clients has operations of its own, so nobody does these";
+        return Err(source.error_at(&format!("workload.{key}"), message, None));
+    }
+    let mut each = Vec::new();
+    for (group, written) in clients.iter().zip(&spec.clients) {
+        each.push(if has_own(written) {
+            own(source, spec, room, group, written)?
+        } else {
+            shared()?
+        });
+    }
+    let mut all = each[0].clone();
+    for workload in &each[1..] {
+        let is_new =
+            |(operation, _): &&(usize, u32)| all.mix.iter().all(|(one, _)| one != operation);
+        let new: Vec<_> = workload.mix.iter().filter(is_new).copied().collect();
+        all.mix.extend(new);
+        all.misses_allowed |= workload.misses_allowed;
+        // A group with operations of its own takes no steps.
+        if all.steps.is_empty() {
+            all.steps.clone_from(&workload.steps);
+        }
+    }
+    if each.iter().any(|workload| workload.mix != each[0].mix) {
+        for (group, workload) in clients.iter_mut().zip(each) {
+            group.mix = Some(workload.mix);
+        }
+    }
+    Ok(all)
+}
+
+/// The workload with a group's own operations in place of those that all do.
+fn own(
+    source: &Source,
+    spec: &SuiteSpec,
+    room: &'static Room,
+    group: &Clients,
+    written: &ClientsSpec,
+) -> Result<Workload> {
+    let key = |part: &str| format!("clients.{}.{part}", group.name);
+    if group.arrivals == Arrivals::Steps {
+        let part = if written.mix.is_some() { "mix" } else { "operation" };
+        let message = "steps are the workload's: leave this out";
+        return Err(source.error_at(&key(part), message, None));
+    }
+    let (operation, mix) = (written.operation.clone(), written.mix.clone());
+    let spec = WorkloadSpec { operation, mix, steps: None, ..spec.workload.clone() };
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    spec.resolve_in(room, folder).map_err(|error| match error.key.strip_prefix("workload.") {
+        Some(part @ ("operation" | "mix")) => source.error_at(&key(part), error.message, None),
+        _ => source.error_at(&error.key, error.message, None),
+    })
+}
+
+fn resolve_group(source: &Source, name: String, spec: &ClientsSpec) -> Result<Clients> {
+    let within = |key: &str, value: usize, most: usize| {
+        if (1..=most).contains(&value) {
+            return Ok(());
+        }
+        let message = format!("{value} is not from 1 to {most}");
+        Err(source.error_at(&format!("clients.{name}.{key}"), message, None))
+    };
+    within("connections", spec.connections, MOST_CONNECTIONS)?;
+    within("pipeline", spec.pipeline, MOST_PIPELINE)?;
+    within("threads", spec.threads, MOST_THREADS)?;
+    let threads = spec.threads.min(spec.connections);
+    let key = |part: &str| format!("clients.{name}.{part}");
+    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
+    let arrivals = spec.arrivals.resolve(folder);
+    let arrivals = arrivals.map_err(|problem| source.error_at(&key("arrivals"), problem, None))?;
+    let reconnect_every = match (spec.connect, spec.reconnect_every) {
+        (Some(ConnectSpec::Each), None) => Some(1),
+        (Some(ConnectSpec::Each), Some(_)) | (_, Some(0)) => {
+            let message = "say either connect = \"each\" or reconnect_every = a number above 0";
+            return Err(source.error_at(&key("reconnect_every"), message, None));
+        }
+        (Some(ConnectSpec::Once) | None, every) => every,
+    };
+    if let Some(every) = reconnect_every.filter(|every| *every < spec.pipeline as u64) {
+        let message = format!("a connection for {every} requests never has more under way");
+        let help = format!("say pipeline = {every}, or keep connections longer");
+        return Err(source.error_at(&key("pipeline"), message, Some(help)));
+    }
+    check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
+    Ok(Clients {
+        connections: spec.connections,
+        pipeline: spec.pipeline,
+        reconnect_every,
+        spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
+        threads,
+        cpus: spec.cpus.clone(),
+        // A step may be the loading of a whole data set.
+        timeout: spec.timeout.unwrap_or(match arrivals {
+            Arrivals::Steps => Span::from_ms(600_000),
+            _ => Span::from_ms(1000),
+        }),
+        arrivals,
+        mix: None,
+        name,
+    })
+}
+
+/// Steps are taken by clients that say so, one at a time, and in one piece.
+fn check_steps(source: &Source, clients: &[Clients], workload: &Workload) -> Result<()> {
+    let wrong = |key: &str, message: &str| Err(source.error_at(key, message, None));
+    let mut taking = clients.iter().filter(|group| group.arrivals == Arrivals::Steps).peekable();
+    match (taking.peek().is_some(), workload.steps.is_empty()) {
+        (false, true) => return Ok(()),
+        (false, false) => {
+            let message = "no clients take these steps; say arrivals = \"steps\" of those who do";
+            return wrong("workload.steps", message);
+        }
+        (true, true) => {
+            return wrong("clients", "arrivals = \"steps\" needs workload.steps = [\"…\", …]");
+        }
+        (true, false) => {}
+    }
+    if taking.any(|group| group.pipeline != 1) {
+        return wrong("clients", "steps are done one after another, so their pipeline is 1");
+    }
+    Ok(())
+}
+
+/// Groups that subscribe need an operation that does, the others one that does not, and every
+/// operation of the mix a group.
+pub(super) fn check_streams(
+    source: &Source,
+    workload: &Workload,
+    clients: &[Clients],
+    targets: &[Target],
+) -> Result<()> {
+    for group in clients {
+        let (streams, calls) = group.workload(workload).streams_and_calls();
+        let subscribes = group.arrivals.subscribes();
+        let key = format!("clients.{}.arrivals", group.name);
+        let wrong = |message: &str, help: &str| source.error_at(&key, message, Some(help.into()));
+        if subscribes && !streams {
+            return Err(wrong("no operation of the mix subscribes", "say \"closed\" instead"));
+        }
+        if !subscribes && !calls {
+            let help = "say arrivals = \"subscribe\"";
+            return Err(wrong("every operation of the mix subscribes", help));
+        }
+        if subscribes && group.reconnect_every.is_some() {
+            return Err(wrong("a stream keeps its connection", "take the reconnecting away"));
+        }
+        let streamed =
+            |target: &Target| matches!(target.dialect.client, workload::Client::Stream(_));
+        if let Some(target) = targets.iter().find(|target| subscribes && !streamed(target)) {
+            let message = format!("{} has no streams", target.dialect.name);
+            return Err(wrong(&message, "only what speaks over a connection has"));
+        }
+    }
+    let does = |group: &Clients, operation: usize| {
+        let is_stream = workload.room.operations[operation].kind == Kind::Stream;
+        let mix = group.mix.as_ref().unwrap_or(&workload.mix);
+        group.arrivals.subscribes() == is_stream && mix.iter().any(|(one, _)| *one == operation)
+    };
+    let is_done =
+        |(operation, _): &(usize, u32)| clients.iter().any(|group| does(group, *operation));
+    if !workload.mix.iter().all(is_done) {
+        let message = "the mix both subscribes and asks, so it needs a group for either";
+        let help = "one group with arrivals = \"subscribe\" and one without";
+        return Err(source.error_at("workload.mix", message, Some(help.into())));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use workload::{Client, DialectRow, Operation};
+
+    use super::super::{House, Plan};
+    use super::*;
+
+    static ROOM: Room = Room {
+        name: "toy",
+        doc: "",
+        operations: &[
+            Operation { name: "get", kind: Kind::Read, doc: "" },
+            Operation { name: "set", kind: Kind::Write, doc: "" },
+            Operation { name: "delete", kind: Kind::Remove, doc: "" },
+            Operation { name: "watch", kind: Kind::Stream, doc: "" },
+        ],
+        dialects: &[DialectRow::new("plain", "", Client::Stream(|_| no_dialect()))],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1024,
+        prepares: true,
+    };
+
+    fn no_dialect() -> Box<dyn workload::Dialect> {
+        unreachable!("a plan makes no connection")
+    }
+
+    /// A plan whose workload and two groups of clients say so.
+    fn plan(workload: &str, one: &str, two: &str) -> std::result::Result<Plan, String> {
+        let text = format!(
+            "title = 't'\n[[target]]\nname = 'a'\nserve = 'toy'\n[workload]\nroom = 'toy'\n\
+             {workload}\nkeys = {{ count = 10 }}\nvalue = {{ bytes = 16 }}\n\
+             [[clients]]\nname = 'one'\n{one}\n[[clients]]\nname = 'two'\n{two}\n"
+        );
+        let house = House { rooms: &[&ROOM], check_arguments: &|_, _| Ok(()) };
+        Plan::parse(Path::new("t.toml"), text, &[], house).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn groups_do_their_own_operations_and_share_what_is_right() {
+        let plan = plan("operation = 'get'", "", "mix = { set = 3, delete = 1 }").unwrap();
+        let point = &plan.points[0];
+        assert!(point.workload.writes() && point.workload.misses_allowed);
+        let mixes: Vec<_> =
+            point.clients.iter().map(|group| group.workload(&point.workload).mix).collect();
+        assert_eq!(mixes, [vec![(0, 1)], vec![(2, 1), (1, 3)]]);
+        assert_eq!(
+            point.label,
+            "toy/get+delete+set  one get 1 conns · depth 1 · closed + \
+             two delete:1 set:3 1 conns · depth 1 · closed"
+        );
+        assert_eq!(point.keys["workload.operation"], "get+delete+set");
+    }
+
+    #[test]
+    fn groups_with_the_same_operations_are_as_if_the_workload_had_said_them() {
+        let plan = plan("", "operation = 'get'", "operation = 'get'").unwrap();
+        let point = &plan.points[0];
+        assert!(point.clients.iter().all(|group| group.mix.is_none()));
+        assert!(point.label.starts_with("toy/get  one 1 conns"), "{}", point.label);
+    }
+
+    #[test]
+    fn one_group_may_watch_what_another_writes() {
+        let watch = "operation = 'watch'\narrivals = 'subscribe'";
+        assert!(plan("operation = 'set'", "", watch).is_ok());
+        let said = plan("operation = 'set'", "", "operation = 'watch'").unwrap_err();
+        assert!(said.contains("every operation of the mix subscribes"), "{said}");
+    }
+
+    #[test]
+    fn operations_that_nobody_does_are_refused() {
+        let own = "operation = 'get'";
+        for (workload, one, two, expected) in [
+            ("operation = 'set'", own, own, "workload.operation: every group of clients"),
+            ("mix = { set = 1 }", own, own, "workload.mix: every group of clients"),
+            ("steps = ['set']", own, own, "workload.steps: every group of clients"),
+            ("", own, "", "workload.mix: say either operation"),
+            (own, "", "operation = 'gte'", "clients.two.operation: toy has no operation"),
+            (own, "", "mix = { set = 0 }", "clients.two.mix: say either operation"),
+            ("steps = ['set']", "arrivals = 'steps'\noperation = 'get'", "", "leave this out"),
+        ] {
+            let said = plan(workload, one, two).unwrap_err();
+            assert!(said.contains(expected), "{said}");
+        }
+    }
+}
