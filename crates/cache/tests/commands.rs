@@ -3,7 +3,8 @@
 mod common;
 
 use cache::server::{Accounts, Options, Shutdown, Speech};
-use common::{SECOND_NS, Session};
+use common::{SECOND_NS, Session, service};
+use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -194,4 +195,75 @@ fn prefixes_are_counted_once_somebody_asks() {
     session.say("set a:1 0 0 1\r\nx\r\nget a:1 a:2\r\ndelete a:1\r\nget plain\r\n");
     let expected = "PREFIX a get 2 hit 1 set 1 del 1\r\nEND\r\n";
     assert_eq!(session.say("stats detail dump\r\n"), expected);
+}
+
+const NO_MEMORY: &str = "SERVER_ERROR out of memory storing object\r\n";
+
+#[test]
+fn blocks_that_never_come_keep_no_more_memory_than_they_may() {
+    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    let service = service(options);
+    let mut other = Session::of(&service);
+    other.say("set key 0 0 3\r\nold\r\nset more 0 0 1\r\na\r\n");
+    // A quarter of the memory: four blocks of a million bytes.
+    let mut begun: Vec<_> = (0..4).map(|_| Session::of(&service)).collect();
+    begun.iter_mut().for_each(|begun| assert_eq!(begun.say("set big 0 0 1000000\r\n"), ""));
+    let large = "v".repeat(1_000_000);
+    assert_eq!(other.say("set key 0 0 1000000\r\n"), NO_MEMORY);
+    assert_eq!(other.say(format!("{large}\r\nget key\r\n")), "END\r\n", "the old value is gone");
+    let append = format!("append more 0 0 1000000\r\n{large}\r\nmg more v\r\n");
+    assert_eq!(other.say(&append[..30]), NO_MEMORY);
+    assert_eq!(other.say(&append[30..]), "VA 1\r\na\r\n", "what would be appended to stays");
+    assert_eq!(other.say("set key 0 0 1000000 noreply\r\n"), "");
+    assert_eq!(other.say(format!("{large}\r\nms key 1000000\r\n")), NO_MEMORY);
+    assert_eq!(other.say(format!("{large}\r\nmn\r\n")), "MN\r\n");
+    let small = format!("set small 0 0 4000\r\n{}\r\n", "s".repeat(4000));
+    assert_eq!(other.say(&small[..900]) + &other.say(&small[900..]), "STORED\r\n");
+    let stats = other.say("stats\r\n");
+    assert!(stats.contains("STAT read_buf_oom 4\r\n"), "{stats}");
+    assert!(stats.contains("STAT store_no_memory 4\r\n"), "{stats}");
+    assert_eq!(begun[0].say(format!("{large}\r\n")), "STORED\r\n", "what has begun is finished");
+    assert_eq!(other.say("set key 0 0 1000000\r\n"), "");
+    begun.pop();
+    assert_eq!(begun[0].say("set key 0 0 1000000\r\n"), "", "who goes makes room");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 24, ..ProptestConfig::default() })]
+
+    /// Clients that announce blocks, send some of them, and stay or go.
+    #[test]
+    fn every_block_has_its_answer_and_all_of_them_their_bound(
+        steps in prop::collection::vec(
+            (0_usize..6, 17_000_usize..110_000, 0_usize..120_000), 1..60),
+    ) {
+        const LIMIT: usize = 256 << 10;
+        let options = Options { memory_bytes: 1 << 20, item_bytes: 1 << 17, ..Options::default() };
+        let service = service(options);
+        // Each client, the data that it still owes, and how much room is kept for them.
+        let client = || (Session::of(&service), Vec::new(), 0);
+        let mut clients: Vec<_> = (0..6).map(|_| client()).collect();
+        for (who, bytes, sent) in steps {
+            let claimed: usize = clients.iter().map(|(_, _, kept)| kept).sum();
+            let (session, owed, kept) = &mut clients[who];
+            if owed.is_empty() {
+                let fits = claimed + bytes + 2 <= LIMIT;
+                let said = session.say(format!("set key 0 0 {bytes}\r\n"));
+                prop_assert_eq!(said, if fits { "" } else { NO_MEMORY });
+                owed.resize(bytes, b'x');
+                owed.extend_from_slice(b"\r\n");
+                *kept = if fits { owed.len() } else { 0 };
+            } else if sent < 10_000 {
+                clients[who] = client();
+            } else {
+                let said = session.say(owed.drain(..sent.min(owed.len())).collect::<Vec<_>>());
+                let is_stored = owed.is_empty() && *kept > 0;
+                prop_assert_eq!(said, if is_stored { "STORED\r\n" } else { "" });
+                *kept = if owed.is_empty() { 0 } else { *kept };
+            }
+            let claimed: usize = clients.iter().map(|(_, _, kept)| kept).sum();
+            let free = format!("STAT read_buf_bytes_free {}\r\n", LIMIT - claimed);
+            prop_assert!(Session::of(&service).say("stats\r\n").contains(&free));
+        }
+    }
 }

@@ -5,8 +5,9 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use cache::client::{Client, ClientError};
+use cache::model::Sharing;
 use cache::server::{CacheServer, Options};
-use wire::Address;
+use wire::{Address, Calls};
 
 fn start(options: Options) -> CacheServer {
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
@@ -108,6 +109,37 @@ fn a_connection_that_says_nothing_is_closed_and_its_place_is_free() {
 }
 
 #[test]
+fn clients_that_announce_much_and_send_nothing_are_bounded_together() {
+    let options = Options { memory_bytes: 16 << 20, ..Options::default() };
+    let server = start(options);
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let begin = |_| {
+        let mut socket = TcpStream::connect(address).unwrap();
+        socket.write_all(b"set key 0 0 1000000\r\n").unwrap();
+        socket
+    };
+    let begun: Vec<_> = (0..40).map(begin).collect();
+    let mut client = connect(&server);
+    let mut stat = |name: &str| -> u64 {
+        let stats = client.stats("").unwrap();
+        let found = stats.iter().find(|(known, _)| known == name).expect(name);
+        found.1.parse().unwrap()
+    };
+    let started = std::time::Instant::now();
+    let mut until = |name: &str, value: u64| {
+        while stat(name) != value {
+            assert!(started.elapsed() < Duration::from_secs(60), "{name} is never {value}");
+            std::thread::yield_now();
+        }
+    };
+    until("read_buf_oom", 36);
+    until("read_buf_bytes_free", (4 << 20) - 4 * 1_000_002);
+    drop(begun);
+    until("read_buf_bytes_free", 4 << 20);
+    client.set(b"key", &[b'v'; 1_000_000], 0, 0).unwrap();
+}
+
+#[test]
 fn a_pipeline_larger_than_every_buffer_is_answered_in_order() {
     let server = start(Options { output_limit_bytes: 10_000, ..Options::default() });
     let mut client = connect(&server);
@@ -134,4 +166,60 @@ fn an_address_in_use_is_named() {
     let listen = server.addresses().to_vec();
     let error = CacheServer::start(Options { listen, ..Options::default() }).unwrap_err();
     assert!(error.to_string().contains(&server.addresses()[0].to_string()), "{error}");
+}
+
+/// What one of several clients does: some keys are its own, some are everybody's.
+fn use_it(mut client: Client, who: usize) {
+    let own = format!("own-{who}");
+    for turn in 0..EACH {
+        let value = vec![who as u8; 1 + (turn * 977) % 20_000];
+        client.set(own.as_bytes(), &value, turn as u32, 0).unwrap();
+        client.set(b"shared", &value, who as u32, 0).unwrap();
+        client.count(b"count", 1, true).unwrap().unwrap();
+        let found = client.get(&[own.as_bytes(), b"shared", b"nothing"], true).unwrap();
+        assert!(found.len() == 2 && found[0].value == value && found[0].flags == turn as u32);
+        let shared = &found[1];
+        assert!(shared.value.iter().all(|byte| u32::from(*byte) == shared.flags), "in pieces");
+        if turn % 20 == who % 20 {
+            client.stats(["", "items", "cpu", "hotkeys", "conns"][turn % 5]).unwrap();
+            assert!(client.delete(own.as_bytes()).unwrap());
+        }
+    }
+}
+
+/// Turns of each client.
+const EACH: usize = 200;
+
+#[test]
+fn clients_on_several_threads_get_right_answers_however_the_store_is_shared() {
+    const CLIENTS: usize = 6;
+    let ways = [Sharing::GlobalLock, Sharing::Sharded, Sharing::LockFreeReads];
+    for (sharing, calls) in ways.map(|way| (way, Calls::Each)).into_iter().chain([
+        // Where the kernel gives no io_uring, there is nothing to see of it.
+        (Sharing::Sharded, Calls::Together),
+    ]) {
+        let listen = vec!["127.0.0.1:0".parse().expect("an address")];
+        let options = Options { listen, threads: 3, sharing, calls, ..Options::default() };
+        let server = match CacheServer::start(options) {
+            Ok(server) => server,
+            Err(error) if calls == Calls::Together => {
+                eprintln!("skipped: io_uring: {error}");
+                continue;
+            }
+            Err(error) => panic!("{error}"),
+        };
+        let mut first = connect(&server);
+        first.set(b"count", b"0", 0, 0).unwrap();
+        let counters = server.prometheus();
+        std::thread::scope(|scope| {
+            for who in 0..CLIENTS {
+                let client = connect(&server);
+                scope.spawn(move || use_it(client, who));
+            }
+            (0..20).for_each(|_| assert!(counters().contains("cache_cmd_set_total")));
+        });
+        let count = first.get(&[b"count"], false).unwrap().remove(0).value;
+        assert_eq!(String::from_utf8_lossy(&count), (CLIENTS * EACH).to_string(), "{sharing:?}");
+        server.stop(Duration::from_secs(5));
+    }
 }

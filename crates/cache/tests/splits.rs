@@ -152,7 +152,7 @@ proptest! {
         let mut session = Session::new();
         session.hear(&bytes);
         if session.ended.is_none() {
-            prop_assert!(session.waiting() <= 2048 + (16 << 10) + 2);
+            prop_assert!(session.waiting() <= 4 << 10);
         }
     }
 }

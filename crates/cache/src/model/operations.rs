@@ -185,13 +185,16 @@ impl Store {
         }
     }
 
-    /// Notes a store that was refused before its value had come because it is too large; what the
-    /// key had is removed when it was to be replaced.
-    pub fn refuse(&self, now_s: Seconds, key: &[u8], replaces: bool) {
+    /// Notes a store that was refused before its value had come, and `why`; what the key had is
+    /// removed when it was to be replaced.
+    pub fn refuse(&self, now_s: Seconds, key: &[u8], replaces: bool, why: StoreError) {
         let hashed = Hashed::of(&self.hasher, key);
         self.at(now_s, &hashed, |shard| {
             shard.counts.cmd_set += 1;
-            shard.counts.store_too_large += 1;
+            match why {
+                StoreError::TooLarge => shard.counts.store_too_large += 1,
+                StoreError::NoRoom => shard.counts.store_no_memory += 1,
+            }
             if replaces {
                 shard.delete(now_s, &hashed);
             }

@@ -5,6 +5,7 @@ mod connection;
 mod datagrams;
 mod detail;
 mod hot;
+mod incoming;
 mod peers;
 mod samples;
 mod service;
@@ -107,6 +108,9 @@ pub struct Options {
     pub memory_bytes: usize,
     /// The largest item, in bytes: key, value and what the store adds.
     pub item_bytes: usize,
+    /// What data blocks on their way in may take together, in bytes; a quarter of the memory when
+    /// it is `None`. Requests of up to 4 KiB wait in their connection's input instead.
+    pub incoming_bytes: Option<usize>,
     /// Connections open at once.
     pub most_connections: usize,
     /// Whether one more waits until another is closed, instead of being sent away.
@@ -168,6 +172,7 @@ impl Default for Options {
             threads: 1,
             memory_bytes: 64 << 20,
             item_bytes: 1 << 20,
+            incoming_bytes: None,
             most_connections: 1024,
             wait_when_full: false,
             output_limit_bytes: 256 << 10,
@@ -203,6 +208,11 @@ impl Options {
         let Self { evict, cas, policy, sharing, .. } = *self;
         let rules = Rules { evict, cas, policy, sharing, ..Rules::default() };
         Limits { memory_bytes, item_bytes, threads, rules }
+    }
+
+    /// What data blocks on their way in may take together: never less than the largest item.
+    fn incoming_limit_bytes(&self) -> usize {
+        self.incoming_bytes.unwrap_or(self.memory_bytes / 4).max(self.item_bytes)
     }
 }
 

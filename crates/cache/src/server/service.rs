@@ -7,6 +7,7 @@ use wire::{Address, Ns};
 
 use super::accounts::Accounts;
 use super::detail::Detail;
+use super::incoming::Incoming;
 use super::peers::Peers;
 use super::samples::Samples;
 use super::watch::Watchers;
@@ -47,6 +48,8 @@ pub struct Service {
     pub(super) listening: OnceLock<Vec<Address>>,
     pub(super) peers: Peers,
     pub(super) detail: Detail,
+    /// Room for data blocks on their way in.
+    pub(super) incoming: Arc<Incoming>,
     pub(super) watchers: Arc<Watchers>,
     debug_clock: DebugClock,
     /// Who may use it; anybody, when there are none.
@@ -97,6 +100,7 @@ impl Service {
             counters: OnceLock::new(),
             listening: OnceLock::new(),
             peers: Peers::default(),
+            incoming: Arc::new(Incoming::new(options.incoming_limit_bytes())),
             detail: Detail::new(options.prefix_end, options.count_prefixes),
             accounts: options.accounts.clone(),
             shutdown: options.shutdown.clone(),
@@ -174,6 +178,7 @@ impl Service {
         for count in [cmd_flush, auth_cmds, auth_errors] {
             count.store(0, Relaxed);
         }
+        self.incoming.reset_refused();
     }
 
     /// Whether `stats sizes` looks at all items.

@@ -75,6 +75,11 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "BYTES", default_value = "1MiB")]
     pub(crate) max_item: ByteCount,
 
+    /// Memory beside the items for data blocks on their way in, at least --max-item; what does not
+    /// fit is refused [default: a quarter of the memory]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) incoming_memory: Option<ByteCount>,
+
     /// Connections open at once; one more is refused
     #[arg(
         long,
@@ -257,6 +262,11 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         None => args.memory.bytes,
         Some(megabytes) => megabytes.checked_mul(1 << 20).context("-m is too many megabytes")?,
     };
+    let incoming = args.incoming_memory.map(|given| given.bytes);
+    let incoming = incoming.or(args.memcached.incoming_bytes()?);
+    if incoming.is_some_and(|given| given < item_bytes) {
+        bail!("--incoming-memory has to be at least --max-item, {item_bytes} bytes");
+    }
     let accounts = args.auth_file.as_deref().map(read_accounts).transpose()?;
     let datagrams = address::datagram_addresses(args)?;
     if accounts.is_some() && (!datagrams.is_empty() || args.protocol == Protocol::Binary) {
@@ -277,6 +287,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         threads: usize::from(args.threads),
         memory_bytes: bytes(memory)?,
         item_bytes: bytes(item_bytes)?,
+        incoming_bytes: incoming.map(bytes).transpose()?,
         most_connections: args.max_connections as usize,
         wait_when_full: args.memcached.waits_when_full(),
         backlog: args.backlog,

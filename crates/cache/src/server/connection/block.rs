@@ -1,5 +1,7 @@
 //! A large data block on its way in.
 
+use crate::server::incoming::Claim;
+
 /// A data block's buffer starts with at most this many bytes and doubles as they come, so that a
 /// mere claim of a large block takes no memory.
 const FIRST_BYTES: usize = 64 << 10;
@@ -13,12 +15,15 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     filled: usize,
     total: usize,
+    /// What keeps room for it, until it is stored or given up.
+    pub(super) claim: Option<Claim>,
 }
 
 impl Block {
-    /// A block of `total` bytes for `request`.
-    pub(super) fn new(request: &[u8], total: usize) -> Self {
-        Self { request: request.to_vec(), bytes: Vec::new(), filled: 0, total }
+    /// A block of `total` bytes for `request`, for which `claim` keeps room.
+    pub(super) fn new(request: &[u8], total: usize, claim: Claim) -> Self {
+        let request = request.to_vec();
+        Self { request, bytes: Vec::new(), filled: 0, total, claim: Some(claim) }
     }
 
     pub(super) fn is_complete(&self) -> bool {

@@ -10,9 +10,10 @@ use crate::protocol::text::answer::{self, LINE_END};
 use crate::protocol::text::{self, Command, Demand, Meta, MetaMode, Set};
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
 
-/// A data block of at most this many bytes waits in the input until all of it has come; a larger
-/// one is read straight into a buffer of its own.
-const MOST_WAITING_BYTES: usize = 16 << 10;
+/// A request of at most this many bytes, data included, waits in the input until all of it has
+/// come: so much the loop keeps as it is. The data of a larger one are read straight into a buffer
+/// of their own, which has to be claimed.
+const MOST_WAITING_BYTES: usize = 4 << 10;
 
 /// Who is told how a store has gone, and how.
 #[derive(Clone, Copy)]
@@ -112,32 +113,48 @@ impl CacheConnection {
         out: &mut Output,
     ) -> Step {
         let total = job.value_bytes + job.end_bytes();
-        let change = &job.change;
-        if !self.service.store.fits(change.entry.key.len(), job.value_bytes) {
-            let replaces = change.mode == Mode::Set && change.compare.is_none();
-            self.service.store.refuse(now_s, change.entry.key, replaces);
-            self.saw_store(now_s, job, Err(&StoreError::TooLarge));
-            put_refused(job, StoreError::TooLarge, out);
-            self.refuse_bytes(total);
-            return Step::Used(used);
+        if !self.service.store.fits(job.change.entry.key.len(), job.value_bytes) {
+            return self.refuse_job(now_s, job, StoreError::TooLarge, (used, total), out);
         }
         if let Some(data) = rest.get(..total) {
             let (value, end) = data.split_at(job.value_bytes);
             self.store(now_s, job, value, end, out);
             return Step::Used(used + total);
         }
-        if total <= MOST_WAITING_BYTES {
+        if used + total <= MOST_WAITING_BYTES {
             return Step::More(0);
         }
-        self.block = Block::new(request, total);
+        let Some(claim) = self.service.incoming.claim(total) else {
+            return self.refuse_job(now_s, job, StoreError::NoRoom, (used, total), out);
+        };
+        self.block = Block::new(request, total, claim);
         self.state = State::Block;
+        Step::Used(used)
+    }
+
+    /// Refuses a job whose request took `used` bytes, and lets its `total` bytes of data pass.
+    #[cold]
+    fn refuse_job(
+        &mut self,
+        now_s: Seconds,
+        job: &Job<'_>,
+        why: StoreError,
+        (used, total): (usize, usize),
+        out: &mut Output,
+    ) -> Step {
+        let change = &job.change;
+        let replaces = change.mode == Mode::Set && change.compare.is_none();
+        self.service.store.refuse(now_s, change.entry.key, replaces, why);
+        self.saw_store(now_s, job, Err(&why));
+        put_refused(job, why, out);
+        self.refuse_bytes(total);
         Step::Used(used)
     }
 
     /// All data of a large block are there: its request is read again.
     pub(super) fn finish_block(&mut self, now_s: Seconds, out: &mut Output) {
         self.state = self.idle();
-        let Block { request, bytes, .. } = std::mem::take(&mut self.block);
+        let Block { request, bytes, claim: _until_stored, .. } = std::mem::take(&mut self.block);
         let mut buffer = [0; MOST_KEY_BYTES];
         let job = if self.is_binary {
             self.packet_job_again(now_s, &request)

@@ -77,12 +77,15 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     for name in ["response_obj_oom", "response_obj_count", "response_obj_bytes"] {
         put(name, &0);
     }
-    // Each thread lends one buffer to its connections in turn.
+    // Each thread lends one buffer to its connections in turn; a large data block on its way in
+    // has one of its own.
+    let incoming = &service.incoming;
+    let lent_bytes = service.options.threads * INPUT_LIMIT_BYTES;
     put("read_buf_count", &service.options.threads);
-    put("read_buf_bytes", &(service.options.threads * INPUT_LIMIT_BYTES));
-    for name in ["read_buf_bytes_free", "read_buf_oom", "reserved_fds"] {
-        put(name, &0);
-    }
+    put("read_buf_bytes", &(lent_bytes + incoming.claimed_bytes()));
+    put("read_buf_bytes_free", &incoming.limit_bytes().saturating_sub(incoming.claimed_bytes()));
+    put("read_buf_oom", &incoming.refused());
+    put("reserved_fds", &0);
     put("accepting_conns", &u8::from(counters.accepting));
     put("listen_disabled_num", &counters.listen_disabled);
     put("time_in_listen_disabled_us", &0);

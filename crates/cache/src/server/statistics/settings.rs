@@ -28,7 +28,6 @@ const NOTHING_HERE: &[(&str, &str)] = &[
     ("temp_lru", "no"),
     ("temporary_ttl", "0"),
     ("worker_logbuf_size", "0"),
-    ("read_buf_mem_limit", "0"),
     ("inline_ascii_response", "no"),
     ("num_napi_ids", "(null)"),
     ("memory_file", "(null)"),
@@ -85,6 +84,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("auth_enabled_sasl", &"no");
     put("auth_enabled_ascii", &yes(service.accounts.is_some()));
     put("item_size_max", &options.item_bytes);
+    put("read_buf_mem_limit", &(service.incoming.limit_bytes() >> 20));
     put("maxconns_fast", &yes(!options.wait_when_full));
     put("lru_crawler", &"yes");
     put_encryption(service, put);

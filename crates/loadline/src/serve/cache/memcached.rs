@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use anyhow::bail;
+use anyhow::{Context as _, bail};
 
 /// The options of memcached that have no long name of the service's own.
 #[derive(Debug, Default, clap::Args)]
@@ -114,6 +114,7 @@ const MEANT: &[&str] = &[
     "maxconns_fast",
     "no_maxconns_fast",
     "idle_timeout",
+    "read_buf_mem_limit",
     "watcher_logbuf_size",
     "track_sizes",
     "ssl_chain_cert",
@@ -153,7 +154,6 @@ const MEANINGLESS: &[&str] = &[
     "slab_automove_window",
     "slab_automove_freeratio",
     "slab_chunk_max",
-    "read_buf_mem_limit",
     "resp_obj_mem_limit",
     "worker_logbuf_size",
     "inline_ascii_resp",
@@ -228,6 +228,14 @@ impl MemcachedArgs {
             bail!("-o watcher_logbuf_size is 1 to {MOST_QUEUE_KILOBYTES} kilobytes");
         }
         Ok(kilobytes as usize * 1024)
+    }
+
+    /// The memory for data blocks on their way in; 0 leaves it to the service, as there.
+    pub(super) fn incoming_bytes(&self) -> anyhow::Result<Option<u64>> {
+        let megabytes = self.number("read_buf_mem_limit", "megabytes")?;
+        let Some(megabytes) = megabytes.filter(|megabytes| *megabytes > 0) else { return Ok(None) };
+        let bytes = megabytes.checked_mul(1 << 20);
+        Ok(Some(bytes.context("-o read_buf_mem_limit is too many megabytes")?))
     }
 
     /// The names of all suboptions that are given.
