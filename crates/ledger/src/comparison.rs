@@ -4,7 +4,7 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::error::LedgerError;
 use crate::open::Ledger;
-use crate::rows::{PointId, RunId, TargetId};
+use crate::rows::{PointId, RunId, TargetId, TrialId};
 
 /// A run that is one comparison of its two targets: what was fixed before the first round.
 #[derive(Debug, Clone, PartialEq)]
@@ -97,9 +97,7 @@ impl Ledger {
     ///
     /// Fails when there is no such column.
     pub fn figures(&self, run: RunId, column: &str) -> Result<Vec<FigureRow>, LedgerError> {
-        // A column can't be a parameter, so it has to be a plain name.
-        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
-        let column = if column.bytes().all(plain) { column } else { "no_such_column" };
+        let column = plain(column);
         let sql = format!(
             "SELECT point, target, round, {column} AS value FROM trials
              WHERE run_id = ?1 AND validity = 'valid' AND {column} IS NOT NULL
@@ -117,6 +115,20 @@ impl Ledger {
         Ok(rows.collect::<rusqlite::Result<_>>()?)
     }
 
+    /// One trial's values of columns of the view `trials`, in their order; `None` is unseen.
+    ///
+    /// Fails when there is no such column, or no such trial.
+    pub fn trial_figures(
+        &self,
+        trial: TrialId,
+        columns: &[&str],
+    ) -> Result<Vec<Option<f64>>, LedgerError> {
+        let names: Vec<&str> = columns.iter().map(|column| plain(column)).collect();
+        let sql = format!("SELECT {} FROM trials WHERE trial_id = ?1", names.join(", "));
+        let read = |row: &rusqlite::Row<'_>| (0..names.len()).map(|at| row.get(at)).collect();
+        Ok(self.connection.prepare_cached(&sql)?.query_row([trial], read)?)
+    }
+
     /// What a run asked, if it is a comparison.
     pub(crate) fn comparison(&self, run: RunId) -> Result<Option<ComparisonRow>, LedgerError> {
         let sql = "SELECT * FROM comparison WHERE run_id = ?1";
@@ -132,4 +144,10 @@ impl Ledger {
         };
         Ok(self.connection.prepare_cached(sql)?.query_row([run], read).optional()?)
     }
+}
+
+/// The name of a column, which can't be a parameter and so has to be a plain word.
+fn plain(column: &str) -> &str {
+    let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_';
+    if column.bytes().all(plain) { column } else { "no_such_column" }
 }

@@ -69,7 +69,7 @@ pub static EXPORTS: &[Export] = &[
         sql: of_trials!(
             "stream",
             "trial_id, clients, streams, updates, missed, merged, least_updates, stream.fairness,
-             staleness_p50_ns, staleness_p99_ns, staleness_max_ns",
+             stream.staleness_p50_ns, stream.staleness_p99_ns, stream.staleness_max_ns",
             "ORDER BY trial_id, clients"
         ),
         packed: false,

@@ -373,6 +373,9 @@ pub(crate) fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> 
         received_bytes: row.get("received_bytes")?,
         sent_bytes: row.get("sent_bytes")?,
         fairness: row.get("fairness")?,
+        staleness_p50_ns: row.get("staleness_p50_ns")?,
+        staleness_p99_ns: row.get("staleness_p99_ns")?,
+        staleness_max_ns: row.get("staleness_max_ns")?,
         shared: row.get("shared")?,
     };
     Ok((row.get("id")?, trial))

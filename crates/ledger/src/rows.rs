@@ -263,6 +263,13 @@ pub struct TrialRow {
     pub sent_bytes: Option<u64>,
     /// How evenly updates are spread over all streams, 0 to 1; `None` without streams.
     pub fairness: Option<f64>,
+    /// How old values were when they came, over all groups of clients: the median; `None` without
+    /// updates that say when they were made.
+    pub staleness_p50_ns: Option<u64>,
+    /// The 99th percentile of that.
+    pub staleness_p99_ns: Option<u64>,
+    /// The oldest.
+    pub staleness_max_ns: Option<u64>,
     /// What target and load share, in words; `None` when it wasn't measured.
     pub shared: Option<String>,
 }
@@ -312,6 +319,9 @@ impl TrialRow {
             received_bytes: None,
             sent_bytes: None,
             fairness: None,
+            staleness_p50_ns: None,
+            staleness_p99_ns: None,
+            staleness_max_ns: None,
             shared: None,
         }
     }

@@ -20,6 +20,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v10.sql"),
     include_str!("schema/v11.sql"),
     include_str!("schema/v12.sql"),
+    include_str!("schema/v13.sql"),
 ];
 
 /// The SQL that makes all views anew.

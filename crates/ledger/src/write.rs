@@ -194,7 +194,8 @@ impl Ledger {
                  prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
                  backlog_most = ?25, failed_at = ?26, unchecked = ?27, elements = ?28,
                  payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32,
-                 shared = ?33, stationary = ?34, steady_after_ns = ?35
+                 shared = ?33, stationary = ?34, steady_after_ns = ?35,
+                 staleness_p50_ns = ?36, staleness_p99_ns = ?37, staleness_max_ns = ?38
              WHERE id = ?1",
             params![
                 trial,
@@ -232,6 +233,9 @@ impl Ledger {
                 row.shared,
                 row.stationary,
                 row.steady_after_ns,
+                row.staleness_p50_ns,
+                row.staleness_p99_ns,
+                row.staleness_max_ns,
             ],
         )?;
         Ok(())

@@ -2,7 +2,7 @@
 
 mod fixture;
 
-use fixture::{Begun, begin_run};
+use fixture::{Begun, begin_run, whole::whole_run};
 use hdrhistogram::Histogram;
 use ledger::{
     FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,
@@ -232,6 +232,20 @@ fn the_view_of_send_lags_takes_the_histogram_of_all_or_the_greatest() {
     assert_eq!(p99(), 1_000);
     add("", "", 900);
     assert_eq!(p99(), 900);
+}
+
+/// The same of the ages of values, but the trial itself may say them of all groups together.
+#[test]
+fn the_view_of_trials_takes_the_ages_that_the_trial_says_or_the_greatest() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let Begun { run, trial, .. } = whole_run(&mut ledger);
+    let columns = ["staleness_p99_ns", "rate_per_s", "hit_ratio"];
+    let of_groups = ledger.trial_figures(trial, &columns).unwrap();
+    assert_eq!(of_groups, [Some(5_003.0), Some(950.0), None]);
+    let (_, row) = ledger.run_view(run).unwrap().trials.remove(0);
+    ledger.set_trial(trial, &TrialRow { staleness_p99_ns: Some(4_000), ..row }).unwrap();
+    assert_eq!(ledger.trial_figures(trial, &columns).unwrap()[0], Some(4_000.0));
+    assert!(ledger.trial_figures(trial, &["no; DROP TABLE run"]).is_err());
 }
 
 fn series_of(run_id: RunId, target_id: Option<TargetId>, name: &str) -> SeriesRow {

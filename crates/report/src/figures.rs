@@ -1,6 +1,6 @@
 //! The metrics of one trial, or of all valid trials of one target at one point.
 
-use judge::{Metric, median, metric_named};
+use judge::{METRICS, Metric, median};
 use ledger::{Histogram, HistogramRow, LedgerError, TrialRow};
 
 use crate::streams::StreamFigures;
@@ -154,8 +154,11 @@ impl Figures {
 
     /// The same with what calls told themselves.
     pub(crate) fn with_told(self, values: &[ValueFigures]) -> Figures {
-        let told = values.iter().filter_map(|one| Some((metric_named(&one.name)?.suite, one.mean)));
-        Figures { told: told.collect(), ..self }
+        let of = |metric: &Metric| {
+            let told = values.iter().find(|one| one.name == metric.suite)?;
+            Some((metric.suite, told.mean))
+        };
+        Figures { told: METRICS.iter().filter_map(of).collect(), ..self }
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged

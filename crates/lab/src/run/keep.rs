@@ -107,6 +107,26 @@ impl<'a> Keeper<'a> {
         self.run
     }
 
+    /// Takes a trial's metrics from what was written of it, so that the lab decides by the very
+    /// figures that everybody reads; then what its suite expects of it can be looked at.
+    fn metrics(
+        &mut self,
+        id: TrialId,
+        round: RoundId,
+        point: &Point,
+        trial: &mut Trial,
+    ) -> Result<(), LedgerError> {
+        let columns: Vec<&str> = judge::METRICS.iter().map(|metric| metric.sql).collect();
+        let names = judge::METRICS.iter().map(|metric| metric.suite);
+        let values = self.ledger.trial_figures(id, &columns)?;
+        trial.set_metrics(names.zip(values).filter_map(|(name, value)| Some((name, value?))));
+        if trial.hold_against(&point.expected) {
+            return Ok(());
+        }
+        let target = self.targets[trial.target];
+        self.ledger.set_trial(id, &row(round, target, point, trial))
+    }
+
     pub(super) fn begin_round(
         &mut self,
         point: usize,
@@ -123,12 +143,13 @@ impl<'a> Keeper<'a> {
         &mut self,
         round: RoundId,
         point: &Point,
-        trials: &[Trial],
+        trials: &mut [Trial],
         watch: &Watch,
     ) -> Result<(), LedgerError> {
         self.ledger.begin_batch()?;
         for trial in trials {
-            self.trial(round, point, trial)?;
+            let id = self.trial(round, point, trial)?;
+            self.metrics(id, round, point, trial)?;
         }
         self.recorder.write(self.ledger, watch)?;
         self.ledger.commit_batch()
@@ -204,7 +225,12 @@ impl<'a> Keeper<'a> {
         self.ledger.finish_run(self.run, state, &jiff::Timestamp::now().to_string(), note)
     }
 
-    fn trial(&mut self, round: RoundId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+    fn trial(
+        &mut self,
+        round: RoundId,
+        point: &Point,
+        trial: &Trial,
+    ) -> Result<TrialId, LedgerError> {
         let id = self.ledger.add_trial(&row(round, self.targets[trial.target], point, trial))?;
         for (ordinal, slice) in (0..).zip(&trial.slices) {
             self.ledger.add_slice(&SliceRow {
@@ -253,7 +279,7 @@ impl<'a> Keeper<'a> {
                 note: found.finding.note.clone(),
             })?;
         }
-        Ok(())
+        Ok(id)
     }
 
     /// Writes where the CPU time of a target went at the first point.
@@ -426,6 +452,8 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
     let seen = |count: u64| (count > 0).then_some(count);
+    let staleness = trial.staleness(None);
+    let stale = |q: f64| (!staleness.is_empty()).then(|| staleness.value_at_quantile(q));
     TrialRow {
         validity: trial.validity,
         reason: trial.reason.clone(),
@@ -454,6 +482,9 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         received_bytes: seen(trial.counts.received_bytes),
         sent_bytes: seen(trial.counts.sent_bytes),
         fairness: fairness(trial.updates_of_each()),
+        staleness_p50_ns: stale(0.5),
+        staleness_p99_ns: stale(0.99),
+        staleness_max_ns: (!staleness.is_empty()).then(|| staleness.max()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
         stationary: trial.stationary,

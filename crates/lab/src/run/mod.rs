@@ -299,10 +299,10 @@ impl Conductor<'_> {
     ) -> Result<Option<String>, RunError> {
         let seed = self.random.next_u64();
         let round = keeper.begin_round(point, ordinal, seed, self.now())?;
-        let trials = self.round(point, ordinal, seed)?;
+        let mut trials = self.round(point, ordinal, seed)?;
         self.finished_rounds += 1;
         let here = &self.plan.points[point];
-        keeper.end_round(round, here, &trials, &self.watch)?;
+        keeper.end_round(round, here, &mut trials, &self.watch)?;
         let copied = keeper.copy_bytes_per_s;
         let standings: Vec<Standing> =
             trials.iter().map(|trial| Standing::of(trial, here, copied)).collect();

@@ -64,7 +64,7 @@ pub struct Trial {
     pub(crate) streams: Vec<StreamSum>,
     /// How far its target came before it failed.
     pub(crate) failed_at: Option<FailedAt>,
-    /// Every metric, once the trial is over and its histograms are in the ledger.
+    /// Every metric, as the ledger has it once the trial is written there.
     metrics: Vec<(&'static str, f64)>,
     /// What both sides and the host did in its slices.
     pub(super) usage: Usage,
@@ -136,18 +136,27 @@ impl Trial {
         self.found.extend(piece.found);
     }
 
-    /// A trial that is not as it was expected to be measured something else: it is invalid.
-    pub(crate) fn hold_against(&mut self, expected: &[Requirement]) {
+    /// Notes its metrics, by their names in suites.
+    pub(super) fn set_metrics(&mut self, metrics: impl Iterator<Item = (&'static str, f64)>) {
+        self.metrics = metrics.collect();
+    }
+
+    /// A trial that is not as it was expected to be measured something else: it is invalid. Says
+    /// whether it is as expected.
+    pub(super) fn hold_against(&mut self, expected: &[Requirement]) -> bool {
+        let mut holds = true;
         for condition in expected {
-            let value = condition.figure.value(&|name| self.compute(name));
-            match value {
-                Some(value) if condition.holds(value) => {}
-                Some(value) => {
-                    self.invalidate(format!("{} was expected, not {value:.4}", condition.text));
-                }
-                None => self.invalidate(format!("{} was expected and not seen", condition.text)),
+            let value = condition.figure.value(&|name| self.metric(name));
+            if value.is_some_and(|value| condition.holds(value)) {
+                continue;
             }
+            holds = false;
+            self.invalidate(match value {
+                Some(value) => format!("{} was expected, not {value:.4}", condition.text),
+                None => format!("{} was expected and not seen", condition.text),
+            });
         }
+        holds
     }
 
     /// Whether its target did not come as far as it should have: there is nothing to measure.
@@ -238,10 +247,8 @@ impl Trial {
         backlog_end * 100 > offered && backlog_end * 3 > backlog_half * 4
     }
 
-    /// The trial with its metrics and without its histograms and answers, which take megabytes.
+    /// The trial without its histograms and answers, which take megabytes.
     pub(crate) fn condensed(mut self) -> Self {
-        let names = judge::METRICS.iter().map(|metric| metric.suite);
-        self.metrics = names.filter_map(|name| Some((name, self.compute(name)?))).collect();
         self.intervals = Vec::new();
         self.found = Vec::new();
         self.figures = Vec::new();
@@ -282,7 +289,8 @@ impl Trial {
         self.figure(Figure::Latency, None)
     }
 
-    /// The value of a metric by its name in suites; `None` is unseen.
+    /// The value of a metric by its name in suites; `None` is unseen, as all are before the trial
+    /// is in the ledger.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let known = self.metrics.iter().find(|(known, _)| *known == name);
         known.map(|(_, value)| *value).or_else(|| self.service(name))
@@ -309,79 +317,6 @@ impl Trial {
     pub(crate) fn counted(&self) -> impl Iterator<Item = (&String, bool, f64)> {
         let all = self.counters.as_ref().and_then(Option::as_ref).into_iter().flatten();
         all.map(|(name, (kind, value))| (name, *kind == CounterKind::Total, *value))
-    }
-
-    /// What the lab measured, or what calls told under the metric's name: the mean over calls.
-    fn compute(&self, name: &str) -> Option<f64> {
-        self.measured(name).or_else(|| {
-            let named = self.figures.iter().filter(|(known, _)| known == name);
-            let (count, sum) =
-                named.fold((0.0, 0.0), |(count, sum), (_, value)| (count + 1.0, sum + value));
-            (count > 0.0).then(|| sum / count)
-        })
-    }
-
-    fn measured(&self, name: &str) -> Option<f64> {
-        let operations = self.counts.operations as f64;
-        let per_operation =
-            |ns: Option<u64>| ns.filter(|_| operations > 0.0).map(|ns| ns as f64 / operations);
-        let quantile = |q: f64| {
-            let latency = self.latency();
-            (!latency.is_empty()).then(|| latency.value_at_quantile(q) as f64)
-        };
-        let stale = |q: f64| {
-            let staleness = self.staleness(None);
-            (!staleness.is_empty()).then(|| staleness.value_at_quantile(q) as f64)
-        };
-        let per_s = |count: u64| {
-            let measured = count > 0 && self.measured_ns > 0;
-            measured.then(|| count as f64 * 1e9 / self.measured_ns as f64)
-        };
-        let of_streams = |value: u64| (!self.streams.is_empty()).then_some(value as f64);
-        let server = self.server;
-        let split = |cpu: Option<Cpu>| cpu.and_then(Cpu::split_ns);
-        match name {
-            "rate_per_s" if self.measured_ns > 0 => {
-                Some(operations * 1e9 / self.measured_ns as f64)
-            }
-            "latency.p50" => quantile(0.5),
-            "latency.p90" => quantile(0.9),
-            "latency.p99" => quantile(0.99),
-            "latency.p999" => quantile(0.999),
-            "latency.max" => quantile(1.0),
-            "latency.mean" => Some(self.latency().mean()).filter(|mean| *mean > 0.0),
-            "updates_per_s" => per_s(self.counts.updates),
-            "elements_per_s" => per_s(self.counts.elements),
-            "bytes_per_s" => per_s(self.counts.payload_bytes),
-            "staleness.p50" => stale(0.5),
-            "staleness.p99" => stale(0.99),
-            "staleness.max" => stale(1.0),
-            "missed" => of_streams(self.streams.iter().map(|sum| sum.missed).sum()),
-            "merged" => of_streams(self.streams.iter().map(|sum| sum.merged).sum()),
-            "fairness" => drive::fairness(self.updates_of_each()),
-            "least_updates" => self.updates_of_each().min().map(|least| least as f64),
-            "missing" => Some(self.counts.missing as f64),
-            "wrong" => Some(self.counts.wrong as f64),
-            "misses" => Some(self.counts.misses as f64),
-            "hit_ratio" => {
-                let asked = self.counts.hits + self.counts.misses;
-                (asked > 0).then(|| self.counts.hits as f64 / asked as f64)
-            }
-            "server.cpu_ns_per_op" => per_operation(server.map(|cpu| cpu.total_ns)),
-            "server.user_ns_per_op" => per_operation(split(server).map(|(user, _)| user)),
-            "server.system_ns_per_op" => per_operation(split(server).map(|(_, system)| system)),
-            "server.rss_bytes" => self.server_rss_bytes.map(|bytes| bytes as f64),
-            "generator.cpu_ns_per_op" => per_operation(Some(self.generator.total_ns)),
-            "generator.user_ns_per_op" => {
-                per_operation(split(Some(self.generator)).map(|(user, _)| user))
-            }
-            "generator.system_ns_per_op" => {
-                per_operation(split(Some(self.generator)).map(|(_, system)| system))
-            }
-            "generator.rss_bytes" => self.generator_rss_bytes.map(|bytes| bytes as f64),
-            "generator.busy" => self.busy(),
-            _ => self.service(name),
-        }
     }
 }
 
@@ -422,8 +357,5 @@ mod tests {
         assert_eq!(reason, "5520000000 bytes of values are claimed, and the sockets carried 1480");
         let real = measured(Counts { received_bytes: 5_520_001_380, ..counts });
         assert_eq!(real.validity, Validity::Valid);
-        assert_eq!(real.compute("bytes_per_s"), Some(5_520_000_000.0));
-        assert_eq!(real.compute("updates_per_s"), Some(69.0));
-        assert_eq!((real.compute("fairness"), real.compute("missed")), (None, None));
     }
 }

@@ -4,7 +4,7 @@ use judge::metric_named;
 use serde::Serialize;
 
 use super::streams::StreamsJson;
-use crate::figures::{Figures, Latency, Usage};
+use crate::figures::{Figures, Latency};
 
 #[derive(Serialize)]
 pub(super) struct FiguresJson {
@@ -57,8 +57,11 @@ impl FiguresJson {
     pub(super) fn of(figures: &Figures) -> FiguresJson {
         let metric = |name: &str| figures.value(metric_named(name)?);
         FiguresJson {
-            rate_per_s: figures.rate_per_s,
-            latency_ns: LatencyJson::of(&figures.latency),
+            rate_per_s: metric("rate_per_s"),
+            latency_ns: match figures.latency.count {
+                0 => LatencyJson::told("latency", metric),
+                _ => LatencyJson::of(&figures.latency),
+            },
             lag_ns: LatencyJson::if_any(&figures.lag),
             offered_per_s: figures.offered_per_s,
             backlog_most: figures.backlog_most,
@@ -67,17 +70,17 @@ impl FiguresJson {
             unchecked: figures.unchecked,
             missing: figures.missing,
             misses: figures.misses,
-            hit_ratio: figures.hit_ratio,
+            hit_ratio: metric("hit_ratio"),
             elements_per_s: metric("elements_per_s"),
             bytes_per_s: metric("bytes_per_s"),
             streams: match &figures.streams {
                 Some(streams) => StreamsJson::of(streams),
                 None => StreamsJson::told(metric),
             },
-            server: UsageJson::of(&figures.server),
+            server: UsageJson::of("server", metric),
             generator: GeneratorJson {
-                usage: UsageJson::of(&figures.generator),
-                busy: figures.generator_busy,
+                usage: UsageJson::of("generator", metric),
+                busy: metric("generator.busy"),
             },
         }
     }
@@ -96,6 +99,20 @@ impl LatencyJson {
         }
     }
 
+    /// Of what has no distribution: what calls told under the names of metrics.
+    pub(super) fn told(of: &str, metric: impl Fn(&str) -> Option<f64>) -> LatencyJson {
+        let whole = |name: &str| metric(&format!("{of}.{name}")).map(|value| value as u64);
+        LatencyJson {
+            p50: whole("p50"),
+            p90: whole("p90"),
+            p95: None,
+            p99: whole("p99"),
+            p999: whole("p999"),
+            max: whole("max"),
+            mean: metric(&format!("{of}.mean")),
+        }
+    }
+
     /// Null where there is nothing that it could be of.
     pub(super) fn if_any(latency: &Latency) -> Option<LatencyJson> {
         (latency.count > 0).then(|| LatencyJson::of(latency))
@@ -103,12 +120,13 @@ impl LatencyJson {
 }
 
 impl UsageJson {
-    fn of(usage: &Usage) -> UsageJson {
+    fn of(side: &str, metric: impl Fn(&str) -> Option<f64>) -> UsageJson {
+        let of = |name: &str| metric(&format!("{side}.{name}"));
         UsageJson {
-            cpu_ns_per_op: usage.cpu_ns_per_op,
-            user_ns_per_op: usage.user_ns_per_op,
-            system_ns_per_op: usage.system_ns_per_op,
-            rss_bytes: usage.rss_bytes,
+            cpu_ns_per_op: of("cpu_ns_per_op"),
+            user_ns_per_op: of("user_ns_per_op"),
+            system_ns_per_op: of("system_ns_per_op"),
+            rss_bytes: of("rss_bytes").map(|bytes| bytes as u64),
         }
     }
 }

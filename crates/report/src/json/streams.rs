@@ -40,6 +40,12 @@ impl StreamsJson {
             updates_per_s: metric("updates_per_s"),
             missed: count("missed"),
             merged: count("merged"),
+            fairness: metric("fairness"),
+            least_updates: count("least_updates"),
+            staleness_ns: metric("staleness.p50")
+                .or_else(|| metric("staleness.p99"))
+                .or_else(|| metric("staleness.max"))
+                .map(|_| LatencyJson::told("staleness", &metric)),
             ..StreamsJson::default()
         }
     }
