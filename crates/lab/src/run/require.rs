@@ -6,7 +6,12 @@ use super::trial::Trial;
 use crate::plan::{Expression, Requirement};
 
 /// Metrics that are counted, not estimated: one wrong answer in any round is one too many.
-const COUNTED: &[&str] = &["wrong", "missing", "misses"];
+const COUNTED: &[&str] = &["wrong", "missing", "misses", "missed", "merged"];
+
+/// Whether a figure is as exact as those, and can't be added up over rounds.
+fn is_exact(name: &str) -> bool {
+    name == "least_updates" || name.starts_with("service.")
+}
 
 /// The figure's value and what became of the requirement, from so many rounds on.
 pub(super) fn outcome(
@@ -21,7 +26,11 @@ pub(super) fn outcome(
     };
     let of = |trial: &&&Trial| requirement.figure.value(&|name| trial.metric(name));
     if is_counted(&requirement.figure) {
-        let sum = first.iter().filter_map(|trial| of(&trial)).sum();
+        let counts: Vec<f64> = first.iter().filter_map(|trial| of(&trial)).collect();
+        if counts.is_empty() {
+            return (None, RequirementOutcome::CantTell);
+        }
+        let sum = counts.iter().sum();
         let holds = requirement.holds(sum);
         // One wrong answer while preparing tells enough; that there was none tells nothing.
         if holds && first.iter().all(|trial| trial.measured_ns == 0) {
@@ -30,7 +39,7 @@ pub(super) fn outcome(
         return (Some(sum), held(holds));
     }
     let valid = first.iter().filter(|trial| trial.is_valid());
-    if requirement.figure.names().iter().any(|name| name.starts_with("service.")) {
+    if requirement.figure.names().iter().any(|name| is_exact(name)) {
         return every_round(requirement, valid.map(|trial| of(&trial)));
     }
     let values: Vec<f64> = valid.filter_map(|trial| of(&trial)).collect();
@@ -76,4 +85,46 @@ pub(super) fn reason_to_abort(conditions: &[Requirement], trials: &[Trial]) -> O
         };
         conditions.iter().find(meets).map(|condition| condition.text.clone())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Comparison;
+
+    /// What becomes of a requirement when rounds show these values.
+    fn outcome_of(
+        name: &'static str,
+        comparison: Comparison,
+        bound: f64,
+        values: &[Option<f64>],
+    ) -> RequirementOutcome {
+        let trials: Vec<Trial> = (1..)
+            .zip(values)
+            .map(|(round, value)| {
+                let mut trial = Trial::begin(0, round, 0);
+                trial.measured_ns = 1;
+                trial.set_metrics(value.map(|value| (name, value)).into_iter());
+                trial
+            })
+            .collect();
+        let figure = Expression::Name(name.to_owned());
+        let requirement = Requirement { text: name.to_owned(), figure, comparison, bound };
+        outcome(&requirement, &trials, 0.95, judge::LEAST_ROUNDS).1
+    }
+
+    #[test]
+    fn counts_of_nothing_hold_unless_they_were_not_seen() {
+        use RequirementOutcome::{Broken, CantTell, Held};
+        let missed = |values: &[Option<f64>]| outcome_of("missed", Comparison::Equal, 0.0, values);
+        assert_eq!(missed(&[Some(0.0); 5]), Held);
+        assert_eq!(missed(&[Some(0.0), Some(1.0)]), Broken);
+        assert_eq!(missed(&[None; 5]), CantTell);
+        let least = |values: &[Option<f64>]| {
+            outcome_of("least_updates", Comparison::GreaterOrEqual, 1.0, values)
+        };
+        assert_eq!(least(&[Some(3.0), Some(1.0)]), Held);
+        assert_eq!(least(&[Some(3.0), Some(0.0)]), Broken);
+        assert_eq!(least(&[Some(3.0), None]), CantTell);
+    }
 }
