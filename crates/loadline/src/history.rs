@@ -69,7 +69,7 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
         )));
     }
     let home = Home::find(args.ledger.as_deref())?;
-    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let ledger = home.read()?;
     let title = title(args, &ledger)?;
     let question = Question {
         title: title.clone(),

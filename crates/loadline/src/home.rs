@@ -5,6 +5,7 @@ use std::io::{ErrorKind, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
+use ledger::{Ledger, LedgerError};
 
 /// The folder's name.
 const FOLDER: &str = ".loadline";
@@ -33,6 +34,21 @@ impl Home {
 }
 
 impl Home {
+    /// Opens the ledger for reading only. One of an older schema is read through a copy, as an older
+    /// loadline may still write to it; that takes a while, so it is said on standard error.
+    pub(crate) fn read(&self) -> Result<Ledger, LedgerError> {
+        match Ledger::open_read_only(&self.ledger) {
+            Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {
+                eprintln!(
+                    "this ledger has the older schema {found}, and is read through a copy that has \
+                     {known}; `loadline run` or `ledger prune` bring the ledger itself up to date"
+                );
+                Ledger::open_as_it_is(&self.ledger)
+            }
+            opened => opened,
+        }
+    }
+
     /// Where commits are built, a folder for each.
     pub(crate) fn builds(&self) -> PathBuf {
         self.logs.with_file_name("builds")

@@ -47,7 +47,7 @@ pub(crate) struct ReportArgs {
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
-    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let ledger = home.read()?;
     let run = run_named(&ledger, &args.run)?;
     let view = ledger.run_view(run)?;
     let sights = match &args.html {

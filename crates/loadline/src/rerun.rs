@@ -4,7 +4,6 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use lab::plan::Plan;
-use ledger::Ledger;
 
 use crate::exit::Failure;
 use crate::home::Home;
@@ -28,7 +27,7 @@ pub(crate) struct RerunArgs {
 
 pub(crate) fn run(mut args: RerunArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.how.ledger.as_deref())?;
-    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let ledger = home.read()?;
     let view = ledger.run_view(crate::report::run_named(&ledger, &args.run)?)?;
     drop(ledger);
     let read = |(key, value): &(String, String)| {

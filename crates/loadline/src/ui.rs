@@ -6,6 +6,7 @@
 
 mod guard;
 mod pages;
+mod reading;
 
 use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -15,13 +16,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use ledger::Ledger;
 use serde_json::json;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
 use crate::home::Home;
+use reading::Reading;
 
 /// Where it listens unless told otherwise.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4380);
@@ -62,7 +63,7 @@ pub(crate) struct UiArgs {
 /// What every request needs.
 #[derive(Debug)]
 struct Site {
-    ledger: PathBuf,
+    ledger: Reading,
     address: SocketAddr,
     public: bool,
     requests: Arc<Semaphore>,
@@ -78,20 +79,21 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     }
     let home = Home::find(args.ledger.as_deref())?;
     // What would go wrong with every page goes wrong now.
-    drop(Ledger::open_read_only(&home.ledger)?);
+    let ledger = Reading::of(home.ledger);
+    ledger.look(|_| ())?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(PAGES_AT_ONCE)
         .build()
         .context("cannot start")?;
-    let outcome = runtime.block_on(serve(args, home.ledger));
+    let outcome = runtime.block_on(serve(args, ledger));
     // A page that is still being made is not waited for.
     runtime.shutdown_background();
     outcome?;
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(args: &UiArgs, ledger: PathBuf) -> anyhow::Result<()> {
+async fn serve(args: &UiArgs, ledger: Reading) -> anyhow::Result<()> {
     // Before anything is ready, so that no signal is missed.
     let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
     let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
@@ -127,12 +129,12 @@ fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
             "pid": std::process::id(),
             "address": address.to_string(),
             "addresses": { "ui": address.to_string() },
-            "data": site.ledger,
+            "data": site.ledger.path(),
         });
         writeln!(out, "{ready}")?;
     } else {
         writeln!(out, "http://{address}/")?;
-        eprintln!("shows {}; Ctrl-C ends it", site.ledger.display());
+        eprintln!("shows {}; Ctrl-C ends it", site.ledger.path().display());
     }
     out.flush()?;
     Ok(())

@@ -21,7 +21,8 @@ const RUNS_LEAST: usize = 6;
 pub struct Question {
     /// The suite's title.
     pub title: String,
-    /// The target; the first one of the latest run unless given.
+    /// The target; the first one of the latest run unless given, of one that isn't a comparison if
+    /// there is any.
     pub target: Option<String>,
     /// The metric, by its name in suites; the latest run's primary one unless given.
     pub metric: Option<String>,
@@ -72,9 +73,10 @@ impl History {
     pub fn of(ledger: &Ledger, question: &Question) -> Result<Option<History>, LedgerError> {
         let runs = ledger.past_runs(&question.title)?;
         let Some(latest) = runs.last() else { return Ok(None) };
-        let name = question.metric.as_ref().unwrap_or(&latest.primary_metric);
+        let typical = runs.iter().rev().find(|run| !run.compares).unwrap_or(latest);
+        let name = question.metric.as_ref().unwrap_or(&typical.primary_metric);
         let Some(metric) = metric_named(name) else { return Ok(None) };
-        let target = question.target.clone().unwrap_or_else(|| latest.target.clone());
+        let target = question.target.clone().unwrap_or_else(|| typical.target.clone());
         let kind = kind_of(&latest.fingerprint);
         let (here, elsewhere): (Vec<&PastRun>, Vec<&PastRun>) =
             runs.iter().partition(|run| kind_of(&run.fingerprint) == kind);
@@ -86,10 +88,11 @@ impl History {
             }
             let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
             for row in ledger.figures(run.id, metric.sql)? {
-                if row.target == target {
+                let name = run.plain_name(&row.target);
+                if name == target {
                     figures.entry(row.point).or_default().push(row.value);
                 }
-                targets.insert(row.target);
+                targets.insert(name.to_owned());
             }
             for (point, values) in figures {
                 let Some(interval) = series_interval(&values, 0.95) else { continue };

@@ -25,6 +25,36 @@ fn runs(mut ledger: Ledger, cpu: &str, rates: &[u64]) -> Ledger {
     ledger
 }
 
+/// A run that compares these targets, at this rate.
+fn comparison(ledger: Ledger, targets: &[&str], rate: u64) -> Ledger {
+    let facts = json!({"cpu": "X", "cpus": "2"});
+    let mut bench = Bench::built(ledger, targets, "rate_per_s", &facts);
+    bench.point("cache/get", 16);
+    for round in 0..5 {
+        bench.round();
+        bench.trial(0, rate + round, 33_000, |_| ());
+        bench.trial(1, rate + round, 33_000, |_| ());
+    }
+    bench.contest(5, &[5]);
+    bench.finish();
+    bench.ledger
+}
+
+#[test]
+fn a_target_that_was_compared_with_itself_is_that_target() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    for rate in &STEP[..6] {
+        ledger = comparison(ledger, &["ours.a", "ours.b"], *rate);
+    }
+    let history = History::of(&ledger, &question()).unwrap().unwrap();
+    assert_eq!(history.sentences(), ["ours did not change in 6 runs by rate_per_s."]);
+    // What stands first in a comparison need not be the suite's first.
+    ledger = comparison(runs(ledger, "X", &[100_000]), &["theirs", "ours"], 100_000);
+    let history = History::of(&ledger, &question()).unwrap().unwrap();
+    assert_eq!(history.sentences(), ["ours did not change in 8 runs by rate_per_s."]);
+    assert_eq!(history.json()["target"], "ours");
+}
+
 fn question() -> Question {
     Question {
         title: "Cache: reads under load".into(),

@@ -100,7 +100,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let home = Home::find(args.ledger.as_deref())?;
-    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let ledger = home.read()?;
     let run = crate::report::run_named(&ledger, &args.run)?;
     if args.format == Format::Hlog {
         return hlog(args, &ledger, run);

@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::process::ExitCode;
 
-use ledger::{Ledger, RunLine};
+use ledger::RunLine;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
@@ -18,7 +18,7 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.common.ledger.as_deref())?;
-    let runs = Ledger::open_read_only(&home.ledger)?.runs()?;
+    let runs = home.read()?.runs()?;
     let mut out = std::io::stdout().lock();
     if args.common.json {
         writeln!(out, "{:#}", as_json(&runs))?;

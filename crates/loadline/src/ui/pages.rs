@@ -69,8 +69,7 @@ impl From<LedgerError> for Refused {
     }
 }
 
-/// Makes an answer on a thread that may block. The ledger is opened anew for each, so that it may
-/// be replaced meanwhile.
+/// Makes an answer on a thread that may block.
 async fn made(
     site: Arc<Site>,
     make: impl FnOnce(&Ledger, &Path) -> Result<Made, Refused> + Send + 'static,
@@ -81,7 +80,7 @@ async fn made(
     };
     let making = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        make(&Ledger::open_read_only(&site.ledger)?, &site.ledger)
+        site.ledger.look(|ledger| make(ledger, site.ledger.path()))?
     });
     making.await.unwrap_or_else(|_| {
         let words = "This page could not be made; the terminal says why.".to_owned();

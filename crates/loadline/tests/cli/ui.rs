@@ -7,7 +7,7 @@ use std::process::{Child, Stdio};
 use ledger::{Ledger, RoundRow, RunState, RungRow};
 
 use crate::common::{Place, await_end, code, send_signal, stderr};
-use crate::ledgers::{place, with_runs};
+use crate::ledgers::{old_ledger, place, with_runs};
 
 /// The server of a place's ledger; ended with the test.
 struct Ui {
@@ -210,4 +210,19 @@ fn it_ends_at_a_signal_and_says_what_it_can_not_show() {
         send_signal(signal, ui.child.id());
         assert_eq!(await_end(&mut ui.child).code(), Some(0), "{signal}");
     }
+}
+
+#[test]
+fn pages_of_an_older_ledger_follow_it_and_leave_it_as_it_is() {
+    let place = place();
+    old_ledger(&place.ledger());
+    let ui = Ui::of(&place);
+    let before = std::fs::read(place.ledger()).expect("the ledger");
+    assert!(ui.page("/runs/7").contains("cache/get"));
+    assert!(ui.page("/").contains("/runs/7"));
+    assert_eq!(std::fs::read(place.ledger()).expect("the ledger"), before);
+    // What an older loadline writes meanwhile is seen.
+    let older = rusqlite::Connection::open(place.ledger()).expect("a file");
+    older.execute("UPDATE suite SET title = 'Another title'", []).expect("it is written");
+    assert!(ui.page("/").contains("Another title"));
 }
