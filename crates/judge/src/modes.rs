@@ -10,7 +10,10 @@
 //! thousand samples of plain normal noise is called two modes, which a test holds it to.
 
 /// Figures under which nothing is said.
-const FIGURES_LEAST: usize = 12;
+const FIGURES_LEAST: usize = 5;
+
+/// Figures from which on modes may lie near each other.
+const FIGURES_MANY: usize = 12;
 
 /// The least share of the figures in either mode; a few odd ones are outliers, not a mode.
 const SHARE_LEAST: f64 = 0.2;
@@ -20,6 +23,11 @@ const SEPARATION_LEAST: f64 = 7.5;
 
 /// Modes closer than this are of no interest: 0.05 is 5 %.
 const DISTANCE_LEAST: f64 = 0.05;
+
+/// The same two bounds for few figures, which noise splits in two more easily: modes of which the
+/// upper is twice the lower. Held to one in a thousand as well, for noise of up to 30 %.
+const SEPARATION_OF_FEW: f64 = 16.0;
+const DISTANCE_OF_FEW: f64 = 1.0;
 
 /// Two modes of positive figures.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,13 +52,20 @@ pub fn two_modes(figures: &[f64]) -> Option<Modes> {
     logs.sort_by(f64::total_cmp);
     let cut = best_cut(&logs);
     let (low, high) = logs.split_at(cut);
-    let share = low.len().min(high.len()) as f64 / logs.len() as f64;
+    let fewer = low.len().min(high.len());
+    let share = fewer as f64 / logs.len() as f64;
     let ((low_mean, low_variance), (high_mean, high_variance)) = (spread(low), spread(high));
     let distance = high_mean - low_mean;
     let separation = 2.0_f64.sqrt() * distance / (low_variance + high_variance).sqrt();
+    let (distance_least, separation_least) = match logs.len() < FIGURES_MANY {
+        true => (DISTANCE_OF_FEW, SEPARATION_OF_FEW),
+        false => (DISTANCE_LEAST, SEPARATION_LEAST),
+    };
+    // One odd figure is no mode.
     let apart = share >= SHARE_LEAST
-        && distance >= DISTANCE_LEAST.ln_1p()
-        && separation >= SEPARATION_LEAST;
+        && fewer > 1
+        && distance >= distance_least.ln_1p()
+        && separation >= separation_least;
     apart.then(|| Modes {
         low: low_mean.exp(),
         high: high_mean.exp(),
@@ -100,17 +115,21 @@ mod tests {
         let modes = two_modes(&figures).unwrap();
         assert_eq!((modes.low_count, modes.high_count), (5, 10));
         assert!((modes.high / modes.low - 7.0).abs() < 0.7, "{modes:?}");
+        // So great a factor shows in five rounds, too, but not by one odd round of them.
+        let five = [1.01e6, 145e3, 0.98e6, 151e3, 1.03e6];
+        assert_eq!(two_modes(&five).map(|modes| (modes.low_count, modes.high_count)), Some((2, 3)));
+        assert_eq!(two_modes(&[1.01e6, 145e3, 0.98e6, 1.0e6, 1.03e6]), None);
     }
 
     #[test]
     fn plain_noise_outliers_and_small_steps_are_one_mode() {
         let mut random = Random::new(11);
-        for count in [12, 15, 20, 40, 100] {
-            let wrong = (0..4_000).filter(|_| {
-                let figures: Vec<f64> = (0..count).map(|_| (0.1 * random.normal()).exp()).collect();
-                two_modes(&figures).is_some()
-            });
-            let wrong = wrong.count();
+        let noises = [(5, 0.3), (8, 0.3), (11, 0.3), (12, 0.1), (20, 0.1), (40, 0.1), (100, 0.1)];
+        for (count, noise) in noises {
+            let sample = |random: &mut Random| -> Vec<f64> {
+                (0..count).map(|_| (noise * random.normal()).exp()).collect()
+            };
+            let wrong = (0..4_000).filter(|_| two_modes(&sample(&mut random)).is_some()).count();
             assert!(wrong <= 4, "{wrong} of 4000 samples of {count}");
         }
         let mut outlier = vec![1.0, 1.01, 0.99, 1.0, 1.02, 0.98, 1.0, 1.01, 0.99, 1.0, 1.0];
