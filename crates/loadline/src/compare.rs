@@ -1,7 +1,6 @@
 //! `loadline compare`: is A better than B, worse, the same, or can't it be told?
 
 mod commits;
-mod expected;
 mod runs;
 mod samples;
 
@@ -14,6 +13,8 @@ use lab::plan::{Contest, Plan};
 use workload::units::{Share, Span};
 
 use crate::exit::Failure;
+use crate::expected::Expected;
+use crate::home::Home;
 use crate::run::HowArgs;
 
 /// Arguments of `loadline compare`.
@@ -144,6 +145,24 @@ fn measure(args: &CompareArgs, plan: &mut Plan) -> Result<ExitCode, Failure> {
         factor: args.factor.clone(),
     })
     .map_err(Failure::Usage)?;
-    expected::say(plan, &args.how)?;
+    say_expected(plan, &args.how)?;
     crate::run::measure(plan, &args.how)
+}
+
+/// Says on standard error how many rounds may come and what they can show, and notes it in the plan
+/// if it comes from a run; else the first look says it again, from what it saw.
+fn say_expected(plan: &mut Plan, how: &HowArgs) -> anyhow::Result<()> {
+    let (most, measure) = (plan.rounds.at_most, plan.rounds.measure);
+    let Some(sequence) = &plan.rounds.sequence else { return Ok(()) };
+    let error = sequence.error / plan.points.len() as f64;
+    let last = judge::nominal_errors(&judge::looks(most), most, error);
+    let Some(last) = last.and_then(|errors| errors.last().copied()) else { return Ok(()) };
+    let home = Home::find(how.ledger.as_deref())?;
+    let Some(expected) = Expected::of(plan, &home, most, last)? else { return Ok(()) };
+    eprintln!("at most {most} rounds of 2 × {measure} a point: {}", expected.words());
+    if let Some(sequence) = &mut plan.rounds.sequence {
+        let from = expected.from.map(|run| format!("run {run}"));
+        sequence.least_shown = from.map(|from| (expected.least, from));
+    }
+    Ok(())
 }

@@ -6,6 +6,7 @@ mod capacity;
 mod compare;
 mod doctor;
 mod exit;
+mod expected;
 mod history;
 mod home;
 mod house;

@@ -1,13 +1,15 @@
 //! `loadline plan`: what a suite would run, and for how long, without starting anything.
 
 use std::fmt::Write as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::plan::{Plan, TargetKind};
 use workload::units::ByteCount;
 
 use crate::exit::Failure;
+use crate::expected::Expected;
+use crate::home::Home;
 
 /// Arguments of `loadline plan`.
 #[derive(Debug, clap::Args)]
@@ -18,6 +20,9 @@ pub(crate) struct PlanArgs {
     /// Print it as JSON on standard output
     #[arg(long)]
     json: bool,
+    /// The ledger whose runs say what can be shown; else the nearest .loadline/ledger.sqlite upward
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
 }
 
 /// Which suite, and what is different from what it says.
@@ -39,15 +44,28 @@ impl SuiteArgs {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let plan = args.suite.read()?;
+    let expected = expected(&plan, args.ledger.as_deref())?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&as_json(&plan))?);
+        println!("{}", serde_json::to_string_pretty(&as_json(&plan, expected.as_ref()))?);
     } else {
-        print!("{}", as_text(&plan));
+        print!("{}", as_text(&plan, expected.as_ref()));
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn as_text(plan: &Plan) -> String {
+/// The smallest difference that the least rounds of a run can show, over all of its comparisons.
+fn expected(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Expected>> {
+    let others = plan.targets().iter().filter(|target| target.skipped.is_none()).count();
+    let comparisons = plan.points.len() * others.saturating_sub(1);
+    let rounds = plan.rounds.at_least;
+    if comparisons == 0 || (rounds as usize) < judge::LEAST_ROUNDS {
+        return Ok(None);
+    }
+    let error = (1.0 - plan.rounds.confidence()) / comparisons as f64;
+    Expected::of(plan, &Home::find(ledger)?, rounds, error)
+}
+
+fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
     let mut text = format!("{}\n", plan.title);
     for claim in &plan.claims {
         let _ = writeln!(text, "  claims: {claim}");
@@ -95,6 +113,10 @@ fn as_text(plan: &Plan) -> String {
     if (rounds.at_least as usize) < least {
         let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
     }
+    if let Some(expected) = expected {
+        let (metric, rounds) = (rounds.primary, rounds.at_least);
+        let _ = writeln!(text, "  in {rounds} rounds, of {metric}: {}", expected.words());
+    }
     let (least, disturbed) = (plan.shortest(), plan.shortest_disturbed());
     let again = match disturbed > least {
         true => format!("; {disturbed} when slices are disturbed and measured again"),
@@ -115,7 +137,7 @@ fn data(plan: &Plan) -> ByteCount {
     ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
 }
 
-fn as_json(plan: &Plan) -> serde_json::Value {
+fn as_json(plan: &Plan, expected: Option<&Expected>) -> serde_json::Value {
     let targets = plan.targets().iter().map(|target| {
         serde_json::json!({ "name": target.name, "skipped": target.skipped, "cpus": target.cpus })
     });
@@ -132,5 +154,7 @@ fn as_json(plan: &Plan) -> serde_json::Value {
         "shortest_ns": plan.shortest().ns,
         "shortest_disturbed_ns": plan.shortest_disturbed().ns,
         "data_bytes": data(plan).bytes,
+        "least_shown": expected.map(|one| one.least),
+        "least_shown_from": expected.and_then(|one| Some(one.from?.get())),
     })
 }

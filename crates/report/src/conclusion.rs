@@ -1,11 +1,11 @@
 //! The run in a sentence or two: what is worth remembering of it.
 
-use judge::Verdict;
+use judge::{Direction, Verdict, metric_named};
 use ledger::{RequirementOutcome, RunState};
 
 use crate::compare::Compared;
 use crate::ladder::ladder_conclusion;
-use crate::number::{count, rate, ratio, whole_percent};
+use crate::number::{count, ratio, whole_percent};
 use crate::summary::Summary;
 
 /// The run in a few short sentences, one a line: how it ended if it didn't finish, what the
@@ -31,7 +31,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         }
     }
     if summary.comparisons.is_empty() && summary.rungs.is_empty() {
-        lines.extend(best_rate(summary));
+        lines.extend(best(summary));
     }
     lines.extend(requirements(summary));
     lines.extend((0..summary.targets.len()).filter_map(|target| wrong_answers(summary, target)));
@@ -117,16 +117,25 @@ fn span(ratios: impl Iterator<Item = f64>) -> String {
     if low == high { format!("{high}×") } else { format!("{low}× to {high}×") }
 }
 
-/// With nothing to compare, the most that the first target carried.
-fn best_rate(summary: &Summary) -> Option<String> {
-    let rates =
-        summary.points.iter().filter_map(|point| Some((point, point.of_target(0)?.rate?.mean)));
-    let (point, best) = rates.max_by(|(_, a), (_, b)| a.total_cmp(b))?;
+/// With nothing to compare, the best that the first target showed by the primary metric.
+fn best(summary: &Summary) -> Option<String> {
+    let metric = metric_named(&summary.run.primary_metric)?;
+    let means = summary.points.iter();
+    let means = means.filter_map(|point| Some((point, point.of_target(0)?.primary?.mean)));
+    let (point, best) = means.max_by(|(_, a), (_, b)| match metric.direction {
+        Direction::HigherIsBetter => a.total_cmp(b),
+        Direction::LowerIsBetter => b.total_cmp(a),
+    })?;
     let place = match summary.points.len() {
         1 => String::new(),
         _ => format!(" at best, at {}", crate::text::one_line(&point.row.label)),
     };
-    Some(format!("{} carried {}{place}.", summary.targets[0].name, rate(best)))
+    let name = &summary.targets[0].name;
+    let value = crate::words::value(best, metric);
+    Some(match metric.suite {
+        "rate_per_s" => format!("{name} carried {value}{place}."),
+        suite => format!("{name} showed {suite} {value}{place}."),
+    })
 }
 
 fn requirements(summary: &Summary) -> Option<String> {

@@ -1,10 +1,11 @@
 //! What a run that is one comparison says: a sentence with its evidence, and what may be doubted.
 
-use judge::{Metric, Verdict, smallest_difference};
+use judge::{Verdict, smallest_difference};
 
 use crate::compare::{Compared, Contest};
-use crate::number::{count, nanoseconds, percent, ratio, value_of, whole_percent};
+use crate::number::{count, percent, ratio, whole_percent};
 use crate::summary::Summary;
+use crate::words::value;
 
 /// The comparison in a few sentences, the verdict first.
 pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
@@ -137,7 +138,7 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
         let beside = compared.beside;
         let (a, b) = beside.medians.map_or_else(
             || ("unseen".to_owned(), "unseen".to_owned()),
-            |(a, b)| (cell(a, compared.metric), cell(b, compared.metric)),
+            |(a, b)| (value(a, compared.metric), value(b, compared.metric)),
         );
         let of_medians = beside.medians.map_or(String::new(), |(a, b)| ratio(a / b));
         rows.push(vec![
@@ -175,14 +176,6 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
     rows.insert(0, head);
     let lines = crate::words::align(&rows, str::to_owned);
     lines.into_iter().map(|line| format!("  {line}")).collect()
-}
-
-/// A value as the lines of targets show it: what an operation costs stays in ns.
-fn cell(value: f64, metric: &Metric) -> String {
-    match metric.json.ends_with("_ns_per_op") {
-        true => nanoseconds(value),
-        false => value_of(value, metric.unit),
-    }
 }
 
 /// `97.5 %`, `99.87 %`.

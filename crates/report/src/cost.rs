@@ -195,6 +195,15 @@ pub struct CallCost {
     pub targets: Vec<Option<CallFigures>>,
 }
 
+impl CallCost {
+    /// Calls per operation of the first target less those of another; `None` where either wasn't
+    /// counted. Calls are counted once, so it has no interval.
+    pub fn difference(&self, other: usize) -> Option<f64> {
+        let calls = |target: usize| Some((*self.targets.get(target)?)?.calls);
+        Some(calls(0)? - calls(other)?)
+    }
+}
+
 /// How often a call is made per operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CallFigures {

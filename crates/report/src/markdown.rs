@@ -1,6 +1,6 @@
 //! A run as Markdown, short enough for a pull request: the sentences, a table, what was broken.
 
-use judge::Verdict;
+use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
@@ -11,17 +11,24 @@ use crate::words;
 /// The most points that the table shows; a comment isn't the place for more.
 const POINTS_MOST: usize = 60;
 
+/// The metrics that have a column in any case.
+const SHOWN: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
+
 /// A run as Markdown. Ends with a newline.
 pub fn markdown(summary: &Summary) -> String {
     let mut out = format!("### {}\n\n", cell(&summary.suite.title));
     for line in conclusion(summary) {
         out.push_str(&format!("**{}**\n\n", cell(&line)));
     }
-    out.push_str("| point | target | rate | p50 | p99 | answers | server CPU per op | verdict |\n");
-    out.push_str("|---|---|--:|--:|--:|--:|--:|---|\n");
+    let primary = words::primary_unless(summary, SHOWN);
+    let (name, line) = primary.map_or((String::new(), ""), |one| (cell(one.suite) + " | ", "--:|"));
+    out.push_str(&format!(
+        "| point | target | {name}rate | p50 | p99 | answers | server CPU per op | verdict |\n"
+    ));
+    out.push_str(&format!("|---|---|{line}--:|--:|--:|--:|--:|---|\n"));
     for (index, point) in summary.points.iter().enumerate().take(POINTS_MOST) {
         for target in &point.targets {
-            out.push_str(&row(summary, index, target));
+            out.push_str(&row(summary, index, target, primary));
         }
     }
     if let Some(more) = summary.points.len().checked_sub(POINTS_MOST).filter(|more| *more > 0) {
@@ -46,18 +53,24 @@ pub fn markdown(summary: &Summary) -> String {
     out
 }
 
-fn row(summary: &Summary, index: usize, target: &TargetSummary) -> String {
+fn row(
+    summary: &Summary,
+    index: usize,
+    target: &TargetSummary,
+    primary: Option<&Metric>,
+) -> String {
     let figures = &target.figures;
-    let cells = [
-        cell(&summary.points[index].row.label),
-        cell(&summary.targets[target.target].name),
+    let mut cells =
+        vec![cell(&summary.points[index].row.label), cell(&summary.targets[target.target].name)];
+    cells.extend(primary.map(|primary| words::primary_cell(Some(target), primary)));
+    cells.extend([
         words::rate_cell(Some(target)),
         words::latency(figures.latency.p50_ns),
         words::latency(figures.latency.p99_ns),
         words::answers(target),
         words::unseen(figures.server.cpu_ns_per_op.map(nanoseconds)),
         verdict(summary, index, target.target),
-    ];
+    ]);
     format!("| {} |\n", cells.join(" | "))
 }
 

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use judge::{SeriesInterval, median, series_interval};
+use judge::{SeriesInterval, median, metric_named, series_interval};
 use ledger::{
     CallRow, ClientsRow, CounterRow, FactRow, FailedAt, FindingRow, FingerprintRow, FloorRow,
     HistogramKind, HistogramRow, LedgerError, LookRow, PointId, PointRow, ProfileRow, ReachedRow,
@@ -113,6 +113,8 @@ pub struct TargetSummary {
     pub slices_measured_again: usize,
     /// The rate over its valid trials, with its interval; `None` when there is none.
     pub rate: Option<SeriesInterval>,
+    /// The run's primary metric in the same way.
+    pub primary: Option<SeriesInterval>,
     /// Its valid trials taken as one, with percentiles of the merged histograms.
     pub figures: Figures,
     /// Each group of clients over its operations, of all valid trials.
@@ -488,7 +490,7 @@ fn point_summary(
     let measured_ns: Vec<u64> = finished.map(|trial| trial.row.measured_ns).collect();
     let mut targets = Vec::with_capacity(wanted.len());
     for target in &wanted {
-        targets.push(target_summary(*target, here, view.run.confidence, parts)?);
+        targets.push(target_summary(*target, here, &view.run, parts)?);
     }
     Ok(PointSummary {
         row: row.clone(),
@@ -504,7 +506,7 @@ fn point_summary(
 fn target_summary(
     target: usize,
     here: &[&TrialSummary],
-    confidence: f64,
+    run: &RunRow,
     parts: &Parts<'_>,
 ) -> Result<TargetSummary, LedgerError> {
     let all: Vec<&TrialSummary> =
@@ -520,7 +522,11 @@ fn target_summary(
         valid.iter().map(|trial| (parts.counters(trial.id), trial.row.operations)).collect();
     let streams: Vec<&StreamRow> =
         valid.iter().flat_map(|trial| parts.streams(trial.id)).copied().collect();
-    let rates: Vec<f64> = valid.iter().filter_map(|trial| trial.figures.rate_per_s).collect();
+    let interval = |of: &dyn Fn(&Figures) -> Option<f64>| {
+        let values: Vec<f64> = valid.iter().filter_map(|trial| of(&trial.figures)).collect();
+        series_interval(&values, run.confidence)
+    };
+    let primary = metric_named(&run.primary_metric);
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     let values = ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id)));
@@ -535,7 +541,8 @@ fn target_summary(
         overloaded_trials: rows.iter().filter(|trial| trial.overloaded).count(),
         failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
-        rate: series_interval(&rates, confidence),
+        rate: interval(&|figures| figures.rate_per_s),
+        primary: primary.and_then(|primary| interval(&|figures| figures.value(primary))),
         groups: ClientsFigures::of(&histograms, &figures)?,
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,

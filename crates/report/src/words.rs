@@ -1,17 +1,26 @@
 //! What more than one kind of report says, said in one place: figures of a target, verdicts,
 //! ratios, and rows that are aligned.
 
-use judge::{Doubt, Verdict};
+use judge::{Doubt, Metric, SeriesInterval, Verdict, metric_named};
 use ledger::RequirementOutcome;
 
 use crate::compare::Compared;
-use crate::number::{count, duration, percent, rate, ratio, whole_percent};
-use crate::summary::{PointSummary, TargetSummary};
+use crate::number::{count, duration, nanoseconds, percent, rate, ratio, value_of, whole_percent};
+use crate::summary::{PointSummary, Summary, TargetSummary};
 
 /// The rate over valid trials with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
-    let Some(interval) = target.rate else { return target.figures.rate_per_s.map(rate) };
-    let mean = rate(interval.mean);
+    with_width(target.rate, target.figures.rate_per_s, rate)
+}
+
+/// The mean of an interval with its width, or else the one value there is.
+fn with_width(
+    interval: Option<SeriesInterval>,
+    value: Option<f64>,
+    shown: impl Fn(f64) -> String,
+) -> Option<String> {
+    let Some(interval) = interval else { return value.map(shown) };
+    let mean = shown(interval.mean);
     Some(match interval.relative_half_width.is_finite() {
         true => format!("{mean} ±{}", percent(interval.relative_half_width)),
         false => mean,
@@ -20,10 +29,36 @@ pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
 
 /// The rate as a table shows it: `–` where the target wasn't measured.
 pub(crate) fn rate_cell(target: Option<&TargetSummary>) -> String {
+    cell(target, rate_of)
+}
+
+/// A metric's value as lines and tables show it: what an operation costs stays in ns.
+pub(crate) fn value(value: f64, metric: &Metric) -> String {
+    match metric.json.ends_with("_ns_per_op") {
+        true => nanoseconds(value),
+        false => value_of(value, metric.unit),
+    }
+}
+
+/// The run's primary metric, which verdicts are about, unless it is among those that are shown.
+pub(crate) fn primary_unless(summary: &Summary, shown: &[&str]) -> Option<&'static Metric> {
+    metric_named(&summary.run.primary_metric).filter(|metric| !shown.contains(&metric.suite))
+}
+
+/// The run's primary metric over valid trials with its interval, as a table shows it.
+pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
+    let of = |target: &TargetSummary| {
+        with_width(target.primary, target.figures.value(primary), |one| value(one, primary))
+    };
+    cell(target, of)
+}
+
+/// `–` where the target wasn't measured, and a word where there is nothing valid.
+fn cell(target: Option<&TargetSummary>, of: impl Fn(&TargetSummary) -> Option<String>) -> String {
     match target {
         None => "–".to_owned(),
         Some(target) if target.valid_trials == 0 => "no valid trial".to_owned(),
-        Some(target) => unseen(rate_of(target)),
+        Some(target) => unseen(of(target)),
     }
 }
 

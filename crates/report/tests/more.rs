@@ -144,6 +144,27 @@ fn figures_of_calls_are_shown_by_name_over_valid_trials() {
     assert!(text.contains("  builder: events  min 12,345 · median 12,345 · mean 12,345"), "{text}");
 }
 
+#[test]
+fn the_primary_metric_of_a_batch_stands_where_its_verdict_does() {
+    let ledger = ledger::Ledger::in_memory().unwrap();
+    let mut bench = Bench::with(ledger, &["ours", "theirs"], "elements_per_s");
+    bench.point("batch", 1);
+    for _ in 0..5 {
+        bench.round();
+        for (target, value) in [(0, 2e6), (1, 1e6)] {
+            let trial = bench.trial(target, 1, 1_000_000_000, |_| ());
+            bench.value(trial, 0, "elements_per_s", value);
+        }
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    assert!(text.contains("  ours    elements_per_s 2.00M/s ±0.00 %  1.00/s"), "{text}");
+    assert!(text.contains("verdict: ours better, elements_per_s 2.00×"), "{text}");
+    let markdown = report::markdown(&summary);
+    assert!(markdown.contains("| elements\\_per\\_s | rate |"), "{markdown}");
+    assert!(markdown.contains("| ours | 2.00M/s ±0.00 % | 1.00/s"), "{markdown}");
+}
+
 /// Six slices a round; the last third has so many operations a second.
 fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> report::Summary {
     let mut bench = Bench::new(&["loadline"]);
@@ -259,8 +280,11 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
             }
         }
     }
-    let (point_id, target_id) = (bench.point.unwrap(), bench.targets[0]);
-    for (name, calls, errors) in [("recvfrom", 1_010, 10), ("epoll_wait", 250, 0)] {
+    let point_id = bench.point.unwrap();
+    for (target, name, calls, errors) in
+        [(0, "recvfrom", 1_010, 10), (0, "epoll_wait", 250, 0), (1, "recvfrom", 505, 5)]
+    {
+        let target_id = bench.targets[target];
         let (name, operations, system_ns) = (name.to_owned(), 1_000, 1_000_000);
         let of_generator = false;
         let row = ledger::CallRow {
@@ -281,14 +305,20 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
     let cost = report::cost(&summary, 0, false);
     let has = |part: &str| assert!(cost.contains(part), "{part}\n{cost}");
     // Half of 2,000 ns and of 4,000 ns; rounds vary by 50 ns, which Student's t widens.
-    has("server user            1,000 ns ±124 ns           2,000 ns ±124 ns  −1,000 ns ±0.0 ns\n");
+    has(
+        "server user            1,000 ns ±124 ns           2,000 ns ±124 ns             −1,000 ns ",
+    );
     has("server wake-ups        0.500 ±0.000");
-    has("    recvfrom             1.01 (0.010 failed), 50 %  unseen\n");
+    has("recvfrom             1.01 (0.010 failed), 50 %  0.505 (0.005 failed), 100 %  +0.505\n");
+    has("0.250, 50 %                0.000, 0.00 %                +0.250\n");
     has("this host's floors: system call 43 ns");
     assert!(!cost.contains("packets"), "what nobody saw has no row: {cost}");
     let json = report::json(&summary).unwrap();
     let ours = &json["points"][0]["cost"][0];
     assert_eq!(ours["server_calls"][1]["calls_per_op"], 0.25);
+    assert!(ours["server_calls"][0]["difference"].is_null());
+    let theirs = &json["points"][0]["cost"][1];
+    assert_eq!(theirs["server_calls"][0]["difference"], 0.505);
     // A share of a half, seen by 600 ticks in all: 1.96 · √(¼ / 600) of 2,000 ns.
     let sampling = ours["figures"][0]["sampling"].as_f64().unwrap();
     assert!((sampling - 80.0).abs() < 0.5, "{sampling}");

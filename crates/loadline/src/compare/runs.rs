@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use judge::{Metric, Rule, metric_named};
-use ledger::{Ledger, RunView};
+use ledger::{FactRow, Ledger, RunView};
 use report::{Difference, Samples, Series};
 use serde_json::json;
 
@@ -24,7 +24,7 @@ const ONLY_WARNS: &str = "kernel";
 pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Failure> {
     let [a, b] = names else { return Err(Failure::Usage("--runs takes two runs".to_owned())) };
     let home = Home::find(args.how.ledger.as_deref())?;
-    let ledger = Ledger::open_read_only(&home.ledger)?;
+    let ledger = home.read()?;
     let view = |name: &str| -> Result<RunView, Failure> {
         Ok(ledger.run_view(crate::report::run_named(&ledger, name)?)?)
     };
@@ -35,6 +35,7 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     }
     let differences = report::differences(&a.fingerprint.json, &b.fingerprint.json);
     check(&differences, args.factor.as_deref())?;
+    warn(args, &a, &b);
     let metric = metric_named(&a.run.primary_metric).context("the metric of the run is unknown")?;
     let judged = points(args, &ledger, metric, (&a, &b))?;
     if judged.is_empty() {
@@ -91,6 +92,40 @@ fn check(differences: &[Difference], factor: Option<&str>) -> Result<(), Failure
     )))
 }
 
+/// Says what else differs between two runs: how they were set, and what their targets were built by.
+fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
+    let settings = |view: &RunView| {
+        let all = view.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));
+        let all = all.collect::<Vec<_>>().join(", ");
+        if all.is_empty() { "none".to_owned() } else { all }
+    };
+    let (ours, theirs) = (settings(a), settings(b));
+    if ours != theirs {
+        eprintln!("the runs differ, too:\n  settings: {ours}; and {theirs}");
+    }
+    if a.suite.hash != b.suite.hash {
+        eprintln!("the runs differ, too:\n  the suite's text was changed between them");
+    }
+    let compilers = |view: &RunView| {
+        let name = target(args, view);
+        let (id, _) = view.targets.iter().find(|(_, row)| row.name == name)?;
+        let own = |fact: &&FactRow| fact.target_id == *id && fact.name == "compiler";
+        Some(view.facts.iter().find(own)?.value.clone())
+    };
+    if let (Some(ours), Some(theirs)) = (compilers(a), compilers(b))
+        && ours != theirs
+        && args.factor.as_deref() != Some("compiler")
+    {
+        eprintln!("the runs differ, too:\n  compilers of the target: {ours}; and {theirs}");
+    }
+}
+
+/// The target that is judged: the one that was asked for, or the run's first.
+fn target(args: &CompareArgs, view: &RunView) -> String {
+    let first = || view.targets.first().map(|(_, row)| row.name.clone()).unwrap_or_default();
+    args.target.clone().unwrap_or_else(first)
+}
+
 /// The verdict of every point that both have.
 fn points(
     args: &CompareArgs,
@@ -99,8 +134,7 @@ fn points(
     (a, b): (&RunView, &RunView),
 ) -> Result<Vec<(String, Samples)>, Failure> {
     let figures = |view: &RunView| -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
-        let first = view.targets.first().map(|(_, row)| row.name.clone()).unwrap_or_default();
-        let target = args.target.clone().unwrap_or(first);
+        let target = target(args, view);
         let mut points: BTreeMap<String, Vec<f64>> = BTreeMap::new();
         for row in ledger.figures(view.id, metric.sql)?.into_iter().filter(|r| r.target == target) {
             points.entry(row.point).or_default().push(row.value);

@@ -1,30 +1,17 @@
 //! `loadline capacity`, from outside.
 
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, small_caches, stderr, stdout};
 
 /// A cache that is asked for more than any host can give at some point.
-const SUITE: &str = r#"
-title = "How much"
-[[target]]
-name = "ours"
-serve = "cache"
-[workload]
-room = "cache"
-operation = "get"
-keys = { count = 100 }
-value = { bytes = 40 }
-[[clients]]
-connections = 2
-[require]
-wrong = "= 0"
-[rounds]
-disturbed = "ignore"
-warm_up = "10ms"
-"#;
+fn suite() -> String {
+    small_caches(&[("ours", "")], REQUIRE)
+}
+
+const REQUIRE: &str = "[require]\nwrong = \"= 0\"";
 
 #[test]
 fn a_capacity_is_searched_in_one_run_whose_points_are_loads() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     let arguments = [
         "capacity",
         "suite.toml",
@@ -56,17 +43,15 @@ fn a_capacity_is_searched_in_one_run_whose_points_are_loads() {
 
 #[test]
 fn what_cant_be_searched_is_said_before_anything_starts() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     let case = |suite: &str, arguments: &[&str], said: &str| {
         std::fs::write(place.path().join("suite.toml"), suite).expect("a suite");
-        let output = place.loadline(&[&["capacity", "suite.toml"], arguments].concat());
-        assert_eq!(code(&output), 2, "{said}: {}", stderr(&output));
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        place.refuses(&[&["capacity", "suite.toml"], arguments].concat(), 2, said);
     };
-    case(SUITE, &["--from", "fast"], "\"fast\" is no load of clients.arrivals.rate");
-    case(SUITE, &["--target", "theirs"], "there is no target \"theirs\"");
-    case(SUITE, &["--over", "clients.connectoins"], "did you mean `connections`?");
-    case(&SUITE.replace("[require]\nwrong = \"= 0\"", ""), &[], "says nothing that must hold");
-    let swept = format!("{SUITE}[sweep]\n\"clients.pipeline\" = [1, 2]\n");
+    case(&suite(), &["--from", "fast"], "\"fast\" is no load of clients.arrivals.rate");
+    case(&suite(), &["--target", "theirs"], "there is no target \"theirs\"");
+    case(&suite(), &["--over", "clients.connectoins"], "did you mean `connections`?");
+    case(&suite().replace(REQUIRE, ""), &[], "says nothing that must hold");
+    let swept = format!("{}[sweep]\n\"clients.pipeline\" = [1, 2]\n", suite());
     case(&swept, &[], "the suite has 2 points");
 }

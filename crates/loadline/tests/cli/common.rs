@@ -40,6 +40,44 @@ impl Place {
         std::fs::create_dir_all(self.path().join(".loadline")).expect("a folder");
         self.command(arguments).output().expect("loadline runs")
     }
+
+    /// What it prints as JSON, after an end with one of these codes.
+    pub(crate) fn json(&self, arguments: &[&str], codes: &[i32]) -> serde_json::Value {
+        let output = self.loadline(arguments);
+        assert!(codes.contains(&code(&output)), "{}", stderr(&output));
+        serde_json::from_str(&stdout(&output)).expect("JSON")
+    }
+
+    /// That it ends with this code and says this on standard error.
+    pub(crate) fn refuses(&self, arguments: &[&str], with: i32, said: &str) {
+        let output = self.loadline(arguments);
+        assert_eq!(code(&output), with, "{said}: {}", stderr(&output));
+        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+    }
+}
+
+/// A suite of small caches whose rounds take a blink: of these targets, each with a line of its own,
+/// and with more in `[rounds]` and behind it.
+pub(crate) fn small_caches(targets: &[(&str, &str)], rounds: &str) -> String {
+    let target = |(name, line): &(&str, &str)| {
+        format!("[[target]]\nname = \"{name}\"\nserve = \"cache\"\n{line}\n")
+    };
+    let targets: String = targets.iter().map(target).collect();
+    format!(
+        r#"title = "Small caches"
+{targets}[workload]
+room = "cache"
+operation = "get"
+keys = {{ count = 100 }}
+value = {{ bytes = 40 }}
+[[clients]]
+connections = 2
+[rounds]
+disturbed = "ignore"
+warm_up = "10ms"
+{rounds}
+"#
+    )
 }
 
 /// The exit code.

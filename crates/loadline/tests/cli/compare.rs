@@ -1,45 +1,30 @@
 //! `loadline compare`, from outside.
 
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, small_caches, stderr, stdout};
 
-/// Two caches, one of which has twice the memory; a round takes a blink.
-const SUITE: &str = r#"
-title = "Two caches"
-[[target]]
-name = "small"
-serve = "cache"
-options = { memory = "16MiB" }
-[[target]]
-name = "large"
-serve = "cache"
-options = { memory = "32MiB" }
-[workload]
-room = "cache"
-operation = "get"
-keys = { count = 100 }
-value = { bytes = 40 }
-[[clients]]
-connections = 2
-[rounds]
-disturbed = "ignore"
-slice = "20ms"
-warm_up = "10ms"
-primary = "server.cpu_ns_per_op"
-"#;
+/// Two caches, one of which has twice the memory.
+fn suite() -> String {
+    let targets = [
+        ("small", "options = { memory = \"16MiB\" }"),
+        ("large", "options = { memory = \"32MiB\" }"),
+    ];
+    small_caches(&targets, "slice = \"20ms\"\nprimary = \"server.cpu_ns_per_op\"")
+}
 
 #[test]
 fn a_against_a_measures_two_instances_and_keeps_its_looks() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     let asked = ["--a", "small", "--b", "small", "--budget", "600ms", "--measure", "40ms"];
     let mut arguments = vec!["compare", "suite.toml", "--wait", "--json"];
     arguments.extend(asked);
     let output = place.loadline(&arguments);
     // What so short a look shows is up to the host; what it must keep is not.
     assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let said = stderr(&output);
+    assert!(said.contains("at most 7 rounds of 2 × 40 ms a point"), "{said}");
     assert!(
-        stderr(&output).contains("at most 7 rounds of 2 × 40 ms a point"),
-        "{}",
-        stderr(&output)
+        said.contains("% can be shown nine times out of ten if figures vary by 1.0 %"),
+        "{said}"
     );
     let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
     let names: Vec<&str> = json["targets"]
@@ -65,15 +50,23 @@ fn a_against_a_measures_two_instances_and_keeps_its_looks() {
     // The next comparison knows beforehand what can be shown.
     let output = place.loadline(&arguments);
     assert!(stderr(&output).contains("as figures varied in run 1"), "{}", stderr(&output));
+    // So does a plan of the suite, for as many rounds as are measured in any case.
+    let rounds = ["--set", "rounds.at_least=5"];
+    let plan = place.loadline(&[&["plan", "suite.toml"], &rounds[..]].concat());
+    assert!(stdout(&plan).contains("in 5 rounds, of server.cpu_ns_per_op: "), "{}", stdout(&plan));
+    let plan = place.json(&[&["plan", "suite.toml", "--json"], &rounds[..]].concat(), &[0]);
+    assert!(plan["least_shown"].as_f64() > Some(0.0), "{plan}");
+    // And the history of the suite knows the target by its name.
+    let history = place.json(&["history", "suite.toml", "--json"], &[4]);
+    assert_eq!(history["target"], "small");
+    assert_eq!(history["series"][0]["runs"].as_array().expect("runs").len(), 2);
 }
 
 #[test]
 fn what_cant_be_compared_is_said_before_anything_starts() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     let case = |arguments: &[&str], said: &str| {
-        let output = place.loadline(&[&["compare", "suite.toml"], arguments].concat());
-        assert_eq!(code(&output), 2, "{said}");
-        assert!(stderr(&output).contains(said), "{}", stderr(&output));
+        place.refuses(&[&["compare", "suite.toml"], arguments].concat(), 2, said);
     };
     case(&["--a", "small", "--b", "medium"], "the suite has small, large");
     case(
@@ -87,25 +80,28 @@ fn what_cant_be_compared_is_said_before_anything_starts() {
 
 #[test]
 fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     for _ in 0..2 {
         let settings = ["--set", "rounds.measure=20ms", "--set", "rounds.at_most=5"];
         let run = ["run", "suite.toml", "--wait"];
         let output = place.loadline(&[&run[..], &settings[..]].concat());
         assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
     }
-    let output = place.loadline(&["compare", "--runs", "2", "1", "--json"]);
-    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
-    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    let json = place.json(&["compare", "--runs", "2", "1", "--json"], &[0, 4]);
     assert_eq!((&json["runs"][0], &json["differences"]), (&2.into(), &serde_json::json!([])));
     assert_eq!(json["points"][0]["judged"]["samples"][0]["name"], "run 2");
-    let output = place.loadline(&["compare", "--runs", "2", "9"]);
-    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    place.refuses(&["compare", "--runs", "2", "9"], 1, "there is no run 9");
+    // A run that was set otherwise is compared, and that is said.
+    let settings = ["--set", "rounds.measure=30ms", "--set", "rounds.at_most=5"];
+    let output = place.loadline(&[&["run", "suite.toml", "--wait"], &settings[..]].concat());
+    assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
+    let output = place.loadline(&["compare", "--runs", "3", "2"]);
+    assert!(stderr(&output).contains("settings: rounds.measure = "), "{}", stderr(&output));
 }
 
 #[test]
 fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
-    let place = Place::with(SUITE);
+    let place = Place::with(&suite());
     let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).expect(name);
     write("before.txt", "12.35,12.41,12.42,12.33,12.64");
     write("after.txt", "14.53,12.35,12.32,12.3,13.63");
@@ -120,20 +116,16 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
     write("fast.csv", "run,seconds\n1,6.1\n2,6.2\n3,6.1\n4,6.0\n5,6.1\n");
     let arguments =
         ["compare", "--samples", "before.txt", "fast.csv#seconds", "--json", "--fail-on", "worse"];
-    let output = place.loadline(&arguments);
-    assert_eq!(code(&output), 3, "{}", stderr(&output));
-    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
-    assert_eq!(json["verdict"], "worse");
+    assert_eq!(place.json(&arguments, &[3])["verdict"], "worse");
     write("bad.txt", "1 2\n3 x");
-    let output = place.loadline(&["compare", "--samples", "bad.txt", "before.txt"]);
-    assert_eq!(code(&output), 2);
-    assert!(stderr(&output).contains("bad.txt: line 2: \"x\" is no number"), "{}", stderr(&output));
+    let bad = ["compare", "--samples", "bad.txt", "before.txt"];
+    place.refuses(&bad, 2, "bad.txt: line 2: \"x\" is no number");
 }
 
 /// Two commits of a program that serves a cache; the later one says more in its script.
 #[test]
 fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
-    let suite = SUITE.replace("serve = \"cache\"\noptions = { memory = \"16MiB\" }", TARGET);
+    let suite = suite().replace("serve = \"cache\"\noptions = { memory = \"16MiB\" }", TARGET);
     let place = Place::with(&suite);
     let git = |arguments: &[&str]| {
         let identity = ["-c", "user.name=t", "-c", "user.email=t@t.invalid"];
@@ -164,9 +156,7 @@ fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
         "50ms",
     ];
     for _ in 0..2 {
-        let output = place.loadline(&arguments);
-        assert!([0, 4].contains(&code(&output)), "{}", stderr(&output));
-        let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+        let json = place.json(&arguments, &[0, 4]);
         let subjects: Vec<_> = json["targets"]
             .as_array()
             .expect("two")
@@ -183,9 +173,7 @@ fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
     }
     let failing =
         ["compare", "suite.toml", "--commits", "HEAD~1,HEAD", "--build", "echo why; false"];
-    let output = place.loadline(&failing);
-    assert_eq!(code(&output), 1);
-    assert!(stderr(&output).contains("why"), "{}", stderr(&output));
+    place.refuses(&failing, 1, "why");
 }
 
 const TARGET: &str = "command = [\"{worktree}/built.sh\", \"--listen\", \"127.0.0.1:{port}\"]\n\

@@ -1,6 +1,6 @@
 //! A point on the page: its targets, and what is said of them.
 
-use judge::Verdict;
+use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
 use maud::{Markup, html};
 
@@ -18,6 +18,23 @@ use crate::words::{self, unseen};
 /// Trials that don't count are shown with their reasons up to this number.
 const SPOILED_SHOWN: usize = 4;
 
+/// The metrics that have a column in the table of a point in any case.
+const SHOWN: &[&str] = &[
+    "rate_per_s",
+    "bytes_per_s",
+    "latency.p50",
+    "latency.p90",
+    "latency.p99",
+    "latency.p999",
+    "latency.max",
+    "hit_ratio",
+    "wrong",
+    "missing",
+    "server.cpu_ns_per_op",
+    "server.rss_bytes",
+    "generator.busy",
+];
+
 /// The most points in the table of all.
 const ROWS_MOST: usize = 300;
 
@@ -26,7 +43,12 @@ const ROWS_MOST: usize = 300;
 pub(super) fn overview(summary: &Summary, in_full: usize, mut room: Room, place: &Place) -> Markup {
     let head = html! { tr {
         th { "point" }
-        @for target in &summary.targets { th.n { (super::words(&target.name)) } }
+        @for target in &summary.targets {
+            th.n {
+                (super::words(&target.name))
+                @if let Some(primary) = overall(summary) { div.note { (primary.suite) } }
+            }
+        }
         @if is_judged(summary) { th { "verdict by " (summary.run.primary_metric) } }
         @if matches!(place, Place::Served) { th { "trials" } }
     } };
@@ -56,12 +78,24 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
                 } @else { (label) }
             }
             @for target in 0..summary.targets.len() {
-                td.n { (words::rate_cell(point.of_target(target))) }
+                td.n {
+                    @if let Some(primary) = overall(summary) {
+                        (words::primary_cell(point.of_target(target), primary))
+                    } @else {
+                        (words::rate_cell(point.of_target(target)))
+                    }
+                }
             }
             @if is_judged(summary) { td { (verdict_words(summary, index)) } }
             @if matches!(place, Place::Served) { td { (trials_link(summary, index)) } }
         }
     }
+}
+
+/// What the table of all points shows of each target, when it isn't the rate: there is room for one
+/// figure, and it is the one that verdicts are about.
+fn overall(summary: &Summary) -> Option<&'static Metric> {
+    words::primary_unless(summary, &["rate_per_s"])
 }
 
 /// The way to the trials of a point, where a ledger is served.
@@ -189,10 +223,13 @@ fn table(summary: &Summary, index: usize) -> Markup {
     let hits = some(|one| one.figures.hit_ratio.is_some());
     let bandwidth = some(|one| one.figures.bytes_per_s.is_some());
     let memory = some(|one| one.figures.server.rss_bytes.is_some());
+    let primary = words::primary_unless(summary, SHOWN);
     html! {
         div.wide tabindex="0" { table {
             thead { tr {
-                th { "target" } th.n { "rate" }
+                th { "target" }
+                @if let Some(primary) = primary { th.n { (primary.suite) } }
+                th.n { "rate" }
                 @if bandwidth { th.n { "bytes" } }
                 th.n { "p50" } th.n { "p90" } th.n { "p99" } th.n { "p99.9" } th.n { "max" }
                 th.n { "answers" }
@@ -207,6 +244,9 @@ fn table(summary: &Summary, index: usize) -> Markup {
                     th scope="row" {
                         span class=(format!("dot s{}", target.target % LOOKS)) {}
                         (summary.targets[target.target].name)
+                    }
+                    @if let Some(primary) = primary {
+                        td.n { (words::primary_cell(Some(target), primary)) }
                     }
                     td.n { (words::rate_cell(Some(target))) }
                     @if bandwidth {

@@ -30,6 +30,7 @@ struct CallJson {
     calls_per_op: f64,
     errors_per_op: f64,
     time_share: f64,
+    difference: Option<f64>,
 }
 
 /// Each target's cost at a point.
@@ -52,12 +53,12 @@ pub(super) fn cost(summary: &Summary, point: usize) -> Vec<CostJson<'_>> {
         let made = |side: &[crate::cost::CallCost]| {
             let call = |call: &crate::cost::CallCost| {
                 let CallFigures { calls, errors, share } = call.targets[index]?;
-                let name = call.name.clone();
                 Some(CallJson {
-                    name,
+                    name: call.name.clone(),
                     calls_per_op: calls,
                     errors_per_op: errors,
                     time_share: share,
+                    difference: call.difference(index).filter(|_| index > 0),
                 })
             };
             side.iter().filter_map(call).collect()

@@ -3,7 +3,7 @@
 
 use super::one_line;
 use super::paint::{Paint, Role};
-use crate::cost::{CallFigures, Cost, Mean, calls, costs};
+use crate::cost::{CallCost, CallFigures, Cost, Mean, calls, costs};
 use crate::number::{duration, nanoseconds, percent};
 use crate::summary::Summary;
 use crate::words::align;
@@ -33,10 +33,7 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
         for call in all {
             let often = |figures: &CallFigures| figures.calls >= LEAST_SHOWN;
             if call.targets.iter().flatten().any(often) {
-                let cells = call.targets.iter().map(|one| one.map_or("unseen".into(), made));
-                rows.push(
-                    [format!("  {}", one_line(&call.name))].into_iter().chain(cells).collect(),
-                );
+                rows.push(made_by_each(&call));
             }
         }
     }
@@ -94,6 +91,20 @@ fn rounded(value: f64) -> String {
         value if value >= 1.0 => format!("{value:.2}"),
         value => format!("{value:.3}"),
     }
+}
+
+/// What each target made of a call, and the first one's difference from each other.
+fn made_by_each(call: &CallCost) -> Vec<String> {
+    let unseen = || "unseen".to_owned();
+    let cells = call.targets.iter().map(|one| one.map_or_else(unseen, made));
+    let differences = (1..call.targets.len()).map(|other| {
+        let words = |difference: f64| {
+            let sign = if difference < 0.0 { "−" } else { "+" };
+            format!("{sign}{}", rounded(difference.abs()))
+        };
+        call.difference(other).map_or_else(unseen, words)
+    });
+    [format!("  {}", one_line(&call.name))].into_iter().chain(cells).chain(differences).collect()
 }
 
 /// `1.02 (0.500 failed), 62 %`.

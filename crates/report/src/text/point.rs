@@ -19,6 +19,23 @@ use crate::streams::StreamFigures;
 use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
 use crate::words::{self, interval};
 
+/// The metrics that stand in a target's line in any case.
+const SHOWN: &[&str] = &[
+    "rate_per_s",
+    "latency.p50",
+    "latency.p99",
+    "bytes_per_s",
+    "hit_ratio",
+    "wrong",
+    "missing",
+    "staleness.p50",
+    "staleness.p99",
+    "missed",
+    "server.cpu_ns_per_op",
+    "generator.cpu_ns_per_op",
+    "generator.busy",
+];
+
 /// Wrong answers shown per trial; the rest are counted.
 const FINDINGS_SHOWN: usize = 3;
 
@@ -101,7 +118,16 @@ impl View<'_> {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
         let rate = words::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
-        let mut cells = vec![name, rate];
+        let mut cells = vec![name];
+        let primary = words::primary_unless(self.summary, SHOWN);
+        // Of streams, updates are the operations: one figure, under two names.
+        let is_rate = target.primary.zip(target.rate).is_some_and(|(primary, rate)| {
+            primary.mean / rate.mean > 1.0 - 1e-9 && primary.mean / rate.mean < 1.0 + 1e-9
+        });
+        cells.extend(primary.filter(|_| !is_rate).map(|primary| {
+            format!("{} {}", primary.suite, words::primary_cell(Some(target), primary))
+        }));
+        cells.push(rate);
         if let Some(streams) = &figures.streams {
             cells.extend(stream_cells(streams));
         }
