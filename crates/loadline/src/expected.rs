@@ -23,8 +23,7 @@ pub(crate) struct Expected {
 }
 
 impl Expected {
-    /// With so many rounds, when the last look is judged at `nominal_error`. `None` where nothing is
-    /// compared.
+    /// With so many rounds, when the last look is judged at `nominal_error`; `None` under two.
     pub(crate) fn of(
         plan: &Plan,
         home: &Home,

@@ -34,8 +34,8 @@ impl Home {
 }
 
 impl Home {
-    /// Opens the ledger for reading only. One of an older schema is read through a copy, as an older
-    /// loadline may still write to it; that takes a while, so it is said on standard error.
+    /// Opens the ledger for reading only. One of an older schema is read through a copy, as an
+    /// older loadline may still write to it; that takes a while, so it is said on standard error.
     pub(crate) fn read(&self) -> Result<Ledger, LedgerError> {
         match Ledger::open_read_only(&self.ledger) {
             Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {

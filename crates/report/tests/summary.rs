@@ -126,8 +126,8 @@ fn the_exit_code_follows_requirements_then_doubt() {
 }
 
 /// One table names every metric; a report, its JSON and the view `trials`, from which the lab takes
-/// what it decides by, must all go by it: of a trial in which all was seen, of one in which calls told
-/// all, and of one in which nothing was seen.
+/// what it decides by, must all go by it: of a trial in which all was seen, of one in which calls
+/// told all, and of one in which nothing was seen.
 #[test]
 fn every_metric_has_the_same_value_in_reports_json_and_sql() {
     let mut bench = Bench::new(&["loadline"]);

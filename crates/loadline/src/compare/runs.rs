@@ -92,7 +92,7 @@ fn check(differences: &[Difference], factor: Option<&str>) -> Result<(), Failure
     )))
 }
 
-/// Says what else differs between two runs: how they were set, and what their targets were built by.
+/// Says what else differs between two runs: how they were set, and what built their targets.
 fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
     let settings = |view: &RunView| {
         let all = view.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));

@@ -56,8 +56,8 @@ impl Place {
     }
 }
 
-/// A suite of small caches whose rounds take a blink: of these targets, each with a line of its own,
-/// and with more in `[rounds]` and behind it.
+/// A suite of small caches whose rounds take a blink: of these targets, each with a line of its
+/// own, and with more in `[rounds]` and behind it.
 pub(crate) fn small_caches(targets: &[(&str, &str)], rounds: &str) -> String {
     let target = |(name, line): &(&str, &str)| {
         format!("[[target]]\nname = \"{name}\"\nserve = \"cache\"\n{line}\n")
