@@ -2,6 +2,7 @@
 //! values that are stale, mixed, lost without a word or somebody else's are found.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use records::load::{CONNECT, GET, MONITOR, PUT, ROOM};
@@ -12,7 +13,8 @@ use records::protocol::{
     Command, Field, HEADER_BYTES, Header, Order, Reader, Scalar, Sender, Status, Structure, Type,
     Writer, control, message,
 };
-use wire::{Fault, Input, Output};
+use records::server::{Limits, Producer, Production, RecordsConnection, Service};
+use wire::{Connection, Fault, Input, Output, Peer, Wake, Waker, deliver};
 use workload::{Client, Dialect, Events, Keys, Op, Truth, Values, WrittenBy};
 
 /// A server that says what it is told, and a client that hears it in pieces.
@@ -262,6 +264,46 @@ fn updates_have_to_advance_and_overruns_to_be_true() {
         assert_eq!(notes[0], "the value does not advance");
         assert!(notes[1].starts_with("a value is said to be left out"));
     }
+}
+
+#[test]
+fn arrays_in_shared_memory_count_as_elements_that_no_socket_carried() {
+    let service = Service::new(Limits::default());
+    let production = Production {
+        name: "k0000003".to_owned(),
+        size: 5_000,
+        delay: Duration::from_millis(1),
+        recycles: true,
+        shares: true,
+        queue: 4,
+    };
+    let _producer = Producer::start(&service, production).unwrap();
+    let Client::Stream(make) = ROOM.dialect("pvaccess-shared").expect("a dialect").client else {
+        panic!("over a stream");
+    };
+    let mut dialect = make(&truth(Some(5_000), WrittenBy::Target));
+    let mut connection = RecordsConnection::new(service);
+    let (mut requests, mut answers) = (Output::new(1 << 20), Output::new(1 << 20));
+    let (mut to_server, mut to_client) = (Input::new(), Input::new());
+    let mut events = Events::default();
+    let peer = Peer { address: "127.0.0.1:9".parse().unwrap(), waker: Waker::new(|| ()) };
+    connection.opened(0, &peer, &mut answers).unwrap();
+    dialect.opened(0, &mut events, &mut requests).unwrap();
+    let mut is_asked = false;
+    while events.updates.len() < 5 {
+        connection.resume(0, Wake::Posted, &mut answers).unwrap();
+        to_client.append(&answers.take());
+        dialect.receive(0, &mut to_client, &mut events, &mut requests).unwrap();
+        if events.ready && !std::mem::replace(&mut is_asked, true) {
+            let op = Op { operation: MONITOR, keys: &[3] };
+            dialect.request(0, 0, &op, &mut requests);
+        }
+        to_server.append(&requests.take());
+        deliver(&mut connection, 0, &mut to_server, &mut answers).unwrap();
+    }
+    assert!(events.findings.is_empty(), "{:?}", events.findings);
+    let updates = events.updates.len() as u64;
+    assert_eq!((events.elements, events.payload_bytes), (5_000 * updates, 0));
 }
 
 #[test]

@@ -67,10 +67,14 @@ const ROWS: &[Row] = &[
     table("records-array", "run suites/records-array.toml"),
     table("records-array-monitor", "run suites/records-array-monitor.toml"),
     table("records-array-client", "run suites/records-array-client.toml"),
+    table("records-array-shared", "run suites/records-array-shared.toml"),
     table("records-ends", "run suites/records-ends.toml"),
     table("records-producer", "run suites/records-producer.toml"),
     table("records-scalar", "run suites/records-scalar.toml"),
     table("records-scalar-monitor", "run suites/records-scalar-monitor.toml"),
+    table("records-saturated", "run suites/records-saturated.toml"),
+    table("records-churn", "run suites/records-churn.toml"),
+    table("records-connect", "run suites/records-connect.toml"),
     table("records-slow-client", "run suites/records-slow-client.toml"),
 ];
 
@@ -84,7 +88,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             bail!("no figures of \"{name}\" stand in a document, only of: {}", known.join(", "));
         }
     }
-    run_command(Command::new("cargo").args(["build", "--release", "--locked", "-p", "loadline"]))?;
+    let mut build = Command::new("cargo");
+    // The bound in records-array-client is an example of its room.
+    build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "records"]);
+    run_command(build.args(["--bins", "--example", "bare_sender"]))?;
     let wanted = |row: &&Row| args.names.is_empty() || args.names.iter().any(|n| n == row.name);
     for row in ROWS.iter().filter(wanted) {
         let path = repository().join(row.document);

@@ -4,7 +4,7 @@
 use wire::Fault;
 
 use super::elements::Elements;
-use crate::protocol::{Length, Reader, Scalar, Type};
+use crate::protocol::{Length, Place, Reader, Scalar, Type, placed_scalar};
 
 /// One part of a type that has bytes of its own.
 #[derive(Clone, Debug)]
@@ -20,6 +20,8 @@ enum Kind {
     Number,
     /// The value, an array of 64-bit numbers.
     Numbers,
+    /// The value, such an array or where it lies in shared memory.
+    Placed,
     /// Seconds of its time.
     Seconds,
     /// Nanoseconds of its time.
@@ -52,6 +54,8 @@ pub(super) struct Found {
     pub(super) count: u64,
     /// Whether all elements are alike.
     pub(super) alike: bool,
+    /// Where the elements are, if they didn't come.
+    pub(super) place: Option<Place>,
     seconds: Option<i64>,
     nanoseconds: i32,
 }
@@ -82,22 +86,28 @@ pub(super) enum Walk {
 }
 
 impl Layout {
-    /// The layout of `kind`, which a server has described.
+    /// The layout of `kind`, which a server has described; where the value `may_be_placed`, it can
+    /// be a place in shared memory.
     ///
     /// # Errors
     /// When it has no 64-bit number or array of them called `value`, or too many fields.
-    pub(super) fn of(kind: &Type) -> Result<Self, Fault> {
+    pub(super) fn of(kind: &Type, may_be_placed: bool) -> Result<Self, Fault> {
         if kind.width() > 64 {
             return Err(Fault::new("the record has more fields than this load understands"));
         }
         let mut leaves = Vec::new();
         collect(kind, "", 0, 0, &mut leaves);
-        let value = leaves.iter().find(|leaf| matches!(leaf.kind, Kind::Number | Kind::Numbers));
+        let is_placed = may_be_placed && placed_scalar(kind) == Some(Scalar::Long);
+        let value = leaves.iter().find(|leaf| match leaf.kind {
+            Kind::Number | Kind::Numbers => true,
+            Kind::Placed => is_placed,
+            _ => false,
+        });
         let (Some(value), Some((value_bit, _))) = (value, kind.field("value")) else {
             let what = "the record's value is neither a 64-bit number nor an array of them";
             return Err(Fault::new(what));
         };
-        let (value_bits, is_array) = (value.bits, value.kind == Kind::Numbers);
+        let (value_bits, is_array) = (value.bits, value.kind != Kind::Number);
         Ok(Self { leaves, value_bit, value_bits, is_array })
     }
 
@@ -118,7 +128,13 @@ impl Layout {
                 Kind::Number => {
                     (found.number, found.count, found.alike) = (Some(reader.i64()), 1, true);
                 }
-                Kind::Numbers => {
+                Kind::Numbers | Kind::Placed => {
+                    if leaf.kind == Kind::Placed {
+                        found.place = Place::read(reader);
+                        if found.place.is_some() {
+                            continue;
+                        }
+                    }
                     let count = reader.size();
                     found.count = count as u64;
                     return Walk::Elements(count, index + 1);
@@ -149,6 +165,7 @@ fn collect(kind: &Type, path: &str, bit: usize, around: u64, leaves: &mut Vec<Le
         }
         (Type::Scalar(Scalar::Long), "value") => Kind::Number,
         (Type::Array(Scalar::Long, Length::Any), "value") => Kind::Numbers,
+        (Type::Union(_), "value") => Kind::Placed,
         (Type::Scalar(Scalar::Long), "timeStamp.secondsPastEpoch") => Kind::Seconds,
         (Type::Scalar(Scalar::Int), "timeStamp.nanoseconds") => Kind::Nanoseconds,
         (Type::Scalar(scalar), _) => fixed(scalar),
@@ -180,7 +197,9 @@ pub(super) fn bits(reader: &mut Reader<'_>) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::protocol::{Field, Order, Structure};
+    use crate::protocol::{
+        Bits, Field, Order, Structure, Value, Writer, placed_kind, unplaced, zeros,
+    };
 
     fn record(value: Type) -> Type {
         let time = [
@@ -201,7 +220,7 @@ mod tests {
 
     #[test]
     fn a_changed_value_is_read_with_its_time_however_the_bits_say_it() {
-        let layout = Layout::of(&record(Scalar::Long.into())).unwrap();
+        let layout = Layout::of(&record(Scalar::Long.into()), false).unwrap();
         assert_eq!((layout.value_bit, layout.value_bits, layout.is_array), (1, 0b11, false));
         let mut bytes = 7_i64.to_le_bytes().to_vec();
         bytes.extend(1_000_i64.to_le_bytes());
@@ -227,12 +246,36 @@ mod tests {
 
     #[test]
     fn an_array_stops_at_its_elements_and_other_values_are_refused() {
-        let layout = Layout::of(&record(Type::array(Scalar::Long))).unwrap();
+        let layout = Layout::of(&record(Type::array(Scalar::Long)), false).unwrap();
         let bytes = [3, 0, 0];
         let (mut reader, mut found) = (Reader::new(&bytes, Order::Little), Found::default());
         assert_eq!(layout.walk(&mut reader, 2, 0, &mut found), Walk::Elements(3, 1));
         assert_eq!((reader.left(), found.count), (2, 3));
-        Layout::of(&record(Scalar::Double.into())).unwrap_err();
-        Layout::of(&Type::Scalar(Scalar::Long)).unwrap_err();
+        Layout::of(&record(Scalar::Double.into()), true).unwrap_err();
+        Layout::of(&Type::Scalar(Scalar::Long), true).unwrap_err();
+    }
+
+    #[test]
+    fn an_array_may_be_a_place_or_elements_where_that_was_asked_for() {
+        let plain = record(Type::array(Scalar::Long));
+        let (kind, bit) = placed_kind(&plain).unwrap();
+        Layout::of(&kind, false).unwrap_err();
+        let layout = Layout::of(&kind, true).unwrap();
+        assert_eq!((layout.value_bit, layout.is_array), (bit, true));
+        let place = Place { process: 1, descriptor: 2, segment: 3, sequence: 4, bytes: 80 };
+        for (value, told, walk) in [
+            (place.value(), Some(place), Walk::Whole),
+            (unplaced(&Value::array(Scalar::Long, vec![1; 16])), None, Walk::Elements(2, 1)),
+        ] {
+            let mut nodes = zeros(&kind);
+            nodes[bit] = value;
+            let mut bytes = Vec::new();
+            let changed: Bits = [bit].into_iter().collect();
+            Writer::new(&mut bytes, Order::Little).changed(&kind, &changed, &nodes);
+            let (mut reader, mut found) = (Reader::new(&bytes, Order::Little), Found::default());
+            let changed = bits(&mut reader);
+            assert_eq!(layout.walk(&mut reader, changed, 0, &mut found), walk);
+            assert_eq!((found.place, reader.is_good()), (told, true));
+        }
     }
 }

@@ -10,7 +10,7 @@ mod layout;
 mod operations;
 mod pvaccess;
 
-pub use pvaccess::PvAccess;
+pub use pvaccess::{PvAccess, Updates};
 
 use workload::{Client, DialectRow, Kind, Operation, Room};
 
@@ -52,12 +52,18 @@ pub static ROOM: Room = Room {
         DialectRow::new(
             "pvaccess",
             "pvAccess over TCP; monitors with the usual queue of 4.",
-            Client::Stream(|truth| Box::new(PvAccess::new(truth, false))),
+            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Plain))),
         ),
         DialectRow::new(
             "pvaccess-pipeline",
             "The same with monitors whose updates are acknowledged.",
-            Client::Stream(|truth| Box::new(PvAccess::new(truth, true))),
+            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Acknowledged))),
+        ),
+        DialectRow::new(
+            "pvaccess-shared",
+            "The same with monitors that look at arrays in memory which the server shares: at both \
+             ends and once at each page.",
+            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Shared))),
         ),
     ],
     longest_key_bytes: crate::protocol::MOST_NAME_BYTES,

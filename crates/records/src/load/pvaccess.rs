@@ -16,6 +16,7 @@ use super::incoming::{Came, Incoming, Partial};
 use super::layout::{Found, Walk, bits};
 use super::operations::{Channel, ChannelState, Operation, Sent, Stage, What};
 use super::{CONNECT, MONITOR, PUT, RPC};
+use crate::client::shared::Segments;
 use crate::protocol::messages::{Answer, CreateChannels, Named, Operation as Asking, subcommand};
 use crate::protocol::{
     Command, Field, Header, Item, Order, Reader, Registry, Request, Scalar, Sender, Status,
@@ -46,11 +47,23 @@ const ECHO_EVERY_NS: u64 = 10_000_000_000;
 /// What echoes say; one that waits for the end of a stream adds its tag.
 const ECHO: &[u8] = b"loadline";
 
+/// How monitors get their updates.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Updates {
+    /// As they come.
+    Plain,
+    /// Acknowledged, with a window.
+    Acknowledged,
+    /// With arrays looked at in memory that a server of this host shares, where it does.
+    Shared,
+}
+
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct PvAccess {
     truth: Arc<Truth>,
-    pipeline: bool,
+    updates: Updates,
+    segments: Segments,
     order: Order,
     incoming: Incoming,
     known: Registry,
@@ -67,12 +80,12 @@ pub struct PvAccess {
 }
 
 impl PvAccess {
-    /// A connection whose answers are held against `truth`; `pipeline` says whether monitors
-    /// acknowledge their updates.
-    pub fn new(truth: &Arc<Truth>, pipeline: bool) -> Self {
+    /// A connection whose answers are held against `truth`.
+    pub fn new(truth: &Arc<Truth>, updates: Updates) -> Self {
         Self {
             truth: truth.clone(),
-            pipeline,
+            updates,
+            segments: Segments::default(),
             order: Order::Little,
             incoming: Incoming::default(),
             known: Registry::default(),
@@ -175,12 +188,16 @@ impl PvAccess {
             What::Put => (Command::Put, "field(value)".to_owned()),
             What::Rpc => (Command::Rpc, "field()".to_owned()),
             What::Monitor => {
-                let pipeline = if self.pipeline { ",pipeline=true" } else { "" };
-                let options = format!("record[queueSize={QUEUE_SIZE}{pipeline}]");
+                let option = match self.updates {
+                    Updates::Plain => "",
+                    Updates::Acknowledged => ",pipeline=true",
+                    Updates::Shared => ",shared=true",
+                };
+                let options = format!("record[queueSize={QUEUE_SIZE}{option}]");
                 (Command::Monitor, format!("field(value,timeStamp){options}"))
             }
         };
-        let windowed = operation.what == What::Monitor && self.pipeline;
+        let windowed = operation.what == What::Monitor && self.updates == Updates::Acknowledged;
         let acknowledges = if windowed { subcommand::ACKNOWLEDGE } else { 0 };
         let channel = self.server_number(operation.channel);
         let subcommand = subcommand::INIT | acknowledges;

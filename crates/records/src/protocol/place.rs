@@ -3,6 +3,7 @@
 //! a union: its elements or, where they lie in shared memory, their place. So each update may go
 //! either way, and both ends see by the type whether the other knows of this.
 
+use super::reader::Reader;
 use super::types::{Field, Length, Scalar, Structure, Type, Union};
 use super::value::{Array, Chosen, Value};
 use std::sync::Arc;
@@ -15,7 +16,7 @@ const PLACE_ID: &str = "loadline:place:1.0";
 
 /// The members of the union, by their numbers.
 const ELEMENTS: u32 = 0;
-const PLACE: u32 = 1;
+const PLACED: u32 = 1;
 
 /// Where an array lies: in a segment of memory that a process has open as a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -54,7 +55,26 @@ impl Place {
             Value::ULong(self.sequence),
             Value::ULong(self.bytes),
         ]);
-        Value::Union(Some(Arc::new(Chosen { member: PLACE, nodes })))
+        Value::Union(Some(Arc::new(Chosen { member: PLACED, nodes })))
+    }
+
+    /// Reads the value of a union that may be one; nothing, where elements follow.
+    #[inline]
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        match u32::try_from(reader.size()) {
+            Ok(ELEMENTS) => None,
+            Ok(PLACED) => Some(Self {
+                process: reader.u32(),
+                descriptor: reader.u32(),
+                segment: reader.u64(),
+                sequence: reader.u64(),
+                bytes: reader.u64(),
+            }),
+            _ => {
+                reader.fail("a union with another member than it has");
+                None
+            }
+        }
     }
 
     /// The place that was sent.
@@ -62,7 +82,7 @@ impl Place {
         let Value::Union(Some(chosen)) = value else { return None };
         match (chosen.member, &*chosen.nodes) {
             (
-                PLACE,
+                PLACED,
                 &[
                     Value::Structure,
                     Value::UInt(process),

@@ -8,7 +8,7 @@ use workload::{Done, Events};
 use super::super::elements::Elements;
 use super::super::layout::{Found, Layout, Walk, bits};
 use super::super::operations::{ChannelState, Sent, Stage, What};
-use super::{ECHO, PASSING, PvAccess};
+use super::{ECHO, PASSING, PvAccess, Updates};
 use crate::protocol::messages::{Answer, ChannelCreated, DestroyChannel, Introduction, subcommand};
 use crate::protocol::{Command, Order, Reader, Status, Value};
 
@@ -193,6 +193,9 @@ impl PvAccess {
         }
         let overrun = if is_update { bits(reader) } else { 0 };
         reader.end()?;
+        if let Some(place) = found.place {
+            self.look(&place, &mut found)?;
+        }
         self.brought(request, changed, overrun, &found, events, out);
         Ok(())
     }
@@ -218,7 +221,7 @@ impl PvAccess {
             let kind = reader.kind(&mut self.known);
             reader.end()?;
             let kind = kind.ok_or(Fault::new("an operation without a type"))?;
-            let layout = Layout::of(&kind)?;
+            let layout = Layout::of(&kind, self.updates == Updates::Shared)?;
             let is_array = self.truth.size.is_some();
             if layout.is_array != is_array {
                 let is = if layout.is_array { "an array" } else { "a plain number" };
