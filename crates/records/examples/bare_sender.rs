@@ -1,9 +1,10 @@
-//! The bound of a monitor of arrays: says just enough pvAccess for one client to subscribe, and then
-//! sends it one prepared message again and again, with other first and last elements each time. It
-//! has no records, makes no arrays and keeps no queue: a server can't be much faster with that client.
+//! The bound of a monitor of arrays: says just enough pvAccess for one client to subscribe, and
+//! then sends it one prepared message again and again, with other first and last elements each
+//! time. It has no records, makes no arrays and keeps no queue: a server can't be much faster with
+//! that client.
 //!
-//! `bare_sender ELEMENTS COMMAND...` runs the client's command with `--server ADDRESS` after it, and
-//! ends with it, as suites/records-array-client.toml does.
+//! `bare_sender ELEMENTS COMMAND...` runs the client's command with `--server ADDRESS` after it,
+//! and ends with it, as suites/records-array-client.toml does.
 
 use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};

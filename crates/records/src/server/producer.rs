@@ -69,6 +69,10 @@ pub enum ProduceError {
     Thread(std::io::Error),
 }
 
+/// How much the thread that makes arrays stands back (nice(2), which Linux has for each thread):
+/// where processors are few, who sends arrays goes before who makes ones that nobody could be sent.
+const NICENESS: i32 = 10;
+
 /// What goes around an array in its message, generously.
 const AROUND_BYTES: usize = 4096;
 
@@ -191,6 +195,8 @@ fn produce(
     record: &Record,
     shared: &Shared,
 ) {
+    // A system that refuses has the thread run like any other.
+    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
     let mut number = 0_i64;
     while !shared.stops.load(Relaxed) {
         record.make_room();
