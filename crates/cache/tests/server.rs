@@ -177,7 +177,10 @@ fn use_it(mut client: Client, who: usize) {
         client.set(b"shared", &value, who as u32, 0).unwrap();
         client.count(b"count", 1, true).unwrap().unwrap();
         let found = client.get(&[own.as_bytes(), b"shared", b"nothing"], true).unwrap();
-        assert!(found.len() == 2 && found[0].value == value && found[0].flags == turn as u32);
+        let seen: Vec<_> =
+            found.iter().map(|one| (String::from_utf8_lossy(&one.key), one.flags)).collect();
+        assert_eq!(seen.len(), 2, "{who} in turn {turn}: {seen:?}");
+        assert!(found[0].value == value && found[0].flags == turn as u32, "{who}: {seen:?}");
         let shared = &found[1];
         assert!(shared.value.iter().all(|byte| u32::from(*byte) == shared.flags), "in pieces");
         if turn % 20 == who % 20 {

@@ -279,3 +279,23 @@ fn readers_see_whole_values_however_many_write() {
         assert_eq!(counts.get_hits + counts.get_misses, 20_000, "{sharing:?}");
     }
 }
+
+#[test]
+fn what_is_replaced_is_there_at_every_moment() {
+    for (_, sharing) in Sharing::ALL.into_iter().filter(|(_, one)| *one != Sharing::Single) {
+        let rules = Rules { sharing, policy: Policy::Clock, ..Rules::default() };
+        let limits = Limits { memory_bytes: 8 << 20, item_bytes: 8000, threads: 2, rules };
+        let store = Store::new(limits).expect("a store");
+        set(&store, b"key", b"value");
+        std::thread::scope(|scope| {
+            let writer = scope.spawn(|| {
+                // Each value has another length than the one before, so that it goes elsewhere.
+                (0..20_000).for_each(|round| set(&store, b"key", &vec![7; 1 + round * 97 % 300]));
+            });
+            while !writer.is_finished() {
+                let length = store.get(NOW_S, b"key", |item| item.value.len());
+                assert!(length.is_some(), "{sharing:?}");
+            }
+        });
+    }
+}

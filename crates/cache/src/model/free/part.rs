@@ -217,34 +217,48 @@ impl Part {
         let head = Head::read(after);
         let (marks, second) = (marks_of(&head), head.accessed.second);
         let count = words_of(after);
-        if let Some(found) = &found {
-            if self.count_at(found.place()) == count {
-                return self.sequence.write(|| {
-                    self.write(found.place(), after);
-                    self.table.set(found.slot, found.place(), marks, second);
-                });
-            }
-            self.remove(writer, found);
+        if let Some(found) = found.filter(|found| self.count_at(found.place()) == count) {
+            return self.sequence.write(|| {
+                self.write(found.place(), after);
+                self.table.set(found.slot, found.place(), marks, second);
+            });
         }
-        let mut moves_left = MOST_MOVES;
+        let (mut found, mut moves_left) = (found, MOST_MOVES);
         loop {
-            if !self.table.is_full(writer.items)
+            if (found.is_some() || !self.table.is_full(writer.items))
                 && let Some(place) = writer.ring.append(count)
             {
+                let old = found.map(|found| self.count_at(found.place()));
+                // In one step, so that who reads meanwhile finds the one or the other.
                 let is_in = self.sequence.write(|| {
                     self.write(place, after);
-                    self.table.insert(hashed.tag, place, marks, second)
+                    match &found {
+                        Some(found) => self.table.set(found.slot, place, marks, second),
+                        None => return self.table.insert(hashed.tag, place, marks, second),
+                    }
+                    true
                 });
                 if is_in {
-                    writer.items += 1;
-                    writer.live_words += count;
+                    writer.items += usize::from(old.is_none());
+                    writer.live_words = writer.live_words + count - old.unwrap_or(0);
                     return;
                 }
                 // Without a slot, its words are passed as nobody's in their turn.
             }
             if !self.pass_oldest(writer, now_s, &mut moves_left) {
+                // What it was is not kept for what it should be.
+                found.inspect(|found| self.remove(writer, found));
                 return;
             }
+            // It may have had another lap, or gone.
+            found = found.and_then(|_| self.find_again(writer, hashed));
+        }
+    }
+
+    fn find_again(&self, writer: &mut Writer, hashed: &Hashed<'_>) -> Option<Found> {
+        match self.look(hashed, &mut writer.passed) {
+            Look::Found(found) => Some(found),
+            Look::Missing | Look::Torn => None,
         }
     }
 
