@@ -23,6 +23,9 @@ pub struct Progress {
     /// The rate of each target in each valid trial, by target: seconds since the run started, and
     /// operations per second.
     pub rates: Vec<Vec<(f64, f64)>>,
+    /// How long a round took, from its start to that of the next: the median, in ns; `None` while
+    /// there is no second one.
+    pub round_ns: Option<f64>,
 }
 
 /// How far one point has come.
@@ -105,7 +108,10 @@ impl Progress {
         rates.iter_mut().for_each(|line: &mut Vec<(f64, f64)>| {
             line.sort_by(|a, b| a.0.total_cmp(&b.0));
         });
-        Progress { points, now, rates, so_far }
+        let mut starts: Vec<u64> = so_far.rounds.iter().map(|(_, row)| row.started_ns).collect();
+        starts.sort_unstable();
+        let took: Vec<f64> = starts.windows(2).map(|two| (two[1] - two[0]) as f64).collect();
+        Progress { points, now, rates, round_ns: median(&took), so_far }
     }
 
     /// The same for programs.

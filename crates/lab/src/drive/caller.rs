@@ -39,7 +39,7 @@ impl CallWorker {
         let caller = make().map_err(std::io::Error::other)?;
         Ok(Self {
             stream: duty.stream(duty.slots.start),
-            recorder: Recorder::new(duty.group, duty.workload.room, duty.clock_zero),
+            recorder: Recorder::of(&duty),
             duty,
             caller,
             events: Events::default(),

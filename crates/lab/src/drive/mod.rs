@@ -7,6 +7,7 @@
 //!
 //! `in_process` evaluates what needs no socket; `program` has a program of the suite's load the
 //! target instead, and reads what it says.
+//! `seconds` tells who looks on, once a second, what a slice has shown so far.
 //! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
 
 pub mod batch;
@@ -17,6 +18,7 @@ mod overhead;
 pub mod program;
 mod record;
 mod schedule;
+mod seconds;
 mod session;
 mod slot;
 mod streams;
@@ -29,6 +31,7 @@ pub use in_process::{Assignment, CountAllocations, in_process_main};
 pub use once::once_main;
 pub use overhead::overhead;
 pub use record::{Counts, Figure, Found, Interval, Piece, Slow, Slowest, empty_histogram};
+pub use seconds::{Second, Seconds};
 pub use session::{DriveError, Load, Session};
 pub use streams::StreamSum;
 pub(crate) use streams::{add as add_streams, fairness};

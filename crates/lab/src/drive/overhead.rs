@@ -45,6 +45,7 @@ pub fn overhead(
         round: 1,
         clock_zero: clock::now(),
         stop: Arc::new(AtomicBool::new(false)),
+        onlooker: None,
     };
     let origin = Origin { make, datagrams: false, truth, depth: pipeline, reconnect_every: None };
     let mut worker = Worker::open(duty, origin, Mirror::default())?;

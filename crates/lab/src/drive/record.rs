@@ -1,12 +1,16 @@
 //! What a piece of load gave: counts, latencies by operation and second, wrong answers.
 
+use std::sync::Arc;
+
 use hdrhistogram::Histogram;
 use wire::Ns;
 use workload::{Cost, Done, Events, Finding, Kind, Operation, Room, Update};
 
+use super::seconds::{Seconds, Teller};
 use super::streams::StreamSum;
 use super::tally::{Counted, Tally};
 use super::timed::Pressure;
+use super::worker::Duty;
 use crate::observe::Cpu;
 
 /// Latencies are kept from 1 ns to this, to three digits; a longer one counts as this.
@@ -226,6 +230,9 @@ pub(super) struct Recorder {
     /// Every operation with its latency, where each is kept.
     each: Option<Vec<(usize, u64)>>,
     pub(super) streams: StreamSum,
+    /// Who looks on, and what was told of the current piece.
+    onlooker: Option<Arc<Seconds>>,
+    teller: Teller,
 }
 
 impl Recorder {
@@ -256,7 +263,15 @@ impl Recorder {
             last_answer: 0,
             each: None,
             streams: StreamSum { group, ..StreamSum::default() },
+            onlooker: None,
+            teller: Teller::default(),
         }
+    }
+
+    /// The recorder of a thread that has this to do.
+    pub(super) fn of(duty: &Duty) -> Self {
+        let own = Self::new(duty.group, duty.workload.room, duty.clock_zero);
+        Self { onlooker: duty.onlooker.clone(), ..own }
     }
 
     /// Call once per batch of answers, before [`Recorder::latency`].
@@ -276,6 +291,11 @@ impl Recorder {
     #[cold]
     fn begin_second(&mut self, now: Ns) {
         self.end_second();
+        if let Some(onlooker) = &self.onlooker {
+            let Counts { operations, wrong, missing, .. } = self.counts;
+            let counts = (operations, wrong, missing);
+            self.teller.tell(onlooker, self.second, counts, &self.finished);
+        }
         self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
         // A program may say any time.
         let ends = (self.second + 1).saturating_mul(1_000_000_000);
@@ -356,6 +376,7 @@ impl Recorder {
     pub(super) fn clear(&mut self) {
         self.end_second();
         self.finished.clear();
+        self.teller = Teller::default();
         self.slowest = Slowest::default();
         self.found.clear();
         self.counts = Counts::default();

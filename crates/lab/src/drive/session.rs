@@ -12,6 +12,7 @@ use super::batch::{Batch, BatchCaller};
 use super::caller::CallWorker;
 use super::program::Program;
 use super::record::Piece;
+use super::seconds::Seconds;
 use super::slot::Origin;
 use super::transport::Sockets;
 use super::worker::{Duty, Order, Worker};
@@ -38,6 +39,8 @@ pub struct Load<'a> {
     pub clock_zero: Ns,
     /// Set when the run is to stop.
     pub stop: Arc<AtomicBool>,
+    /// Who looks on while it goes on.
+    pub onlooker: Option<Arc<Seconds>>,
 }
 
 /// Why a session could not go on.
@@ -122,6 +125,7 @@ impl Session {
                     round: load.round,
                     clock_zero: load.clock_zero,
                     stop: load.stop.clone(),
+                    onlooker: load.onlooker.clone(),
                 };
                 let opened = start(load, clients, truth.clone(), duty);
                 let opened = opened.map_err(|source| DriveError::Connect {

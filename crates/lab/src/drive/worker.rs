@@ -13,6 +13,7 @@ use workload::{Events, Stream, Workload};
 
 use super::record::{Piece, Recorder};
 use super::schedule::ArrivalTimes;
+use super::seconds::Seconds;
 use super::slot::{Origin, Slot, State};
 use super::timed::Timed;
 use super::transport::Transport;
@@ -49,6 +50,7 @@ pub(super) struct Duty {
     pub(super) round: u64,
     pub(super) clock_zero: Ns,
     pub(super) stop: Arc<AtomicBool>,
+    pub(super) onlooker: Option<Arc<Seconds>>,
 }
 
 impl Duty {
@@ -141,13 +143,12 @@ impl<T: Transport> Worker<T> {
             transport.connect(slots.len())?;
             slots.push(Slot::open(&origin, duty.stream(index)));
         }
-        let recorder = Recorder::new(duty.group, duty.workload.room, duty.clock_zero);
         let mut worker = Self {
+            recorder: Recorder::of(&duty),
             duty,
             origin,
             slots,
             transport,
-            recorder,
             events: Events::default(),
             lent: Input::new(),
             trouble: None,

@@ -25,6 +25,7 @@ use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 
 use crate::deploy::{DeployError, Deployer};
+use crate::drive::Seconds;
 use crate::observe::Watch;
 use crate::plan::Plan;
 pub use capacity::{Quest, capacity};
@@ -85,6 +86,8 @@ pub struct Progress<'a> {
     pub news: Option<News<'a>>,
     /// What sensors see: a look at it may outlast the call.
     pub watch: &'a Watch,
+    /// What long slices show while they are measured, for who says that it is wanted.
+    pub seconds: &'a Arc<Seconds>,
 }
 
 /// What has just come to be known.
@@ -92,6 +95,13 @@ pub struct Progress<'a> {
 pub enum News<'a> {
     /// Something worth a line of its own.
     Said(&'a str),
+    /// A slice begins that is looked into while it is measured.
+    Begins {
+        /// The target, as an index into the plan's.
+        target: usize,
+        /// The second of the run's clock in which it begins.
+        second: u64,
+    },
     /// A slice is over.
     Slice(&'a Glimpse),
     /// A round is over: where each of its targets stands.
@@ -100,6 +110,9 @@ pub enum News<'a> {
 
 /// Arrays of so many elements are held against what the host's loopback carries.
 const LARGE_ELEMENTS: u64 = 10_000;
+
+/// Slices that are longer are looked into while they are measured, once a second.
+const LOOKED_INTO_NS: u64 = 1_000_000_000;
 
 /// Why a run ended early.
 #[derive(Debug, thiserror::Error)]
@@ -185,6 +198,7 @@ fn begin(setting: Setting<'_>) -> Result<(Keeper<'_>, Conductor<'_>), RunError> 
         random: SmallRng::seed_from_u64(seed),
         stop,
         clock_zero,
+        seconds: Arc::new(Seconds::new(clock_zero)),
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
         looking: Looking::of(plan),
@@ -235,6 +249,8 @@ struct Conductor<'a> {
     random: SmallRng,
     stop: Arc<AtomicBool>,
     clock_zero: wire::Ns,
+    /// Where threads of load tell who looks on what they measure.
+    seconds: Arc<Seconds>,
     started: Instant,
     /// Every trial so far, by point.
     trials: Vec<Vec<Trial>>,
@@ -365,7 +381,7 @@ impl Conductor<'_> {
         let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
         let done = done.min(1.0);
-        let watch = &self.watch;
-        (self.progress)(&Progress { point, round, activity, done, left, news, watch });
+        let (watch, seconds) = (&self.watch, &self.seconds);
+        (self.progress)(&Progress { point, round, activity, done, left, news, watch, seconds });
     }
 }

@@ -13,7 +13,7 @@ use workload::Counters;
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
 use super::usage::{Processes, Window};
-use super::{Conductor, Glimpse, News, RunError};
+use super::{Conductor, Glimpse, LOOKED_INTO_NS, News, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
 use crate::drive::{Assignment, DriveError, Load, Piece, Session};
@@ -294,6 +294,7 @@ impl Conductor<'_> {
             round,
             clock_zero: self.clock_zero,
             stop: self.stop.clone(),
+            onlooker: Some(self.seconds.clone()),
         }
     }
 
@@ -357,10 +358,17 @@ impl Conductor<'_> {
                 let name = &here.targets[bench.trial.target].name;
                 let number = bench.measured + 1;
                 let activity = format!("measuring {name}, slice {number} of {slices}");
-                self.tell(point, ordinal, &activity);
+                let (target, second) = (bench.trial.target, self.now() / 1_000_000_000);
+                let looked_into = length_ns > LOOKED_INTO_NS;
+                let begins = looked_into.then_some(News::Begins { target, second });
+                self.say(point, ordinal, &activity, begins);
+                if looked_into {
+                    self.seconds.begin();
+                }
                 let start = self.now();
                 let watch = &mut self.watch;
                 let seen = bench.slice(start, length_ns, here, watch, rounds.repeat_disturbed);
+                self.seconds.end();
                 if let Some(glimpse) = seen {
                     self.say(point, ordinal, &activity, Some(News::Slice(&glimpse)));
                 }

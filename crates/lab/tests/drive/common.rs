@@ -91,6 +91,7 @@ pub(crate) fn load<T>(
         round: 1,
         clock_zero: clock::now(),
         stop: Arc::new(AtomicBool::new(false)),
+        onlooker: None,
     };
     let mut session = Session::open(&load).expect("connected");
     let given = then(&mut session);

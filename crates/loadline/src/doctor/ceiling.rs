@@ -92,6 +92,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         round: 1,
         clock_zero: now(),
         stop: Arc::new(AtomicBool::new(false)),
+        onlooker: None,
     };
     let mut session = Session::open(&load)?;
     session.run(100 * MILLISECOND_NS)?;

@@ -177,7 +177,7 @@ impl Page {
         lines
     }
 
-    /// The rate of each target, slice by slice, over one scale from nothing on.
+    /// The rate of each target, slice by slice or second by second, over one scale from nothing on.
     fn rates(self, sides: &[&Side]) -> Vec<Line<'static>> {
         let (label, width) = self.labelled(sides);
         let shown = |side: &Side| -> Vec<f64> {
@@ -186,7 +186,8 @@ impl Page {
         };
         let all: Vec<Vec<f64>> = sides.iter().map(|side| shown(side)).collect();
         let most = all.iter().flatten().copied().fold(0.0, f64::max);
-        let words = format!("rate of each slice, up to {}", report::rate(most));
+        let each = if sides.iter().any(|side| side.by_second) { "second" } else { "slice" };
+        let words = format!("rate of each {each}, up to {}", report::rate(most));
         let mut lines = vec![self.plain(&words).style(self.style(DIM))];
         for (place, (side, rates)) in sides.iter().zip(&all).enumerate() {
             let line = rates.iter().map(|rate| eighth(rate / most.max(f64::MIN_POSITIVE)));
@@ -283,7 +284,7 @@ fn unseen() -> String {
 }
 
 fn last_rate(side: &Side) -> String {
-    side.rates.back().map_or(unseen(), |rate| report::rate(*rate))
+    side.rate.map_or(unseen(), report::rate)
 }
 
 fn quantile(histogram: &Histogram<u64>, q: f64) -> String {

@@ -2,9 +2,10 @@
 //! round, both on standard error. What was found is printed when this is over.
 //!
 //! What a frame costs (less than a millisecond of one core) is spent between slices, when nothing
-//! is measured. Within a slice only the clock and what sensors see go on: four times a second
-//! where there is a core that the run doesn't use, else once a second, so that slices of a second
-//! and less are never looked into.
+//! is measured. Slices of a second and less are never looked into. Within a longer one the clock,
+//! what sensors see, and what the threads of load have set aside of its seconds go on: four times a
+//! second where there is a core that the run doesn't use, else once a second. Nothing is asked of
+//! these threads but a copy of a second's latencies once that second is over.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,15 +1,16 @@
 //! The figures of the view. Time comes from outside, so that tests can say what it is.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::time::Duration;
 
-use lab::drive::{Figure, empty_histogram};
+use lab::drive::{Counted, Figure, Second, Seconds, empty_histogram};
 use lab::observe::{Glance, Series};
 use lab::plan::{Plan, Target};
 use lab::run::{Glimpse, News, Progress, Standing};
 use ledger::{Histogram, Validity};
 
-/// Slices whose rates are kept: as many as the widest terminal shows.
+/// Slices or seconds whose rates are kept: as many as the widest terminal shows.
 const RATES_KEPT: usize = 240;
 
 /// Lines worth saying that are kept until the end; what is more is in the ledger, too.
@@ -37,6 +38,20 @@ pub(super) struct State {
     pub(super) cores: Vec<(usize, f64)>,
     said: VecDeque<String>,
     glance: Option<Glance>,
+    seconds: Option<Arc<Seconds>>,
+    within: Option<Within>,
+}
+
+/// A slice that is looked into while it is measured, and what its target showed before it: once it
+/// is over it is taken as a whole.
+struct Within {
+    target: usize,
+    /// The seconds of the run's clock that are shown so far, all of them whole ones of the slice.
+    shown: std::ops::Range<u64>,
+    latency: Histogram<u64>,
+    lag: Histogram<u64>,
+    wrong: u64,
+    missing: u64,
 }
 
 /// One target's figures: of the round that is measured, unless they say otherwise.
@@ -46,8 +61,13 @@ pub(super) struct Side {
     /// Latencies; or how old updates were, where there are only updates.
     pub(super) latency: Histogram<u64>,
     pub(super) lag: Histogram<u64>,
-    /// The rate of every slice of the run, the latest last.
+    /// The rate of every slice of the run, the latest last; of every second of slices that are
+    /// looked into.
     pub(super) rates: VecDeque<f64>,
+    /// Whether its slices are looked into, and tell.
+    pub(super) by_second: bool,
+    /// The rate of its last slice, or of the last second of one that is measured.
+    pub(super) rate: Option<f64>,
     /// Cores that the target used in its last slice; `None` is unseen.
     pub(super) server: Option<f64>,
     /// How busy the load's busiest thread was in it.
@@ -78,6 +98,8 @@ impl Side {
             latency: empty_histogram(),
             lag: empty_histogram(),
             rates: VecDeque::new(),
+            by_second: false,
+            rate: None,
             server: None,
             busy: None,
             backlog: None,
@@ -94,10 +116,11 @@ impl Side {
 
     fn slice(&mut self, glimpse: &Glimpse) {
         let seconds = glimpse.duration_ns.max(1) as f64 / 1e9;
-        if self.rates.len() == RATES_KEPT {
-            self.rates.pop_front();
+        let rate = glimpse.counts.operations as f64 / seconds;
+        self.rate = Some(rate);
+        if !self.by_second {
+            self.push_rate(rate);
         }
-        self.rates.push_back(glimpse.counts.operations as f64 / seconds);
         self.server = glimpse.server_ns.map(|ns| ns as f64 / 1e9 / seconds);
         self.busy = Some(glimpse.busy);
         let is_scheduled = glimpse.pressure.offered > 0;
@@ -105,8 +128,19 @@ impl Side {
         self.wrong += glimpse.counts.wrong;
         self.missing += glimpse.counts.missing;
         self.disturbed = glimpse.disturbed.clone();
-        let has_latencies = glimpse.times.iter().any(|(figure, _)| *figure == Figure::Latency);
-        for (figure, counted) in &glimpse.times {
+        self.add_times(&glimpse.times);
+    }
+
+    fn push_rate(&mut self, rate: f64) {
+        if self.rates.len() == RATES_KEPT {
+            self.rates.pop_front();
+        }
+        self.rates.push_back(rate);
+    }
+
+    fn add_times(&mut self, times: &[(Figure, Counted)]) {
+        let has_latencies = times.iter().any(|(figure, _)| *figure == Figure::Latency);
+        for (figure, counted) in times {
             match figure {
                 Figure::Latency => counted.add_to(&mut self.latency),
                 Figure::Staleness if !has_latencies => counted.add_to(&mut self.latency),
@@ -114,6 +148,35 @@ impl Side {
                 Figure::Staleness | Figure::Service => {}
             }
         }
+    }
+
+    /// Seconds of a slice that goes on, up to one that is not settled yet. A thread that had no
+    /// answers for a while tells of a second late; it is added where it belongs.
+    fn passed(&mut self, seconds: &[Second], settled: u64, shown: &mut std::ops::Range<u64>) {
+        self.by_second |= !seconds.is_empty();
+        if !self.by_second {
+            return;
+        }
+        for _ in shown.end..settled {
+            self.push_rate(0.0);
+        }
+        shown.end = shown.end.max(settled);
+        for one in seconds {
+            self.wrong += one.wrong;
+            self.missing += one.missing;
+            self.add_times(&one.times);
+            if shown.contains(&one.second) {
+                let from_end = (shown.end - one.second) as usize;
+                let place = self.rates.len().checked_sub(from_end);
+                if let Some(rate) = place.and_then(|place| self.rates.get_mut(place)) {
+                    *rate += one.operations as f64;
+                }
+            }
+        }
+        if !shown.is_empty() {
+            self.rate = self.rates.back().copied();
+        }
+        self.server = self.now.or(self.server);
     }
 
     fn stands(&mut self, standing: &Standing) {
@@ -150,12 +213,18 @@ impl State {
             cores: Vec::new(),
             said: VecDeque::new(),
             glance: None,
+            seconds: None,
+            within: None,
         }
     }
 
     /// Takes in what is reported `at` this time of the run.
     pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
         self.glance.get_or_insert_with(|| progress.watch.glance());
+        self.seconds.get_or_insert_with(|| {
+            progress.seconds.want();
+            progress.seconds.clone()
+        });
         self.place(progress.point, progress.round, progress.activity);
         self.done = progress.done;
         if progress.left.is_some() {
@@ -163,6 +232,7 @@ impl State {
         }
         match progress.news {
             Some(News::Said(said)) => self.say(said),
+            Some(News::Begins { target, second }) => self.begins(target, second),
             Some(News::Slice(glimpse)) => self.slice(glimpse),
             Some(News::Round(standings)) => self.stand(standings),
             None => {}
@@ -172,6 +242,7 @@ impl State {
     /// Where the run is.
     pub(super) fn place(&mut self, point: &str, round: u32, activity: &str) {
         if self.round != round || self.point != point {
+            self.within = None;
             self.targets.iter_mut().for_each(Side::begin_round);
             self.point = point.to_owned();
             self.round = round;
@@ -181,10 +252,33 @@ impl State {
         }
     }
 
-    pub(super) fn slice(&mut self, glimpse: &Glimpse) {
-        if let Some(side) = self.targets.get_mut(glimpse.target) {
-            side.slice(glimpse);
+    /// A slice that is looked into begins in this second of the run's clock.
+    pub(super) fn begins(&mut self, target: usize, second: u64) {
+        self.within = self.targets.get(target).map(|side| Within {
+            target,
+            shown: second + 1..second + 1,
+            latency: side.latency.clone(),
+            lag: side.lag.clone(),
+            wrong: side.wrong,
+            missing: side.missing,
+        });
+    }
+
+    /// What came to be known of the slice that is measured, up to a second that is not settled yet.
+    pub(super) fn passed(&mut self, seconds: &[Second], settled: u64) {
+        let Some(within) = &mut self.within else { return };
+        if let Some(side) = self.targets.get_mut(within.target) {
+            side.passed(seconds, settled, &mut within.shown);
         }
+    }
+
+    pub(super) fn slice(&mut self, glimpse: &Glimpse) {
+        let Some(side) = self.targets.get_mut(glimpse.target) else { return };
+        if let Some(before) = self.within.take().filter(|one| one.target == glimpse.target) {
+            (side.latency, side.lag) = (before.latency, before.lag);
+            (side.wrong, side.missing) = (before.wrong, before.missing);
+        }
+        side.slice(glimpse);
     }
 
     pub(super) fn stand(&mut self, standings: &[Standing]) {
@@ -220,12 +314,16 @@ impl State {
         }
     }
 
-    /// Looks at what the sensors see.
+    /// Looks at what the sensors see, and at what a long slice has shown so far.
     pub(super) fn sense(&mut self) {
         let recent = self.glance.as_ref().map(Glance::recent).unwrap_or_default();
         // Nothing was sampled since the last round ended: what was seen stays for the moment.
         if !recent.is_empty() {
             self.seen(&recent);
+        }
+        if let Some(seconds) = self.seconds.as_ref().filter(|_| self.within.is_some()) {
+            let (taken, settled) = seconds.take();
+            self.passed(&taken, settled);
         }
     }
 

@@ -3,7 +3,9 @@
 use std::path::Path;
 use std::time::Duration;
 
+use lab::drive::{Counts, Pressure, Second};
 use lab::plan::Plan;
+use lab::run::Glimpse;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -35,6 +37,7 @@ fn running() -> State {
             side.latency.record(30_000 * scale + n * n / 40).expect("in its bounds");
             side.lag.record(n).expect("in its bounds");
         }
+        side.rate = Some(480_000.0 / scale as f64 + 36_000.0);
         side.rates.extend((0..30).map(|n| 480_000.0 / scale as f64 + f64::from(n % 5) * 9_000.0));
         (side.server, side.busy, side.now) = (Some(0.98), Some(0.84), Some(0.97));
         (side.backlog, side.valid, side.trials) = (Some(12), 2, 2);
@@ -96,6 +99,37 @@ fn a_small_terminal_shows_what_matters_most() {
         &["Cache: reads under load", "42 %", "rate", "p99", "wrong", "loadline", "memcached"],
     );
     has(&lines, &["CPU now", "limit so far", "not all trials count"]);
+}
+
+#[test]
+fn a_long_slice_moves_while_it_is_measured_and_counts_once_when_it_is_over() {
+    let mut state = begun(&["ours"]);
+    let second = |second, operations| Second { second, operations, wrong: 1, ..Second::default() };
+    state.begins(0, 10);
+    state.passed(&[], 11);
+    assert!(state.targets[0].rates.is_empty(), "nobody has told anything: that is no rate");
+    // The slice began within second 10, of which the rate says nothing.
+    state.passed(&[second(10, 300), second(11, 500)], 12);
+    state.passed(&[], 13);
+    let side = &state.targets[0];
+    assert_eq!((&side.rates, side.rate, side.wrong), (&[500.0, 0.0].into(), Some(0.0), 2));
+    // What came in second 12 is told with the next answer.
+    state.passed(&[second(12, 40), second(13, 510)], 14);
+    assert_eq!(state.targets[0].rates, [500.0, 40.0, 510.0]);
+    has(&drawn(&state, 80, 24, false), &["rate of each second, up to 510/s", "510/s"]);
+    state.slice(&Glimpse {
+        target: 0,
+        duration_ns: 4_000_000_000,
+        counts: Counts { operations: 2_000, wrong: 5, ..Counts::default() },
+        server_ns: None,
+        generator_ns: 0,
+        busy: 0.5,
+        pressure: Pressure::default(),
+        times: Vec::new(),
+        disturbed: None,
+    });
+    let side = &state.targets[0];
+    assert_eq!((side.rates.len(), side.rate, side.wrong), (3, Some(500.0), 5));
 }
 
 #[test]

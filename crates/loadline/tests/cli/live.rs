@@ -123,10 +123,13 @@ fn assert_restored(seen: &str) {
 }
 
 #[test]
-fn ctrl_c_gives_the_terminal_back_as_it_was() {
-    let place = Place::with(&suite("30s", 67_108_911));
+fn a_long_slice_is_looked_into_and_ctrl_c_gives_the_terminal_back_as_it_was() {
+    let one_slice = suite("30s", 67_108_911).replace("\"50ms\"", "\"none\"");
+    let place = Place::with(&one_slice);
     let mut terminal = OnTerminal::run(&place, "", &[]);
     terminal.await_target(67_108_911);
+    // A slice of half a minute is looked into: "slice" becomes "second", letter by letter.
+    terminal.await_seen("econd");
     // What is typed meanwhile is not shown; Ctrl-C is a signal as ever.
     terminal.type_in(b"\x03");
     let seen = terminal.end();

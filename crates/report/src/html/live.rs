@@ -52,6 +52,16 @@ pub fn live(progress: &Progress) -> String {
                 (rows)
             } }
             @if more > 0 { p.note { (more) " more points have no room here." } }
+            @if is_running {
+                p.note {
+                    "A round is shown here once it has ended"
+                    @if let Some(ns) = progress.round_ns {
+                        ", which takes about " (duration(ns)) " from its start"
+                    }
+                    ": the ledger holds none of it before. The terminal of the run moves once a "
+                    "second."
+                }
+            }
             p.note {
                 "Rates are means over valid rounds, latencies the median over them. Verdicts wait "
                 "for the end."
