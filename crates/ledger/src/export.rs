@@ -81,6 +81,12 @@ pub static EXPORTS: &[Export] = &[
         packed: false,
     },
     Export {
+        name: "events",
+        doc: "an event of the suite that happened in a trial",
+        sql: of_trials!("event", "event.*", "ORDER BY trial_id, event.ordinal"),
+        packed: false,
+    },
+    Export {
         name: "sensors",
         doc: "ten seconds of what a sensor saw",
         sql: "SELECT * FROM sensors WHERE run_id = ?1 ORDER BY series_id, start_ns",

@@ -19,6 +19,7 @@
 //! | `histogram` | latency histograms as blobs and percentiles |
 //! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
 //! | `streams` | what streams have brought |
+//! | `event` | what happened to targets while they were measured |
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
 //! | `comparison` | what a comparison asked, its looks, and what targets were built from |
 //! | `cost` | system calls of an operation, and floors of the host |
@@ -36,6 +37,7 @@ mod columnar;
 mod comparison;
 mod cost;
 mod error;
+mod event;
 mod export;
 mod histogram;
 mod history;
@@ -62,6 +64,7 @@ pub use columnar::ColumnarError;
 pub use comparison::{ComparisonRow, FactRow, FigureRow, LookRow};
 pub use cost::{CallRow, FloorRow};
 pub use error::LedgerError;
+pub use event::EventRow;
 pub use export::{Cell, EXPORTS, Export};
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};

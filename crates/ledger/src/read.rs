@@ -1,5 +1,6 @@
 //! Reading a ledger: everything of one run in plain data.
 
+use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
 use rusqlite::{OptionalExtension, Params, Row, params};
@@ -7,6 +8,7 @@ use rusqlite::{OptionalExtension, Params, Row, params};
 use crate::comparison::{ComparisonRow, FactRow, LookRow};
 use crate::cost::{CALLS, CallRow, FLOORS, FloorRow, call_row, floor_row};
 use crate::error::LedgerError;
+use crate::event::{EVENTS, EventRow, event_row};
 use crate::json::{json, object};
 use crate::ladder::{PROFILES, ProfileRow, RUNGS, RungRow, profile_row, rung_row};
 use crate::open::Ledger;
@@ -47,6 +49,8 @@ pub struct RunView {
     pub histograms: Vec<HistogramRow>,
     /// Its wrong answers, in the order in which they came.
     pub findings: Vec<FindingRow>,
+    /// What happened to its targets while they were measured, by trial and number.
+    pub events: Vec<EventRow>,
     /// Its slowest requests, by trial, the slowest first.
     pub slow: Vec<SlowRow>,
     /// What its calls measured themselves, by trial and name.
@@ -147,7 +151,8 @@ impl Ledger {
             slices: self.rows(SLICES, [id], slice_row)?,
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
-            slow: self.rows(SLOW, detailed, slow_row)?,
+            events: self.rows(EVENTS, [id], event_row)?,
+            slow: self.slow(detailed)?,
             values: trial_values(self.rows(VALUES, detailed, value_row)?),
             counters: self.rows(COUNTERS, detailed, counter_row)?,
             streams: self.rows(STREAMS, [id], stream_row)?,
@@ -167,6 +172,14 @@ impl Ledger {
         };
         drop(snapshot);
         Ok(view)
+    }
+
+    fn slow(&self, detailed: (RunId, u32, u32)) -> Result<Vec<SlowRow>, LedgerError> {
+        let mut all = self.rows(SLOW, detailed, slow_row)?;
+        for own in all.chunk_by_mut(|a, b| a.trial_id == b.trial_id) {
+            own.sort_by_key(|slow| (Reverse(slow.latency_ns), slow.at_ns));
+        }
+        Ok(all)
     }
 
     /// The slices of one trial, in order.
@@ -214,15 +227,17 @@ pub(crate) const TRIALS: &str = "SELECT trial.* FROM trial
     JOIN point ON point.id = round.point_id
     JOIN target ON target.id = trial.target_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal, target.ordinal";
+// What hangs on trials comes in the order of rounds and targets: that is the order in which SQLite
+// finds them, so that it has nothing to sort.
 const SLICES: &str = "SELECT slice.* FROM slice
     JOIN trial ON trial.id = slice.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, slice.ordinal";
+    WHERE round.run_id = ?1 ORDER BY round.id, trial.target_id, slice.ordinal";
 const HISTOGRAMS: &str = "SELECT histogram.* FROM histogram
     JOIN trial ON trial.id = histogram.trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 AND histogram.second IS NULL
-    ORDER BY trial_id, clients, operation, kind";
+    ORDER BY round.id, trial.target_id, clients, operation, kind";
 const FINDINGS: &str = "SELECT finding.* FROM finding
     JOIN trial ON trial.id = finding.trial_id
     JOIN round ON round.id = trial.round_id
@@ -232,26 +247,29 @@ const SLOW: &str = "SELECT slow.* FROM slow
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
     WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
-    ORDER BY trial_id, latency_ns DESC, at_ns";
+    ORDER BY round.id, trial.target_id";
 const VALUES: &str = "SELECT value.* FROM value
     JOIN trial ON trial.id = value.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, value.ordinal";
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
+    ORDER BY round.id, trial.target_id, value.ordinal";
 const COUNTERS: &str = "SELECT counter.* FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, counter.name";
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
+    ORDER BY round.id, trial.target_id, counter.name";
 const USAGE: &str = "SELECT usage.* FROM usage
     JOIN trial ON trial.id = usage.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3 ORDER BY trial_id, name";
+    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
+    ORDER BY round.id, trial.target_id, usage.name";
 const REACHED: &str = "SELECT reached.* FROM reached
     JOIN trial ON trial.id = reached.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, rank";
+    WHERE round.run_id = ?1 ORDER BY round.id, trial.target_id, rank";
 const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
     JOIN point ON point.id = requirement.point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";

@@ -21,6 +21,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("schema/v11.sql"),
     include_str!("schema/v12.sql"),
     include_str!("schema/v13.sql"),
+    include_str!("schema/v14.sql"),
 ];
 
 /// The SQL that makes all views anew.

@@ -67,7 +67,7 @@ impl StreamRow {
 pub(crate) const STREAMS: &str = "SELECT stream.* FROM stream
     JOIN trial ON trial.id = stream.trial_id
     JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY trial_id, clients";
+    WHERE round.run_id = ?1 ORDER BY round.id, trial.target_id, clients";
 
 pub(crate) fn stream_row(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
     Ok(StreamRow {

@@ -42,6 +42,7 @@ pub(crate) const TABLES: &[Table] = &[
     Table { name: "histogram", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "finding", has_id: true, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "stream", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
+    Table { name: "event", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "slow", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "value", has_id: false, refers: TRIAL, of_run: OF_TRIAL },
     Table { name: "counter", has_id: false, refers: TRIAL, of_run: OF_TRIAL },

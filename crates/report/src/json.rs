@@ -23,7 +23,7 @@ use crate::summary::Summary;
 use capacity::VerdictsJson;
 use figures::LatencyJson;
 use point::PointJson;
-use trial::{FindingJson, SlowJson, TrialJson};
+use trial::{EventJson, FindingJson, SlowJson, TrialJson};
 use verdict::{ComparisonJson, RequirementJson};
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
@@ -31,7 +31,7 @@ use verdict::{ComparisonJson, RequirementJson};
 pub const SCHEMA: u32 = 1;
 
 /// A run as JSON: an object with `schema`, `run`, `suite`, `targets`, `points`, `trials`,
-/// `comparisons`, `requirements`, `findings` and `slow`.
+/// `comparisons`, `requirements`, `findings`, `events` and `slow`.
 ///
 /// Fails only when serde_json does, which plain data gives it no cause to.
 pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
@@ -47,6 +47,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         comparisons: summary.comparisons.iter().map(|one| names.comparison(one)).collect(),
         requirements: summary.requirements.iter().map(|one| names.requirement(one)).collect(),
         findings: names.findings_of(summary.findings.iter()),
+        events: names.events_of(summary.events.iter()),
         slow: names.slow_of(summary.slow.iter()),
         floors_ns: floors(summary),
         verdicts: names.verdicts(),
@@ -66,6 +67,7 @@ pub fn point_json(summary: &Summary, index: usize) -> Result<Option<Value>, serd
     let names = Names { summary };
     let here = |trial: usize| summary.trials[trial].point == index;
     let findings = names.findings_of(summary.findings.iter().filter(|one| here(one.trial)));
+    let events = names.events_of(summary.events.iter().filter(|one| here(one.trial)));
     let slow = names.slow_of(summary.slow.iter().filter(|one| here(one.trial)));
     let requirements = summary.requirements.iter().filter(|one| one.point == index);
     let trials = summary.trials_at(index).map(|(_, trial)| names.trial(trial));
@@ -78,6 +80,7 @@ pub fn point_json(summary: &Summary, index: usize) -> Result<Option<Value>, serd
         comparisons: comparisons.collect(),
         requirements: requirements.map(|one| names.requirement(one)).collect(),
         findings,
+        events,
         slow,
     })
     .map(Some)
@@ -93,6 +96,7 @@ struct PointDocument<'a> {
     comparisons: Vec<ComparisonJson<'a>>,
     requirements: Vec<RequirementJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+    events: Vec<EventJson<'a>>,
     slow: Vec<SlowJson<'a>>,
 }
 
@@ -108,6 +112,7 @@ struct Document<'a> {
     comparisons: Vec<ComparisonJson<'a>>,
     requirements: Vec<RequirementJson<'a>>,
     findings: Vec<FindingJson<'a>>,
+    events: Vec<EventJson<'a>>,
     slow: Vec<SlowJson<'a>>,
     floors_ns: Map<String, Value>,
     #[serde(flatten)]

@@ -8,6 +8,7 @@
 //! |---|---|
 //! | `figures` | the metrics of one trial, or of one target at one point |
 //! | `groups` | the latencies of each group of clients and each operation |
+//! | `events` | what happened to targets while they were measured |
 //! | `slices` | slices measured again, and drift from the first to the last |
 //! | `counters` | what services counted themselves |
 //! | `values` | figures that calls measured themselves |
@@ -41,6 +42,7 @@ mod conclusion;
 mod contest;
 mod cost;
 mod counters;
+mod events;
 mod export;
 mod figures;
 mod groups;
@@ -72,6 +74,7 @@ pub use compare::{Beside, Bound, Compared, Contest, GENERATOR_BUSY_MAX};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
+pub use events::{EventKind, EventSummary};
 pub use export::{ExportError, ExportFormat, export};
 pub use figures::{Figures, Latency, Usage};
 pub use groups::{ClientsFigures, GroupFigures};
@@ -96,7 +99,7 @@ pub use outcome::{Outcome, outcome};
 pub use progress::{PointProgress, Progress, TargetProgress};
 pub use samples::{Samples, Series};
 pub use scaling::Scaling;
-pub use sights::{Distribution, POINTS_MOST, Pace, Sights, Stretch, Watched};
+pub use sights::{Distribution, Happened, POINTS_MOST, Pace, Sights, Stretch, Watched};
 pub use slices::Drift;
 pub use summary::{
     FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,

@@ -39,8 +39,19 @@ pub struct Sights {
     pub slices: Vec<(usize, Vec<Stretch>)>,
     /// Slices that were disturbed.
     pub disturbed: Vec<Stretch>,
+    /// The events of the suite by name, in the order in which each first happened.
+    pub events: Vec<Happened>,
     /// How long the run's clock ran, in seconds.
     pub length_s: f64,
+}
+
+/// The events of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Happened {
+    /// The name.
+    pub name: String,
+    /// To which target each happened and when, in their order.
+    pub times: Vec<(usize, Stretch)>,
 }
 
 /// The latencies of one target at one point.
@@ -106,6 +117,7 @@ impl Sights {
             settling: settling(view),
             slices: slices(view, &places),
             disturbed: disturbed(view),
+            events: events(view, &places),
             length_s,
             ..Sights::default()
         };
@@ -174,7 +186,9 @@ fn seconds(ns: u64) -> f64 {
 fn length_s(view: &RunView) -> f64 {
     let slices = view.slices.iter().map(|slice| slice.start_ns + slice.duration_ns);
     let trials = view.trials.iter().map(|(_, trial)| trial.started_ns + trial.measured_ns);
-    seconds(slices.chain(trials).max().unwrap_or(0))
+    // A command may end after its slice.
+    let events = view.events.iter().map(|event| event.at_ns.saturating_add(event.took_ns));
+    seconds(slices.chain(trials).chain(events).max().unwrap_or(0))
 }
 
 fn distributions(
@@ -262,6 +276,22 @@ fn stretch(slice: &ledger::SliceRow) -> Stretch {
 fn disturbed(view: &RunView) -> Vec<Stretch> {
     let spoiled = view.slices.iter().filter(|slice| slice.validity == Validity::Disturbed);
     spoiled.map(stretch).collect()
+}
+
+fn events(view: &RunView, places: &Places) -> Vec<Happened> {
+    let mut rows: Vec<&ledger::EventRow> = view.events.iter().collect();
+    rows.sort_by_key(|row| row.at_ns);
+    let mut all: Vec<Happened> = Vec::new();
+    for row in rows {
+        let Some((_, target)) = places.trials.get(&row.trial_id) else { continue };
+        let (start_s, end_s) = (seconds(row.at_ns), seconds(row.at_ns + row.took_ns));
+        let time = (*target, Stretch { start_s, end_s });
+        match all.iter_mut().find(|one| one.name == row.name) {
+            Some(one) => one.times.push(time),
+            None => all.push(Happened { name: row.name.clone(), times: vec![time] }),
+        }
+    }
+    all
 }
 
 fn pace(

@@ -15,6 +15,7 @@ use ledger::{
 use crate::capacity::CapacitySummary;
 use crate::compare::{Compared, Contest, compare};
 use crate::counters::CounterFigures;
+use crate::events::EventSummary;
 use crate::figures::Figures;
 use crate::groups::{ClientsFigures, GroupFigures, lags};
 use crate::limits::LimitsSummary;
@@ -48,6 +49,8 @@ pub struct Summary {
     pub comparisons: Vec<Compared>,
     /// Wrong answers, in the order in which they came.
     pub findings: Vec<FindingSummary>,
+    /// What happened to targets while they were measured, in the order of trials.
+    pub events: Vec<EventSummary>,
     /// The slowest requests of each trial, by trial, the slowest first.
     pub slow: Vec<SlowSummary>,
     /// Requirements, by point.
@@ -258,7 +261,6 @@ impl Summary {
             let point = *point_index.get(&row.point_id)?;
             Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
         });
-        let calls = calls.collect();
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         Ok(Summary {
             id: view.id,
@@ -274,9 +276,10 @@ impl Summary {
             suite: view.suite,
             fingerprint: view.fingerprint,
             findings: findings.collect(),
+            events: crate::events::events(view.events, &trial_index),
             slow: slow.collect(),
             requirements: requirements.collect(),
-            calls,
+            calls: calls.collect(),
             floors: view.floors,
             rungs,
             profiles,

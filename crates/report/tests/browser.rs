@@ -54,6 +54,11 @@ function look() {
     empty: seen("figure.chart").filter(bare).length,
     links: seen("a").length,
     astray: seen("a").filter(astray).map((link) => link.getAttribute("href")),
+    happened: seen("figure.chart path.happened").length,
+    unnamed: seen("figure.chart").filter((chart) => {
+      const number = (what) => chart.querySelectorAll(what + " path.happened").length;
+      return number("svg[role]") !== number(".key");
+    }).length,
     fetched: performance.getEntriesByType("resource").length,
   });
 }
@@ -95,6 +100,9 @@ fn every_page_can_be_read_in_a_browser_on_a_desk_and_on_a_phone_by_day_and_by_ni
             assert!(number("smallest") >= 12.0 && number("tallest") >= 11.0, "small: {place}");
             assert!(number("charts") >= page.charts as f64, "charts: {place}");
             assert_eq!(number("empty"), 0.0, "empty charts: {place}");
+            let wants_events = ["file", "run"].contains(&page.name);
+            assert_eq!(number("happened") > 0.0, wants_events, "events are marked: {place}");
+            assert_eq!(number("unnamed"), 0.0, "a mark that no legend names: {place}");
             assert!(number("links") >= page.links as f64, "links: {place}");
             assert_eq!(seen["astray"], serde_json::json!([]), "links: {place}");
             assert_eq!(number("fetched"), 0.0, "something was asked of the network: {place}");
@@ -153,6 +161,11 @@ fn pages() -> Vec<Page> {
         sweep.point(&format!("cache/get  {connections} conns · depth 16 · closed"), connections);
         sweep.rounds_of(&[200_000, 210_000, 190_000, 205_000, 201_000]);
     }
+    sweep.round();
+    let trial = sweep.trial(0, 200_000, 33_000, |_| ());
+    sweep.slices(trial, &[(200_000, true); 4]);
+    sweep.event(trial, "a backup", (10, 14));
+    sweep.event(trial, "reload", (20, 20));
     let live = report::live(&Progress::of(sweep.ledger.so_far(sweep.run).unwrap()));
     let (summary, sights) = both(&mut sweep);
     let page = |name, html, charts, links| Page { name, html, charts, links };

@@ -238,6 +238,71 @@ fn ladders_searches_floors_and_streams_are_drawn() {
 }
 
 #[test]
+fn events_are_marked_on_the_clock_of_the_run_named_and_listed() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.round();
+    let trials = [0, 1].map(|target| bench.trial(target, 100_000, 33_000, |_| ()));
+    for trial in trials {
+        bench.slices(trial, &[(100_000, true); 5]);
+    }
+    bench.event(trials[0], "backup & <b>", (10, 14));
+    bench.event(trials[0], "backup & <b>", (30, 33));
+    bench.event(trials[1], "fails", (20, 20));
+    let (run_id, target_id) = (bench.run, Some(bench.targets[0]));
+    let (sensor, name, unit) = ("processes".into(), "cpu".into(), "cores".into());
+    let series = SeriesRow { run_id, target_id, sensor, name, unit };
+    let series = bench.ledger.add_series(&series).unwrap();
+    let mut writer = SampleWriter::new();
+    (1..40_u32).for_each(|at| {
+        writer.push(series, SamplePoint { at_ns: at.into_ns(), value: f64::from(at) });
+    });
+    writer.flush(&mut bench.ledger).unwrap();
+    let view = bench.ledger.run_view(bench.run).unwrap();
+    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
+    let summary = Summary::of(view).unwrap();
+    let page = report::html(&summary, &sights);
+    // Rates are of both targets, the CPU time is of the first.
+    let marks = |title: &str| page.matches(&format!("<title>{title}</title>")).count();
+    assert_eq!((marks("backup &amp; &lt;b&gt;: 2"), marks("fails: 1")), (2, 1), "{page}");
+    let legends = page.matches("</path></svg>backup &amp; &lt;b&gt;</span>").count();
+    assert_eq!(legends, 2, "every chart that has a mark names it");
+    assert!(page.contains("2 events: backup &amp; &lt;b&gt;\""), "and says so to who can't see it");
+    let table = page.split("<h3>Events</h3>").nth(1).expect("a table of them");
+    assert!(table.contains("<code>backup &amp; &lt;b&gt;.sh &lt;now&gt;</code>"), "{table}");
+    assert!(table.contains("1 failed</span>: exit status: 3"), "{table}");
+    let text = report::text(&summary, false);
+    let event = "loadline event backup & <b> (backup & <b>.sh <now>): 2 times in 1 trial, ";
+    assert!(text.contains(&format!("{event}350 ms each")), "{text}");
+    assert!(text.contains("once; 1 failed: exit status: 3"), "{text}");
+}
+
+#[test]
+fn however_often_an_event_happens_a_chart_has_room_for_it() {
+    let mut bench = Bench::new(&["a"]);
+    bench.point("p", 1);
+    bench.round();
+    let trial_id = bench.trial(0, 100_000, 33_000, |_| ());
+    bench.slices(trial_id, &[(100_000, true); 5]);
+    let mut view = bench.ledger.run_view(bench.run).unwrap();
+    let event = |ordinal: u32| ledger::EventRow {
+        trial_id,
+        ordinal,
+        at_ns: u64::from(ordinal) * 100_000,
+        took_ns: 50_000,
+        name: format!("{} {}", ordinal % 20, "<\"&é>".repeat(1_000)),
+        action: "<\"&é>".repeat(1_000),
+        exit_status: None,
+        failure: Some("<\"&é>".repeat(1_000)),
+    };
+    view.events = (0..20_000).map(event).collect();
+    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
+    let page = report::html(&Summary::of(view).unwrap(), &sights);
+    assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
+    assert!(page.contains("Only the first 8 are marked"), "{page}");
+}
+
+#[test]
 fn markdown_is_a_table_that_no_name_can_break() {
     let (summary, _) = run(2);
     let text = report::markdown(&summary);

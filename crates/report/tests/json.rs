@@ -19,6 +19,7 @@ fn full_run() -> Value {
     bench.finding(trial, "stale", &[0, 255], &[0]);
     bench.lag(trial, "readers", "get", 12_000);
     bench.slow(trial, 7_000_000);
+    bench.event(trial, "fails", (15, 17));
     bench.streams(trial, "watchers", &[40, 60], 8);
     bench.value(trial, 0, "wall_s", 1.5);
     bench.counter(trial, "cmd_get", true, 500_000.0);
@@ -104,6 +105,10 @@ fn what_groups_saw_slow_requests_and_figures_of_calls_are_there() {
         (&json!(0.875), &json!(1_000_447))
     );
     assert_eq!(json["trials"][0]["streams"], Value::Null);
+    let event = &json["events"][0];
+    assert_eq!((&event["trial"], &event["at_ns"]), (&trial["id"], &json!(1_500_000_000)));
+    assert_eq!((&event["took_ns"], &event["name"]), (&json!(200_000_000), &json!("fails")));
+    assert_eq!((&event["exit_status"], &event["failure"]), (&json!(3), &json!("exit status: 3")));
     let slow = &json["slow"][0];
     assert_eq!((&slow["trial"], &slow["latency_ns"]), (&trial["id"], &json!(7_000_000)));
     assert_eq!((&trial["failed_at"], &trial["overloaded"]), (&Value::Null, &json!(false)));

@@ -218,6 +218,11 @@ impl Watch {
         Ok(Self { clock_zero, orders, shared, marker, totals, handle, _hiccups: hiccups })
     }
 
+    /// The zero of the run's clock.
+    pub fn clock_zero(&self) -> Ns {
+        self.clock_zero
+    }
+
     /// Follows a process group from now on, under this name; one of the same name is left.
     pub fn follow(&self, name: &str, group: Pid) {
         // The thread only ends when this is dropped.

@@ -1,5 +1,7 @@
 //! Things that happen at a time: a target stopped for a while, a signal, a command.
 
+use std::fmt;
+
 use serde::{Deserialize, Deserializer, de::Error as _};
 use workload::units::Span;
 
@@ -7,6 +9,7 @@ use workload::units::Span;
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct EventSpec {
+    name: Option<String>,
     at: Span,
     every: Option<Span>,
     #[serde(rename = "do")]
@@ -38,6 +41,8 @@ impl<'de> Deserialize<'de> for ActionSpec {
 /// Something that happens at a time, in every slice.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
+    /// What reports call it.
+    pub name: String,
     /// When it first happens, from the start of the slice.
     pub at: Span,
     /// And again after each of these.
@@ -105,7 +110,39 @@ impl EventSpec {
                 Action::Signal(*number)
             }
         };
-        Ok(Event { at: self.at, every: self.every, action, target: self.target.clone() })
+        let name = match &self.name {
+            None => shortened(&action.to_string()),
+            Some(name) if name.trim().is_empty() || name.chars().count() > LONGEST_NAME => {
+                return Err(format!("a name has from 1 to {LONGEST_NAME} characters"));
+            }
+            Some(name) => name.clone(),
+        };
+        let (at, every, target) = (self.at, self.every, self.target.clone());
+        Ok(Event { name, at, every, action, target })
+    }
+}
+
+/// The most characters of a name: it stands in the legends of charts.
+const LONGEST_NAME: usize = 60;
+
+/// As much of a text as a name may have.
+fn shortened(text: &str) -> String {
+    match text.chars().count() > LONGEST_NAME {
+        true => text.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
+        false => text.to_owned(),
+    }
+}
+
+impl fmt::Display for Action {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Stop(length) => write!(f, "stop for {length}"),
+            Self::Signal(number) => {
+                let known = SIGNALS.iter().find(|(_, known)| known == number);
+                known.map_or(Ok(()), |(name, _)| f.write_str(name))
+            }
+            Self::Command(command) => f.write_str(&command.join(" ")),
+        }
     }
 }
 
@@ -131,10 +168,13 @@ mod tests {
     fn events_happen_at_their_times_within_a_slice() {
         let event = read("at = '500ms'\nevery = '2s'\ndo = 'stop'\nfor = '200ms'").unwrap();
         assert_eq!(event.action, Action::Stop(Span::from_ms(200)));
+        assert_eq!(event.name, "stop for 200 ms");
         let times: Vec<_> = event.times(5_000_000_000).collect();
         assert_eq!(times, [500_000_000, 2_500_000_000, 4_500_000_000]);
         let once = read("at = '1s'\ndo = ['true']").unwrap();
         assert_eq!(once.times(5_000_000_000).count(), 1);
+        let named = read("name = 'a backup'\nat = '1s'\ndo = 'SIGHUP'").unwrap();
+        assert_eq!((&named.name[..], &named.action.to_string()[..]), ("a backup", "SIGHUP"));
     }
 
     #[test]
@@ -142,6 +182,8 @@ mod tests {
         assert!(read("at = '1s'\ndo = 'stop'").unwrap_err().contains("for how long"));
         assert!(read("at = '1s'\ndo = 'dance'").unwrap_err().contains("SIGHUP"));
         assert!(read("at = '1s'\ndo = []").unwrap_err().contains("needs a program"));
+        let nameless = read("name = ' '\nat = '1s'\ndo = 'SIGHUP'").unwrap_err();
+        assert!(nameless.contains("from 1 to 60 characters"), "{nameless}");
         assert!(
             read("at = '1s'\ndo = 'stop'\nfor = '1s'\ntarget = 'c'").unwrap_err().contains("\"c\"")
         );

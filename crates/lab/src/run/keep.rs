@@ -6,11 +6,12 @@ use std::path::Path;
 
 use hdrhistogram::Histogram;
 use ledger::{
-    ArrivalsKind, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, FactRow, FindingRow,
-    FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger, LedgerError, LookRow, PointId,
-    PointRow, ProbeRow, ProfileRow, ReachedRow, RequirementOutcome, RequirementRow, RoundId,
-    RoundRow, RunId, RunRow, RunState, RungRow, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow,
-    TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity, ValueRow,
+    ArrivalsKind, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, EventRow, FactRow,
+    FindingRow, FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger, LedgerError,
+    LookRow, PointId, PointRow, ProbeRow, ProfileRow, ReachedRow, RequirementOutcome,
+    RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, RungRow, SearchRow, SliceRow,
+    SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
+    ValueRow,
 };
 
 use super::trace::Calls;
@@ -258,6 +259,18 @@ impl<'a> Keeper<'a> {
                 latency_ns: slow.latency_ns,
                 clients: point.clients[slow.group].name.clone(),
                 operation: point.workload.room.operations[slow.operation].name.to_owned(),
+            })?;
+        }
+        for (ordinal, event) in (0..).zip(&trial.events) {
+            self.ledger.add_event(&EventRow {
+                trial_id: id,
+                ordinal,
+                at_ns: event.at,
+                took_ns: event.took_ns,
+                name: event.name.clone(),
+                action: event.action.clone(),
+                exit_status: event.exit_status,
+                failure: event.failure.clone(),
             })?;
         }
         for (ordinal, (name, value)) in (0..).zip(&trial.figures) {

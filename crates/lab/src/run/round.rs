@@ -471,18 +471,17 @@ impl Bench {
             let window = Window { after: before.clone(), before, totals };
             return (Err(DriveError::Ended), window);
         };
-        let (outcome, wrong) = std::thread::scope(|scope| {
+        let clock_zero = watch.clock_zero();
+        let (outcome, happened) = std::thread::scope(|scope| {
             let (end, over) = std::sync::mpsc::channel();
-            let events = (!events.is_empty())
-                .then(|| scope.spawn(move || events::perform(events, &subject, length_ns, &over)));
+            let perform = move || events::perform(events, &subject, length_ns, clock_zero, &over);
+            let events = (!events.is_empty()).then(|| scope.spawn(perform));
             let outcome = session.run(length_ns);
             drop(end);
-            (outcome, events.and_then(|events| events.join().ok().flatten()))
+            (outcome, events.and_then(|events| events.join().ok()))
         });
         let (after, totals) = (watch.mark(), watch.totals().since(&totals));
-        if let Some(wrong) = wrong {
-            self.trial.invalidate(format!("an event failed: {wrong}"));
-        }
+        self.trial.happened(happened.unwrap_or_default());
         (outcome, Window { before, after, totals })
     }
 

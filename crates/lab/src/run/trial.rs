@@ -5,6 +5,7 @@ use ledger::{FailedAt, Validity};
 use wire::Ns;
 use workload::{CounterKind, Kind};
 
+use super::events::Happened;
 use super::usage::Usage;
 use crate::drive::{self, Counts, Figure, Found, Interval, Piece, Pressure, Slowest, StreamSum};
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
@@ -60,6 +61,8 @@ pub struct Trial {
     pub(crate) counters: Option<Reading>,
     pub(crate) pressure: Pressure,
     pub(crate) slowest: Slowest,
+    /// What happened to its target in its slices, those that don't count too.
+    pub(crate) events: Vec<Happened>,
     /// What streams have brought, by group of clients.
     pub(crate) streams: Vec<StreamSum>,
     /// How far its target came before it failed.
@@ -72,6 +75,9 @@ pub struct Trial {
 
 /// At most this many wrong answers are kept with their bytes in one trial.
 const MOST_FOUND: usize = 64;
+
+/// At most this many events of one trial are kept: the first ones.
+const MOST_EVENTS: usize = 10_000;
 
 impl Trial {
     pub(crate) fn begin(target: usize, round: u32, started: Ns) -> Self {
@@ -100,6 +106,7 @@ impl Trial {
             counters: None,
             pressure: Pressure::default(),
             slowest: Slowest::default(),
+            events: Vec::new(),
             streams: Vec::new(),
             failed_at: None,
             metrics: Vec::new(),
@@ -113,6 +120,16 @@ impl Trial {
             self.validity = Validity::Invalid;
             self.reason = Some(reason.into());
         }
+    }
+
+    /// Notes what happened to its target in a slice. What should have happened and did not makes it
+    /// another experiment.
+    pub(crate) fn happened(&mut self, events: Vec<Happened>) {
+        if let Some(failure) = events.iter().find_map(|event| event.failure.as_ref()) {
+            self.invalidate(format!("an event failed: {failure}"));
+        }
+        let room = MOST_EVENTS.saturating_sub(self.events.len());
+        self.events.extend(events.into_iter().take(room));
     }
 
     /// Marks it as not comparable, because its target failed at this stage.
@@ -252,6 +269,7 @@ impl Trial {
         self.intervals = Vec::new();
         self.found = Vec::new();
         self.figures = Vec::new();
+        self.events = Vec::new();
         self.streams = Vec::new();
         self.slices = Vec::new();
         self.usage = Usage::default();

@@ -34,7 +34,7 @@ fn run(place: &Place) -> serde_json::Value {
 #[test]
 fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
     let open = "connections = 4\narrivals = { rate = \"1k/s\" }";
-    let event = "[[event]]\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n\
+    let event = "[[event]]\nname = \"a <stop>\"\nat = \"100ms\"\ndo = \"stop\"\nfor = \"150ms\"\n\
                  [rounds]\ndisturbed = \"ignore\"\nmeasure = \"400ms\"\nslice = \"none\"\n\
                  warm_up = \"0s\"\nat_least = 1\nat_most = 1";
     let place = Place::with(&suite(open, event));
@@ -47,6 +47,20 @@ fn a_target_that_stops_costs_the_requests_that_were_due_meanwhile() {
     let latency_ns = |name: &str| trial["latency_ns"][name].as_f64().expect("seen");
     assert!(latency_ns("max") > 100e6, "{trial}");
     assert!(latency_ns("p90") > 50e6, "a closed loop would have seen four slow ones: {trial}");
+    // It is in the ledger, in the text and in the page, on the clock of everything else.
+    let [event] = &result["events"].as_array().expect("events")[..] else { panic!("{result}") };
+    assert_eq!((&event["name"], &event["failure"]), (&"a <stop>".into(), &().into()), "{event}");
+    assert_eq!((&event["trial"], &event["action"]), (&trial["id"], &"stop for 150 ms".into()));
+    let ns = |name: &str| event[name].as_u64().expect("a number");
+    let ledger = ledger::Ledger::open_read_only(place.ledger()).expect("a ledger");
+    let slice = ledger.run_view(1.into()).expect("a run").slices.remove(0);
+    let since_ns = ns("at_ns") - slice.start_ns;
+    assert!(since_ns >= 100_000_000 && since_ns + ns("took_ns") >= 250_000_000, "{slice:?}");
+    let text = stdout(&place.loadline(&["report"]));
+    assert!(text.contains("event a <stop> (stop for 150 ms): once, "), "{text}");
+    let page = place.path().join(".loadline/runs/1/report.html");
+    let page = std::fs::read_to_string(page).expect("the run's page");
+    assert!(page.contains("<title>a &lt;stop&gt;: 1</title>"), "{page}");
 }
 
 #[test]

@@ -34,9 +34,27 @@ pub(super) struct Chart {
     pub(super) bands: Vec<Band>,
     /// Stretches of the x axis that are marked at its foot, each list in a look.
     pub(super) stripes: Vec<(usize, Vec<(f64, f64)>)>,
+    /// What happened when, each list with a name and a mark of its own.
+    pub(super) events: Vec<Moments>,
     /// One more sentence under it.
     pub(super) note: String,
 }
+
+/// What is marked on the x axis: events of one name.
+#[derive(Debug, Default)]
+pub(super) struct Moments {
+    pub(super) name: String,
+    /// Which mark it has; the same thing has the same mark in every chart of a page.
+    pub(super) mark: usize,
+    /// When each began and ended, in order.
+    pub(super) times: Vec<(f64, f64)>,
+}
+
+/// How many marks of events there are before they repeat.
+pub(super) const EVENT_MARKS: usize = 8;
+
+/// Events that begin closer together than this on the drawing share a mark.
+const EVENTS_APART: f64 = 5.0;
 
 /// One axis.
 #[derive(Debug)]
@@ -122,20 +140,27 @@ impl Chart {
         });
         let x = Frame::of(&self.x, dots().map(|dot| dot.x), LEFT, WIDTH - RIGHT);
         let y = Frame::of(&self.y, ys, HEIGHT - BOTTOM, TOP);
-        let said = format!("{}: {} over {}", self.title, self.y.label, self.x.label);
+        let mut said = format!("{}: {} over {}", self.title, self.y.label, self.x.label);
+        for one in &self.events {
+            said.push_str(&format!("; {} events: {}", one.times.len(), one.name));
+        }
         html! {
             figure.chart {
                 figcaption { (self.title) }
                 svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(said) {
                     @for band in &self.bands { (draw_band(band, &x)) }
                     (self.axes(&x, &y))
+                    @for one in &self.events { (draw_events(one, &x)) }
                     @for (look, stretches) in &self.stripes { (draw_stripes(*look, stretches, &x)) }
                     @for line in &drawn { (self.draw_line(line, &x, &y)) }
                 }
-                @if drawn.len() > 1 || !self.note.is_empty() {
+                @if drawn.len() > 1 || !self.events.is_empty() || !self.note.is_empty() {
                     p.legend {
                         @if drawn.len() > 1 {
                             @for line in &drawn { (key(line)) }
+                        }
+                        @for one in &self.events {
+                            span.key { (event_key(one.mark)) (one.name) }
                         }
                         @if !self.note.is_empty() { span.note { (self.note) } }
                     }
@@ -252,6 +277,53 @@ fn draw_stripes(look: usize, stretches: &[(f64, f64)], x: &Frame) -> Markup {
     html! {
         path class=(format!("stripe s{}", look % LOOKS))
             d=(stretches.iter().map(stripe).collect::<String>()) {}
+    }
+}
+
+/// Events: the time that each took shaded, and its mark at the top.
+fn draw_events(events: &Moments, x: &Frame) -> Markup {
+    let (height, mut last) = (HEIGHT - TOP - BOTTOM, f64::NEG_INFINITY);
+    let (mut shades, mut marks) = (String::new(), String::new());
+    for (from, to) in &events.times {
+        let (from, to) = (x.place(*from), x.place(*to));
+        if from - last < EVENTS_APART && to - last < EVENTS_APART {
+            continue;
+        }
+        last = from;
+        let width = px((to - from).max(1.0));
+        shades.push_str(&format!("M{} {TOP}h{width}v{height}h-{width}z", px(from)));
+        marks.push_str(&event_mark(events.mark, from, TOP));
+    }
+    html! {
+        path.event d=(shades) {}
+        path class=(event_class(events.mark)) d=(marks) {
+            title { (events.name) ": " (events.times.len()) }
+        }
+    }
+}
+
+/// The mark of events, for a legend.
+pub(super) fn event_key(mark: usize) -> Markup {
+    html! {
+        svg.happens viewBox="0 0 12 10" aria-hidden="true" {
+            path class=(event_class(mark)) d=(event_mark(mark, 6.0, 1.0)) {}
+        }
+    }
+}
+
+/// The first marks are full, the others hollow: no colour has to be told apart.
+fn event_class(mark: usize) -> &'static str {
+    if mark % EVENT_MARKS < EVENT_MARKS / 2 { "happened" } else { "happened hollow" }
+}
+
+/// A mark below a place: a triangle that points down, a square, a diamond or one that points up.
+fn event_mark(mark: usize, x: f64, top: f64) -> String {
+    let (x, top) = (px(x), px(top));
+    match mark % (EVENT_MARKS / 2) {
+        0 => format!("M{x} {top}m-4 0h8l-4 8z"),
+        1 => format!("M{x} {top}m-3.5 0h7v7h-7z"),
+        2 => format!("M{x} {top}l4 4l-4 4l-4-4z"),
+        _ => format!("M{x} {top}l4 8h-8z"),
     }
 }
 

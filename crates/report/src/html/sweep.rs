@@ -40,11 +40,17 @@ const SHOWN: &[Shown] = &[
     latency("99th percentile of latency", |one| ns(one.figures.latency.p99_ns)),
     linear("Bytes of values", bytes_per_s, |one| one.figures.bytes_per_s),
     linear("Hit ratio", percent, |one| one.figures.hit_ratio),
+    latency("Median staleness", |one| ns(one.figures.streams.as_ref()?.staleness.p50_ns)),
+    latency("99th percentile of staleness", |one| {
+        ns(one.figures.streams.as_ref()?.staleness.p99_ns)
+    }),
+    linear("Fairness over streams", plain, |one| one.figures.streams.as_ref()?.fairness),
     linear("Server CPU per operation", nanoseconds, |one| one.figures.server.cpu_ns_per_op),
     linear("Server CPU in cores", plain, |one| cores(one.figures.server.cpu_ns_per_op, one)),
     linear("Generator CPU in cores", plain, |one| cores(one.figures.generator.cpu_ns_per_op, one)),
     linear("Generator busy", percent, |one| one.figures.generator_busy),
     linear("Server memory", bytes, |one| ns(one.figures.server.rss_bytes)),
+    linear("Generator memory", bytes, |one| ns(one.figures.generator.rss_bytes)),
 ];
 
 fn ns(value: Option<u64>) -> Option<f64> {
@@ -136,7 +142,7 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
             label: shown.title.to_lowercase(),
             scale: if shown.log { Scale::Log } else { Scale::FromZero },
             show: shown.show,
-            binary: shown.title == "Server memory",
+            binary: shown.title.ends_with("memory"),
             ..Axis::default()
         },
         lines,

@@ -1,12 +1,13 @@
 //! The run on one clock: rates and latencies, and below them what every sensor saw. Rounds and what
-//! comes before them are shaded, slices and disturbed ones marked.
+//! comes before them are shaded, slices, disturbed ones and events marked.
 
 use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
 
-use super::chart::{Axis, Band, Chart, Line, Scale};
+use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
 use super::room::{Room, fit, words};
+use crate::events::{EventKind, kinds};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
 use crate::sights::{POINTS_MOST, Pace, Sights, Stretch, Watched};
 use crate::summary::Summary;
@@ -30,7 +31,7 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
             points: of(pace).iter().copied().map(Into::into).collect(),
             marked: false,
         });
-        let chart = timed(summary, sights, title, (show, false), scale, lines.collect());
+        let chart = timed(summary, sights, None, title, (show, false), scale, lines.collect());
         Chart { stripes: stripes(sights), ..chart }.draw()
     };
     let paced = [
@@ -39,6 +40,7 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
         paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
     ];
     let (paced, undrawn) = room.list(paced);
+    let events = events(summary, sights, &mut room);
     let (sensors, left_out) = sensors(summary, sights, &mut room);
     let left_out = left_out + undrawn;
     html! {
@@ -54,10 +56,14 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
                 @if !sights.disturbed.is_empty() {
                     "; red stripes are slices that were disturbed"
                 }
+                @if !sights.events.is_empty() {
+                    "; what the suite made happen is marked at the top, and shaded while it lasted"
+                }
                 ". A line has at most " (POINTS_MOST) " points, each the mean of its stretch "
                 "(of the 99th percentile the greatest)."
             }
             div.charts { (paced) }
+            (events)
             @if !sensors.is_empty() {
                 details open[sights.length_s < 600.0] {
                     summary { "What the sensors saw" }
@@ -74,9 +80,65 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
     }
 }
 
+/// What the suite made happen: a line for each event and target.
+fn events(summary: &Summary, sights: &Sights, room: &mut Room) -> Markup {
+    let kinds = kinds(summary, None);
+    if kinds.is_empty() {
+        return html! {};
+    }
+    let at = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
+    let row = |kind: &EventKind<'_>| {
+        let mark = sights.events.iter().position(|one| one.name == kind.name);
+        html! { tr {
+            td {
+                @if let Some(mark) = mark.filter(|mark| *mark < EVENT_MARKS) { (event_key(mark)) }
+                (words(kind.name))
+            }
+            td.wrap { @if kind.action != kind.name { code { (fit(kind.action, 300)) } } }
+            td { (words(&summary.targets[kind.target].name)) }
+            td.n { (kind.times) }
+            td.n { (at(kind.first_ns)) }
+            td.n { (at(kind.last_ns)) }
+            td.n { (kind.took().unwrap_or_else(|| "at once".to_owned())) }
+            td.wrap {
+                @if let Some(why) = kind.failure {
+                    span class="word bad" { (kind.failed) " failed" } ": " (fit(why, 300))
+                }
+            }
+        } }
+    };
+    let (rows, more) = room.list(kinds.iter().map(row));
+    html! {
+        h3 { "Events" }
+        div.wide tabindex="0" { table {
+            thead { tr {
+                th { "event" } th { "what it does" } th { "target" } th.n { "times" }
+                th.n { "first at" } th.n { "last at" } th.n { "took" } th { "failed" }
+            } }
+            tbody { (rows) }
+        } }
+        @if sights.events.len() > EVENT_MARKS {
+            p.note { "Only the first " (EVENT_MARKS) " are marked in the charts." }
+        }
+        (super::rest(summary, more, "events"))
+    }
+}
+
+/// What is marked in a chart of one target, or of all.
+fn moments(sights: &Sights, of: Option<usize>) -> Vec<Moments> {
+    let shown = sights.events.iter().take(EVENT_MARKS).enumerate();
+    let marked = shown.map(|(mark, one)| {
+        let own = one.times.iter().filter(|(target, _)| of.is_none_or(|of| of == *target));
+        let times = own.map(|(_, time)| (time.start_s, time.end_s)).collect();
+        Moments { name: fit(&one.name, 120).into_owned(), mark, times }
+    });
+    marked.filter(|one| !one.times.is_empty()).collect()
+}
+
 fn timed(
     summary: &Summary,
     sights: &Sights,
+    of: Option<usize>,
     title: &str,
     (show, binary): (fn(f64) -> String, bool),
     scale: Scale,
@@ -92,6 +154,7 @@ fn timed(
         y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
         lines,
         bands: bands(summary, sights),
+        events: moments(sights, of),
         ..Chart::default()
     }
 }
@@ -136,8 +199,8 @@ fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usiz
         let name = owner.map_or("host", |target| summary.targets[target].name.as_str());
         let (mut drawn, mut silent) = (String::new(), Vec::new());
         for ((_, sensor), series) in all.iter().filter(|((of, _), _)| *of == owner) {
-            let charts: Vec<Markup> =
-                charts(summary, sights, sensor, series).iter().map(Chart::draw).collect();
+            let charts = charts(summary, sights, owner, sensor, series);
+            let charts: Vec<Markup> = charts.iter().map(Chart::draw).collect();
             silent.extend(quiet(series).map(|name| format!("{sensor} {name}")));
             let part = PreEscaped(charts.iter().map(|chart| chart.0.as_str()).collect::<String>());
             if room.fits(&part) {
@@ -181,7 +244,13 @@ fn quiet<'a>(series: &[&'a Watched]) -> impl Iterator<Item = &'a str> {
 }
 
 /// One chart for each unit, and for each thing that names share before their dot.
-fn charts(summary: &Summary, sights: &Sights, sensor: &str, series: &[&Watched]) -> Vec<Chart> {
+fn charts(
+    summary: &Summary,
+    sights: &Sights,
+    of: Option<usize>,
+    sensor: &str,
+    series: &[&Watched],
+) -> Vec<Chart> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Watched>> = BTreeMap::new();
     for one in series.iter().filter(|one| !is_quiet(one)) {
         let thing = one.name.split_once('.').map_or("", |(thing, _)| thing);
@@ -206,7 +275,7 @@ fn charts(summary: &Summary, sights: &Sights, sensor: &str, series: &[&Watched])
             });
             let lines = lines.collect();
             let show = (shown(unit), unit == "bytes");
-            charts.push(timed(summary, sights, &title, show, Scale::FromZero, lines));
+            charts.push(timed(summary, sights, of, &title, show, Scale::FromZero, lines));
         }
     }
     charts

@@ -7,6 +7,7 @@ use super::Names;
 use super::figures::{FiguresJson, LatencyJson};
 use super::streams::{StreamGroupJson, stream_groups};
 use crate::counters::CounterFigures;
+use crate::events::EventSummary;
 use crate::groups::GroupFigures;
 use crate::number::hex;
 use crate::summary::{FindingSummary, SlowSummary, TrialSummary};
@@ -79,6 +80,20 @@ pub(super) struct FindingJson<'a> {
 }
 
 #[derive(Serialize)]
+pub(super) struct EventJson<'a> {
+    trial: i64,
+    target: &'a str,
+    point: &'a Map<String, Value>,
+    round: u32,
+    at_ns: u64,
+    took_ns: u64,
+    name: &'a str,
+    action: &'a str,
+    exit_status: Option<i32>,
+    failure: Option<&'a str>,
+}
+
+#[derive(Serialize)]
 pub(super) struct SlowJson<'a> {
     trial: i64,
     target: &'a str,
@@ -135,6 +150,28 @@ impl<'a> Names<'a> {
             }
         };
         findings.map(finding).collect()
+    }
+
+    pub(super) fn events_of(
+        &self,
+        events: impl Iterator<Item = &'a EventSummary>,
+    ) -> Vec<EventJson<'a>> {
+        let json = |one: &'a EventSummary| {
+            let trial = &self.summary.trials[one.trial];
+            EventJson {
+                trial: trial.id.get(),
+                target: self.target(trial.target),
+                point: self.point(trial.point),
+                round: trial.round,
+                at_ns: one.row.at_ns,
+                took_ns: one.row.took_ns,
+                name: &one.row.name,
+                action: &one.row.action,
+                exit_status: one.row.exit_status,
+                failure: one.row.failure.as_deref(),
+            }
+        };
+        events.map(json).collect()
     }
 
     pub(super) fn slow_of(&self, slow: impl Iterator<Item = &'a SlowSummary>) -> Vec<SlowJson<'a>> {

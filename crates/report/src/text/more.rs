@@ -1,5 +1,5 @@
 //! What stands under the targets of a point when there is something of it to say: groups of
-//! clients, overload, failed starts, drift, figures that calls measured themselves.
+//! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
 use super::one_line;
 use super::paint::{Paint, Role};
@@ -35,6 +35,15 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
             format!("  {}", paint.text(role, &format!("{whose}{words}")))
         };
         lines.extend(told.into_iter().map(line));
+    }
+    for kind in crate::events::kinds(summary, Some(index)) {
+        let whose = match point.targets.len() {
+            1 => String::new(),
+            _ => one_line(&summary.targets[kind.target].name) + " ",
+        };
+        let role = if kind.failed > 0 { Role::Bad } else { Role::Dim };
+        let words = format!("{whose}event {}", one_line(&kind.words()));
+        lines.push(format!("  {}", paint.text(role, &words)));
     }
     for target in &point.targets {
         lines.extend(values(target).into_iter().map(|line| format!("  {}: {line}", name(target))));
