@@ -34,6 +34,8 @@ pub(super) struct Chart {
     pub(super) bands: Vec<Band>,
     /// Stretches of the x axis that are marked at its foot, each list in a look.
     pub(super) stripes: Vec<(usize, Vec<(f64, f64)>)>,
+    /// Where lines are broken if they have a gap there: nothing was measured before these places.
+    pub(super) breaks: Vec<f64>,
     /// What happened when, each list with a name and a mark of its own.
     pub(super) events: Vec<Moments>,
     /// One more sentence under it.
@@ -49,6 +51,9 @@ pub(super) struct Moments {
     /// When each began and ended, in order.
     pub(super) times: Vec<(f64, f64)>,
 }
+
+/// A gap is so many times as long as it is usual from one point of its line to the next.
+const GAP: f64 = 2.5;
 
 /// How many marks of events there are before they repeat.
 pub(super) const EVENT_MARKS: usize = 8;
@@ -199,8 +204,6 @@ impl Chart {
 
     fn draw_line(&self, line: &Line, x: &Frame, y: &Frame) -> Markup {
         let dots: Vec<&Dot> = line.points.iter().filter(|dot| self.shows(dot)).collect();
-        let place = |dot: &Dot| format!("{} {}", px(x.place(dot.x)), px(y.place(dot.y)));
-        let path: Vec<String> = dots.iter().map(|dot| place(dot)).collect();
         let class = format!("s{}", line.look % LOOKS);
         let words = |dot: &Dot| {
             let name = if line.name.is_empty() { &self.title } else { &line.name };
@@ -209,7 +212,7 @@ impl Chart {
         let marked = dots.len() == 1 || (line.marked && dots.len() <= MARKS_MOST);
         html! {
             g class=(class) {
-                path.line d=(format!("M{}", path.join("L"))) {}
+                path.line d=(self.path(&dots, x, y)) {}
                 @for dot in dots.iter().filter(|dot| marked && dot.range.is_some()) {
                     @let (low, high) = dot.range.unwrap_or_default();
                     line.whisker x1=(px(x.place(dot.x))) x2=(px(x.place(dot.x)))
@@ -224,6 +227,27 @@ impl Chart {
                 }
             }
         }
+    }
+}
+
+impl Chart {
+    /// A line through these points, in parts where it has gaps.
+    fn path(&self, dots: &[&Dot], x: &Frame, y: &Frame) -> String {
+        let mut steps: Vec<f64> = dots.windows(2).map(|two| two[1].x - two[0].x).collect();
+        steps.sort_by(f64::total_cmp);
+        let usual = steps.get(steps.len() / 2).copied().unwrap_or_default();
+        let is_gap = |from: f64, to: f64| {
+            to - from > GAP * usual && self.breaks.iter().any(|at| (from..to).contains(at))
+        };
+        let parts = dots.chunk_by(|a, b| !is_gap(a.x, b.x));
+        let part = |part: &[&Dot]| {
+            let place = |dot: &&Dot| format!("{} {}", px(x.place(dot.x)), px(y.place(dot.y)));
+            let places: Vec<String> = part.iter().map(place).collect();
+            // A point alone is a short line, or nothing would be seen of it.
+            let alone = if part.len() == 1 && dots.len() > 1 { "m-2 0h4" } else { "" };
+            format!("M{}{alone}", places.join("L"))
+        };
+        parts.map(part).collect()
     }
 }
 
@@ -449,6 +473,26 @@ mod tests {
         assert_eq!(linear_ticks(0.0, 7.0 * mib, 5, true), [0.0, 2.0 * mib, 4.0 * mib, 6.0 * mib]);
         assert_eq!(log_ticks(900.0, 1.1e6, 5), [1e3, 1e4, 1e5, 1e6]);
         assert_eq!(log_ticks(8.0, 60.0, 5), [10.0, 20.0, 50.0]);
+    }
+
+    #[test]
+    fn a_line_is_broken_where_nothing_was_measured_and_only_there() {
+        let at = [0.0, 1.0, 2.0, 10.0, 11.0, 14.5, 15.0, 30.0];
+        let points = at.iter().map(|x| Dot::from((*x, 5.0))).collect();
+        let chart = Chart {
+            x: Axis { scale: Scale::Within(0.0, 30.0), ..Axis::default() },
+            lines: vec![Line { points, ..Line::default() }],
+            breaks: vec![0.5, 9.0, 29.0],
+            ..Chart::default()
+        };
+        let drawn = chart.draw().into_string();
+        let path =
+            drawn.split("class=\"line\" d=\"").nth(1).and_then(|rest| rest.split('"').next());
+        let path = path.expect("a line");
+        let parts = path.split('M').skip(1).map(|part| part.matches('L').count());
+        let parts: Vec<_> = parts.collect();
+        assert_eq!(parts, [2, 3, 0], "{path}");
+        assert!(path.ends_with("m-2 0h4"), "a point alone is seen: {path}");
     }
 
     #[test]

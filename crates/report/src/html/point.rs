@@ -346,7 +346,7 @@ fn limits(summary: &Summary, index: usize) -> Markup {
                     None => { "none reached" }
                     Some(first) => {
                         strong { (first.name()) } ": " (first.evidence)
-                        @if let Some(limit) = first.limit() { " " em { (limit.advice) } }
+                        @if let Some(limit) = first.limit() { ". Try: " em { (limit.advice) } }
                     }
                 } }
             } }

@@ -32,7 +32,7 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
             marked: false,
         });
         let chart = timed(summary, sights, None, title, (show, false), scale, lines.collect());
-        Chart { stripes: stripes(sights), ..chart }.draw()
+        Chart { stripes: stripes(sights), breaks: breaks(sights), ..chart }.draw()
     };
     let paced = [
         paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero),
@@ -181,6 +181,11 @@ fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
     settling.chain(rounds).chain(disturbed).collect()
 }
 
+/// Targets are not measured from one round to the next.
+fn breaks(sights: &Sights) -> Vec<f64> {
+    sights.rounds.iter().map(|(_, round)| round.start_s).collect()
+}
+
 /// Each target's slices, in its look.
 fn stripes(sights: &Sights) -> Vec<(usize, Vec<(f64, f64)>)> {
     let of = |(target, all): &(usize, Vec<Stretch>)| {
@@ -275,7 +280,10 @@ fn charts(
             });
             let lines = lines.collect();
             let show = (shown(unit), unit == "bytes");
-            charts.push(timed(summary, sights, of, &title, show, Scale::FromZero, lines));
+            let chart = timed(summary, sights, of, &title, show, Scale::FromZero, lines);
+            // The host is watched from the first round to the last, a target only while it runs.
+            let breaks = of.map_or(Vec::new(), |_| breaks(sights));
+            charts.push(Chart { breaks, ..chart });
         }
     }
     charts
