@@ -248,6 +248,24 @@ fn the_view_of_trials_takes_the_ages_that_the_trial_says_or_the_greatest() {
     assert!(ledger.trial_figures(trial, &["no; DROP TABLE run"]).is_err());
 }
 
+/// A ledger holds thousands of trials, and most questions are about a few.
+#[test]
+fn the_view_of_trials_reads_of_a_run_no_more_than_what_is_its_own() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("ledger.sqlite");
+    drop(Ledger::open(&path).unwrap());
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    for key in ["run_id", "trial_id"] {
+        let sql = format!("EXPLAIN QUERY PLAN SELECT * FROM trials WHERE {key} = 1");
+        let mut statement = by_hand.prepare(&sql).unwrap();
+        let steps = statement.query_map([], |row| row.get::<_, String>("detail")).unwrap();
+        let steps: Vec<String> = steps.map(Result::unwrap).collect();
+        assert!(steps.len() > 5, "{steps:?}");
+        let whole = |step: &&String| step.starts_with("SCAN") || step.starts_with("MATERIALIZE");
+        assert_eq!(steps.iter().find(whole), None);
+    }
+}
+
 fn series_of(run_id: RunId, target_id: Option<TargetId>, name: &str) -> SeriesRow {
     let (sensor, unit) = ("processes".to_owned(), "cores".to_owned());
     SeriesRow { run_id, target_id, sensor, name: name.into(), unit }

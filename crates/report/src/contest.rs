@@ -23,7 +23,27 @@ pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
         return lines;
     }
     lines.push(evidence(contest));
+    lines.extend(compilers(summary, contest));
     lines
+}
+
+/// What is to be doubted where two versions of a compiler made the two programs, unless they are
+/// the question. Programs of two languages differ in more than that.
+fn compilers(summary: &Summary, contest: &Contest) -> Option<String> {
+    let of = |target: usize| {
+        let facts = summary.facts.get(target)?;
+        facts.iter().find(|(name, _)| name == "compiler").map(|(_, value)| value.as_str())
+    };
+    let (a, b) = (of(0)?, of(1)?);
+    let is_rust = |compilers: &str| compilers.contains("rustc");
+    let differ = a != b && is_rust(a) == is_rust(b);
+    let doubted = differ && contest.row.factor.as_deref() != Some("compiler");
+    doubted.then(|| {
+        format!(
+            "Different compilers made the two programs, so a difference may be theirs: {a}, and \
+             {b}; say --factor compiler if that is the question."
+        )
+    })
 }
 
 /// `now is worse than base: server.cpu_ns_per_op 2.1 % more [1.5 % more, 2.7 % more], 18 rounds.`
@@ -167,7 +187,7 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
         "medians over rounds".to_owned(),
         crate::text::one_line(&summary.targets[0].name),
         summary.targets.get(1).map_or(String::new(), |one| crate::text::one_line(&one.name)),
-        format!("ratio [{}]", percent_of(confidence)),
+        format!("ratio [{}]", confidence_words(confidence)),
         "medians".to_owned(),
         "shift".to_owned(),
         "rank p".to_owned(),
@@ -179,7 +199,7 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
 }
 
 /// `97.5 %`, `99.87 %`.
-fn percent_of(confidence: f64) -> String {
+pub(crate) fn confidence_words(confidence: f64) -> String {
     let text = format!("{:.2}", confidence * 100.0);
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
@@ -205,7 +225,7 @@ mod tests {
         assert_eq!(changes(1.021, 1.015, 1.027), "2.1 % more [+1.5 %, +2.7 %]");
         assert_eq!(changes(0.996, 0.98, 1.012), "0.40 % less [−2.0 %, +1.2 %]");
         assert_eq!(changes(10.4, 10.0, 10.9), "10.4× [10.0, 10.9]");
-        assert_eq!(percent_of(0.975), "97.5 %");
-        assert_eq!(percent_of(0.999_87), "99.99 %");
+        assert_eq!(confidence_words(0.975), "97.5 %");
+        assert_eq!(confidence_words(0.999_87), "99.99 %");
     }
 }

@@ -9,9 +9,8 @@ use serde_json::{Map, Value, json};
 use crate::contest::change;
 use crate::host::{kind_of, kind_words};
 use crate::json::SCHEMA;
-use crate::number::value_of;
 use crate::outcome::Outcome;
-use crate::words::many;
+use crate::words::{many, value};
 
 /// Runs under which a series has no change points to speak of.
 const RUNS_LEAST: usize = 6;
@@ -196,7 +195,7 @@ impl History {
                     }
                     None => String::new(),
                 };
-                let figure = value_of(run.figure, self.metric.unit);
+                let figure = value(run.figure, self.metric);
                 let (id, at) = (run.id, crate::text::one_line(&run.started_at));
                 let day = at.get(..16).unwrap_or(&at).replace('T', " ");
                 let commit = run.commit.as_deref().map_or("", short);

@@ -7,7 +7,7 @@ use judge::{
 };
 use serde_json::{Value, json};
 
-use crate::contest::changes;
+use crate::contest::{changes, confidence_words};
 use crate::json::SCHEMA;
 use crate::number::{count, percent, plain, ratio, whole_percent};
 use crate::outcome::Outcome;
@@ -135,7 +135,7 @@ impl Samples {
                 text.push_str(&format!("  {name:<width$}  {note}\n"));
             }
         }
-        let confidence = percent(self.rule.confidence);
+        let confidence = confidence_words(self.rule.confidence);
         if let Some((low, high)) = self.median_interval {
             let middle = median(&self.a.figures).zip(median(&self.b.figures));
             let middle = middle.map_or(f64::NAN, |(a, b)| a / b);

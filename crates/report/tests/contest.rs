@@ -27,6 +27,26 @@ fn a_comparison_ends_in_a_sentence_with_its_evidence_and_names_the_factor() {
 }
 
 #[test]
+fn compilers_that_differ_are_doubted_unless_they_are_the_question() {
+    let said = |factor: Option<&str>, compilers: [&str; 2]| {
+        let mut bench = Bench::new(&["now", "before"]);
+        bench.point("cache/get", 16);
+        bench.rounds_of(&RATES);
+        bench.contest_by(factor, 24, &[7]);
+        for (target_id, value) in bench.targets.clone().into_iter().zip(compilers) {
+            let (name, value) = ("compiler".into(), value.into());
+            bench.ledger.add_fact(&ledger::FactRow { target_id, name, value }).unwrap();
+        }
+        report::conclusion(&bench.finish()).join(" ").contains("Different compilers")
+    };
+    let versions = ["rustc 1.94", "GCC 12; rustc 1.95"];
+    assert!(said(None, versions));
+    assert!(!said(Some("compiler"), versions));
+    assert!(!said(None, ["rustc 1.95", "rustc 1.95"]));
+    assert!(!said(None, ["rustc 1.95", "GCC 12"]), "two languages differ in more than that");
+}
+
+#[test]
 fn an_early_look_asks_for_more_than_the_only_one() {
     let alone = contest(&RATES, &[]);
     let early = contest(&RATES, &[5, 7]);

@@ -20,9 +20,6 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
             rows.push(figure(&cost));
         }
     }
-    if rows.len() == 1 {
-        return String::new();
-    }
     let mut counted = false;
     for (of_generator, words) in [(false, "calls of the server"), (true, "calls of the load")] {
         let all = calls(summary, point, of_generator);
@@ -36,6 +33,9 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
                 rows.push(made_by_each(&call));
             }
         }
+    }
+    if rows.len() == 1 {
+        return String::new();
     }
     let mut lines = align(&rows, str::to_owned);
     lines[0] = paint.text(Role::Strong, &lines[0]);
