@@ -1,8 +1,9 @@
 //! Starting, watching and stopping one target.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -64,6 +65,12 @@ pub enum DeployError {
         /// What happened, with its last lines.
         how: String,
     },
+    /// This program's file is another one than at the start of the run.
+    #[error("{} was replaced since the run began, as by a build: run it again", exe.display())]
+    Replaced {
+        /// The file.
+        exe: PathBuf,
+    },
     /// The run was stopped while the target started.
     #[error("interrupted")]
     Interrupted,
@@ -73,6 +80,8 @@ pub enum DeployError {
 #[derive(Debug)]
 pub struct Deployer {
     exe: PathBuf,
+    /// Which file that is: what serves and loads has to be the same from the first round on.
+    inode: Option<(u64, u64)>,
     folder: PathBuf,
     /// Where data sets are kept.
     data: PathBuf,
@@ -107,6 +116,7 @@ impl Deployer {
         std::fs::create_dir_all(folder)?;
         Ok(Self {
             exe: exe.to_owned(),
+            inode: inode_of(exe),
             folder: folder.to_owned(),
             data: data.to_owned(),
             cools: false,
@@ -137,15 +147,61 @@ impl Deployer {
         self.folder.join(format!("{:04}-{name}", self.started))
     }
 
-    /// Runs a target's `build`, once for all its starts.
+    /// Runs a target's `build`, once for all its starts. `stop` is asked while it runs.
     ///
     /// # Errors
     /// When it can't be started or fails, with its last lines.
-    pub fn build(&mut self, target: &Target) -> Result<(), DeployError> {
+    pub fn build(&mut self, target: &Target, stop: &dyn Fn() -> bool) -> Result<(), DeployError> {
         let Some(build) = &target.build else { return Ok(()) };
         let folder = self.folder.join(format!("build-{}", target.name));
         let place = Place::new(&folder, 0, Medium::Tcp);
-        helper(target, "build", build, &place)
+        self.help(target, "build", build, &place, stop)
+    }
+
+    /// Runs a command around a target to its end. It is guarded as targets are, and ended with all
+    /// that it has started when the run is stopped.
+    fn help(
+        &mut self,
+        target: &Target,
+        what: &'static str,
+        command: &[String],
+        place: &Place,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), DeployError> {
+        let failed = |how| DeployError::Helper { name: target.name.clone(), what, how };
+        let unable = |error| failed(format!("can't start {}: {error}", command[0]));
+        let prepared = place.prepare(target, &self.at_the_door(command), &format!("{what}-"));
+        let spawned = prepared.and_then(|mut command| command.stdin(Stdio::piped()).spawn());
+        let mut child = spawned.map_err(unable)?;
+        self.guard.tell('+', child.id());
+        guard::let_in(&mut child);
+        let status = loop {
+            match child.try_wait().map_err(unable)? {
+                None if stop() => break None,
+                None => std::thread::sleep(ready::LOOK_EVERY),
+                ended => break ended,
+            }
+        };
+        if status.is_none() {
+            if let Some(group) = Pid::from_raw(child.id() as i32) {
+                let _ = kill_process_group(group, Signal::KILL);
+            }
+            let _ = child.wait();
+        }
+        self.guard.tell('-', child.id());
+        match status {
+            None => Err(DeployError::Interrupted),
+            Some(status) if status.success() => Ok(()),
+            Some(status) => {
+                let lines = last_lines(&place.folder, &format!("{what}-"));
+                Err(failed(format!("{}{lines}", describe(status))))
+            }
+        }
+    }
+
+    /// A command that waits until the guard knows of it.
+    fn at_the_door(&self, command: &[String]) -> Vec<String> {
+        [&[self.exe.display().to_string(), "enter".to_owned()], command].concat()
     }
 
     /// Starts `target` and waits until it is ready. `stop` is asked while waiting.
@@ -158,6 +214,9 @@ impl Deployer {
         stop: &dyn Fn() -> bool,
     ) -> Result<Deployed, DeployError> {
         let name = target.name.clone();
+        if inode_of(&self.exe) != self.inode {
+            return Err(DeployError::Replaced { exe: self.exe.clone() });
+        }
         if target.kind == TargetKind::InProcess {
             // Its process is started for each piece of load.
             let address = Address::Unix(PathBuf::from("in-process"));
@@ -176,7 +235,7 @@ impl Deployer {
         let port = ready::free_port().map_err(start_error)?;
         let place = Place::new(&folder, port, target.medium);
         if let Some(setup) = &target.setup {
-            helper(target, "setup", setup, &place)?;
+            self.help(target, "setup", setup, &place, stop)?;
         }
         if let TargetKind::Batch(_) = target.kind {
             let batch = Batch {
@@ -242,9 +301,7 @@ impl Deployer {
     /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
     /// first instruction on. It waits at its door until the guard knows of it.
     fn spawn(&self, target: &Target, command: &[String], place: &Place) -> io::Result<Child> {
-        let at_the_door = [self.exe.display().to_string(), "enter".to_owned()];
-        let command = [&at_the_door[..], command].concat();
-        let mut command = place.prepare(target, &command, "")?;
+        let mut command = place.prepare(target, &self.at_the_door(command), "")?;
         command.stdin(Stdio::piped());
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
@@ -358,26 +415,6 @@ impl Drop for Place {
     }
 }
 
-/// Runs a command around a target to its end.
-fn helper(
-    target: &Target,
-    what: &'static str,
-    command: &[String],
-    place: &Place,
-) -> Result<(), DeployError> {
-    let failed = |how| DeployError::Helper { name: target.name.clone(), what, how };
-    let prepared = place.prepare(target, command, &format!("{what}-"));
-    let status = prepared.and_then(|mut command| command.status());
-    match status {
-        Ok(status) if status.success() => Ok(()),
-        Ok(status) => {
-            let lines = last_lines(&place.folder, &format!("{what}-"));
-            Err(failed(format!("{}{lines}", describe(status))))
-        }
-        Err(error) => Err(failed(format!("can't start {}: {error}", command[0]))),
-    }
-}
-
 impl Deployed {
     /// Something at an address that the lab has not started.
     fn at(name: String, address: Address) -> Self {
@@ -488,10 +525,26 @@ fn describe(status: ExitStatus) -> String {
     }
 }
 
+/// What tells a file from another one that is put in its place.
+fn inode_of(path: &Path) -> Option<(u64, u64)> {
+    path.metadata().ok().map(|about| (about.dev(), about.ino()))
+}
+
+/// The last bytes of a file, which may be long.
+fn end_of(path: &Path) -> io::Result<Vec<u8>> {
+    const MOST_BYTES: u64 = 64 << 10;
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
+    let mut end = Vec::new();
+    file.take(MOST_BYTES).read_to_end(&mut end)?;
+    Ok(end)
+}
+
 /// The last lines of what a target printed, as the rest of a sentence; empty when it said nothing.
 fn last_lines(folder: &Path, log: &str) -> String {
-    let read = |name| std::fs::read(folder.join(format!("{log}{name}"))).unwrap_or_default();
-    let said = [read("stdout"), read("stderr")].concat();
+    let end = |name| end_of(&folder.join(format!("{log}{name}"))).unwrap_or_default();
+    let said = [end("stdout"), end("stderr")].concat();
     let said = String::from_utf8_lossy(&said);
     let lines: Vec<_> = said.lines().collect();
     let last = &lines[lines.len().saturating_sub(LAST_LINES)..];

@@ -299,7 +299,12 @@ impl Conductor<'_> {
     fn build_targets(&mut self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
         for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
             self.tell(0, 1, &format!("building {}", target.name));
-            self.deployer.build(target)?;
+            let stop = || self.stop.load(Ordering::Relaxed);
+            match self.deployer.build(target, &stop) {
+                // Whoever looks next sees that the run is stopped.
+                Err(DeployError::Interrupted) => break,
+                built => built?,
+            }
         }
         keeper.facts(self.plan, self.exe)?;
         Ok(())

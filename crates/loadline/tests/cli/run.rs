@@ -121,6 +121,25 @@ fn a_run_killed_in_the_middle_leaves_a_readable_ledger_and_nothing_running() {
     assert_eq!(code(&report), 4, "{}{}", stdout(&report), stderr(&report));
 }
 
+#[test]
+fn a_build_or_setup_that_takes_long_ends_with_the_run() {
+    for (what, signal, marker) in [
+        ("build", "-INT", "67108906"),
+        ("setup", "-TERM", "67108907"),
+        ("setup", "-KILL", "67108908"),
+    ] {
+        let target = format!("{SERVE}\n{what} = ['sh', '-c', 'sleep {marker} & wait']");
+        let place = Place::with(&suite(&target, "60ms", ""));
+        let mut child = measuring(&place, marker);
+        send_signal(signal, child.id());
+        let expected = if signal == "-KILL" { None } else { Some(130) };
+        assert_eq!(await_end(&mut child).code(), expected, "{what}");
+        await_that("the guard ends it", || processes_with(marker).is_empty());
+        let list = place.loadline(&["ledger", "list"]);
+        assert!(stdout(&list).contains("interrupted"), "{}{}", stdout(&list), stderr(&list));
+    }
+}
+
 /// A cache with a memory size that no other test has, so that its process can be told apart.
 fn marked(bytes: u32) -> (String, String) {
     let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");

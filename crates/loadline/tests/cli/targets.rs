@@ -91,6 +91,33 @@ fn a_setup_or_build_that_fails_is_said_with_its_last_words() {
 }
 
 #[test]
+fn a_program_that_is_replaced_while_it_measures_measures_no_more() {
+    // It replaces itself by a script that does the same: only that it is another file tells.
+    let place = Place::with("");
+    let own = place.path().join("loadline");
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let linked = std::fs::hard_link(exe, &own).or_else(|_| std::fs::copy(exe, &own).map(drop));
+    linked.expect("a loadline of its own");
+    let script = format!("#!/bin/sh\nexec {exe} \"$@\"\n");
+    let new = place.path().join("new");
+    std::fs::write(&new, script).expect("a script");
+    let replace = format!("cp --remove-destination {} {}", new.display(), own.display());
+    let replace = format!("chmod 755 {} && {replace}", new.display());
+    let text = suite(&format!("serve = 'cache'\nsetup = ['sh', '-c', '{replace}']"));
+    let text = text.replace("at_least = 1\nat_most = 1", "at_least = 2\nat_most = 2");
+    std::fs::write(place.path().join("suite.toml"), text).expect("the suite");
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let mut command = std::process::Command::new(&own);
+    command.args(["run", "suite.toml", "--wait"]).current_dir(place.path());
+    command.output().expect("it runs");
+    let report = place.loadline(&["report", "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&stdout(&report)).expect("JSON");
+    assert_eq!(json["trials"][0]["validity"], "valid", "{}", json["trials"][0]["reason"]);
+    let reason = json["trials"][1]["reason"].as_str().expect("a reason");
+    assert!(reason.contains("was replaced since the run began"), "{reason}");
+}
+
+#[test]
 fn a_wrapped_target_is_measured_and_its_timings_are_invalid() {
     let place = Place::with(&suite("serve = 'cache'\nwrap = ['env', 'WRAPPED=1']"));
     let (code, said) = run(&place);
