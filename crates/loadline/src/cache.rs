@@ -2,14 +2,16 @@
 
 mod show;
 
-use std::io::{Read as _, Write as _};
-use std::path::PathBuf;
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use ::cache::client::{Client, Stored, When};
 use anyhow::{Context as _, bail};
 use serde_json::json;
 use wire::{Address, TlsTrust};
+
+use crate::serve::cache::MOST_KEPT_BYTES;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -183,9 +185,7 @@ fn connect(server: &Address, encryption: &EncryptionArgs) -> anyhow::Result<Clie
             format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
         });
     };
-    let read = |path: &PathBuf| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-    };
+    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES);
     let authorities = read(authorities)?;
     let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
     let key = encryption.tls_key.as_ref().map(read).transpose()?;
@@ -255,9 +255,8 @@ fn when(condition: Option<Condition>, cas: Option<u64>) -> When {
     }
 }
 
-fn sign_in(client: &mut Client, path: &PathBuf) -> anyhow::Result<()> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("cannot read who you are from {}", path.display()))?;
+fn sign_in(client: &mut Client, path: &Path) -> anyhow::Result<()> {
+    let text = workload::read_text(path, MOST_KEPT_BYTES).context("cannot read who you are")?;
     let first = text.lines().next().unwrap_or_default();
     let Some((name, password)) = first.split_once(':') else {
         bail!("{}:1: write NAME:PASSWORD", path.display());
@@ -265,21 +264,22 @@ fn sign_in(client: &mut Client, path: &PathBuf) -> anyhow::Result<()> {
     client.sign_in(name, password).with_context(|| format!("signing in as {name}"))
 }
 
+/// What memcached takes at most as the size of an item.
+const MOST_VALUE_BYTES: u64 = 1 << 30;
+
 fn read_value(written: String) -> anyhow::Result<Vec<u8>> {
     if written != "-" {
         return Ok(written.into_bytes());
     }
     let mut value = Vec::new();
-    std::io::stdin().lock().read_to_end(&mut value).context("cannot read standard input")?;
+    let mut input = std::io::stdin().lock().take(MOST_VALUE_BYTES + 1);
+    input.read_to_end(&mut value).context("cannot read standard input")?;
+    if value.len() as u64 > MOST_VALUE_BYTES {
+        bail!("standard input is longer than 1 GiB, the most that any cache takes");
+    }
     Ok(value)
 }
 
 fn exit_code(done: bool) -> ExitCode {
     if done { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-}
-
-/// Writes a line of a stream; whether somebody still reads.
-fn write_line(text: &str) -> bool {
-    let mut out = std::io::stdout().lock();
-    writeln!(out, "{text}").and_then(|()| out.flush()).is_ok()
 }

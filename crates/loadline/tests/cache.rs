@@ -163,3 +163,63 @@ fn the_client_watches_what_happens_and_says_who_it_is() {
     let _ = watcher.kill();
     let _ = watcher.wait();
 }
+
+#[test]
+fn a_cache_that_hangs_up_and_a_disk_that_is_full_are_errors_of_the_client() {
+    // It hangs up in the middle of the value, which breaks the client's pipe.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = listener.local_addr().expect("an address").to_string();
+    let hangs_up = std::thread::spawn(move || {
+        let (mut socket, _) = listener.accept().expect("a client");
+        socket.read_exact(&mut [0; 64]).expect("some of it");
+    });
+    let folder = tempfile::tempdir().expect("a folder");
+    let value = folder.path().join("value");
+    std::fs::write(&value, vec![b'v'; 64 << 20]).expect("written");
+    let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["cache", "--server", &address, "set", "key", "-"])
+        .stdin(std::fs::File::open(&value).expect("the value"))
+        .output()
+        .expect("loadline runs");
+    hangs_up.join().expect("it has hung up");
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(!output.stderr.is_empty());
+
+    let served = Served::start(&["--listen", "127.0.0.1:0"]);
+    assert!(served.ask(&["set", "greeting", "hello"]).status.success());
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    let dump = Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["cache", "--server", served.address(), "dump"])
+        .stdout(full)
+        .output()
+        .expect("loadline runs");
+    assert_eq!(dump.status.code(), Some(1), "{dump:?}");
+    assert!(served.stop());
+}
+
+#[test]
+fn with_fewer_descriptors_than_connections_one_too_many_is_refused_and_the_others_go_on() {
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let line = format!("ulimit -n 100; exec {exe} serve cache --listen 127.0.0.1:0 -c 1000");
+    let mut command = Command::new("sh");
+    command.args(["-c", &line]).stdin(Stdio::null());
+    let mut served = Served::spawn(command);
+    let connect = || std::net::TcpStream::connect(served.address()).expect("a connection");
+    let mut clients: Vec<_> = (0..100).map(|_| connect()).collect();
+    let mut answers = clients.iter_mut().map(|client| {
+        // One that is refused may be closed already.
+        let _ = client.write_all(b"version\r\n");
+        let mut line = String::new();
+        BufReader::new(client).read_line(&mut line).expect("an answer");
+        line
+    });
+    let served_ones = answers.by_ref().take_while(|line| line.starts_with("VERSION")).count();
+    assert!((20..60).contains(&served_ones), "{served_ones}");
+    assert!(answers.all(|line| line.starts_with("ERROR Too many open connections")));
+    drop(clients);
+    let mut stderr = served.child.stderr.take().expect("a pipe");
+    assert!(served.stop());
+    let mut said = String::new();
+    stderr.read_to_string(&mut said).expect("text");
+    assert!(said.contains(&format!("there is room for {served_ones} connections")), "{said}");
+}

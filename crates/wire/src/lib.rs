@@ -14,6 +14,7 @@
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
 //! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
 //! - What a client of web services says and reads: [`http`].
+//! - Room for many connections: [`allow_descriptors`]. Control plane.
 //! - A page made anew for whoever asks, such as a service's counters: [`Page`]. Control plane.
 
 #![deny(unsafe_code)]
@@ -25,6 +26,7 @@ pub mod stream;
 mod accept;
 mod counters;
 mod datagrams;
+mod descriptors;
 mod input;
 mod link;
 mod listen;
@@ -47,6 +49,7 @@ mod worker;
 
 pub use bytes::Bytes;
 pub use counters::Counters;
+pub use descriptors::allow_descriptors;
 pub use input::Input;
 pub use listen::{DatagramListener, ListenOptions, Listener};
 pub use output::Output;

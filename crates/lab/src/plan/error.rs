@@ -25,6 +25,9 @@ impl SuiteError {
     }
 }
 
+/// Where lines are longer, an error names the line instead of showing it.
+const LONGEST_LINE_BYTES: usize = 4_096;
+
 /// The text of a suite with its name, for pointing into it.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
@@ -44,11 +47,22 @@ impl Source {
         message: impl Into<String>,
         help: Option<String>,
     ) -> Box<SuiteError> {
+        let mut message = message.into();
+        // The printer fails at columns from 65,536 on, and nobody reads such lines.
+        let is_readable = self.text.lines().all(|line| line.len() <= LONGEST_LINE_BYTES);
+        let shown = span.clone().filter(|_| is_readable);
+        if shown.is_none() && !self.text.is_empty() {
+            let line = |span: Range<usize>| {
+                let before = self.text.bytes().take(span.start);
+                format!(":{}", 1 + before.filter(|byte| *byte == b'\n').count())
+            };
+            message = format!("{}{}: {message}", self.name, span.map(line).unwrap_or_default());
+        }
         Box::new(SuiteError {
-            message: message.into(),
+            message,
             help,
             source_code: NamedSource::new(&self.name, self.text.clone()).with_language("TOML"),
-            span: span.map(|span| SourceSpan::new(span.start.into(), span.len().max(1))),
+            span: shown.map(|span| SourceSpan::new(span.start.into(), span.len().max(1))),
         })
     }
 
@@ -141,6 +155,16 @@ pub(crate) fn nearest<'a>(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_error_without_a_place_or_in_a_long_line_names_the_file() {
+        let text = format!("a = 1\nb = {}", "[1],".repeat(30_000));
+        let source = Source::new(Path::new("s.toml"), text);
+        let said = |error: Box<SuiteError>| format!("{:?}", miette::Report::new(*error));
+        let long = said(source.error(Some(100_000..100_001), "wrong", None));
+        assert!(long.contains("s.toml:2: wrong") && long.len() < 100, "{long}");
+        assert!(said(source.error(None, "wrong", None)).contains("s.toml: wrong"));
+    }
 
     #[test]
     fn the_nearest_known_key_is_suggested() {

@@ -274,6 +274,9 @@ pub struct House<'a> {
     pub check_arguments: CheckArguments<'a>,
 }
 
+/// People write suites: what is longer is something else.
+pub const MOST_SUITE_BYTES: u64 = 4 << 20;
+
 impl Plan {
     /// Reads the suite at `path` with `settings` applied over it.
     ///
@@ -284,9 +287,9 @@ impl Plan {
         settings: &[(String, toml::Value)],
         house: House<'_>,
     ) -> Result<Self, Box<SuiteError>> {
-        let text = std::fs::read_to_string(path).map_err(|error| {
+        let text = workload::read_text(path, MOST_SUITE_BYTES).map_err(|error| {
             let source = error::Source::new(path, String::new());
-            source.error(None, format!("{}: {error}", path.display()), None)
+            source.error(None, error.to_string(), None)
         })?;
         Self::parse(path, text, settings, house)
     }

@@ -6,11 +6,12 @@ use std::process::ExitCode;
 use ::cache::client::{Client, Dumped, Found, Stored};
 use serde_json::{Map, Value, json};
 
-use super::{exit_code, write_line};
+use super::exit_code;
+use crate::out::{note, stream};
 
 /// Prints one or the other.
 pub(super) fn line(json: bool, object: &Value, text: &str) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
+    let mut out = stream();
     match json {
         true => writeln!(out, "{object}")?,
         false => writeln!(out, "{text}")?,
@@ -68,7 +69,7 @@ pub(super) fn get(
     let wanted: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let found = client.get(&wanted, all)?;
     let is_complete = found.len() == keys.len();
-    let mut out = std::io::stdout().lock();
+    let mut out = stream();
     if json {
         let items: Vec<_> = found.iter().map(described).collect();
         writeln!(out, "{}", json!({ "schema": 1, "items": items }))?;
@@ -84,10 +85,9 @@ pub(super) fn get(
         out.write_all(&item.value)?;
         out.write_all(b"\n")?;
     }
-    drop(out);
     for key in keys {
         if !found.iter().any(|item| item.key == key.as_bytes()) {
-            eprintln!("{key} is not there");
+            note(format!("{key} is not there"));
         }
     }
     Ok(exit_code(is_complete))
@@ -121,13 +121,14 @@ fn text_or_hex(name: &str, bytes: &[u8]) -> (String, Value) {
 
 /// All keys.
 pub(super) fn dump(client: &mut Client, json: bool) -> anyhow::Result<ExitCode> {
-    let mut out = BufWriter::new(std::io::stdout().lock());
+    let mut out = BufWriter::new(stream());
+    let mut written = Ok(());
     client.dump(|item| {
         let text = if json { dumped_object(&item).to_string() } else { dumped_line(&item) };
-        // Whoever reads no more, as `head` does, has all that was wanted.
-        writeln!(out, "{text}").is_ok()
+        written = writeln!(out, "{text}");
+        written.is_ok()
     })?;
-    let _ = out.flush();
+    written.and_then(|()| out.flush())?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -157,15 +158,14 @@ pub(super) fn watch(
     streams: &[String],
     json: bool,
 ) -> anyhow::Result<ExitCode> {
+    let mut written = Ok(());
     client.watch(streams, |text| {
-        if !json {
-            return write_line(text);
-        }
         let facts = text.split(' ').filter_map(|word| word.split_once('='));
         let mut object: Map<_, _> =
             facts.map(|(name, fact)| (name.to_owned(), Value::from(fact))).collect();
         object.insert("schema".to_owned(), json!(1));
-        write_line(&Value::Object(object).to_string())
+        written = line(json, &Value::Object(object), text);
+        written.is_ok()
     })?;
-    Ok(ExitCode::SUCCESS)
+    written.map(|()| ExitCode::SUCCESS)
 }

@@ -207,9 +207,9 @@ pub(crate) enum Protocol {
 }
 
 /// Serves until a signal ends it.
-pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
     if args.memcached.license {
-        println!("{LICENSE}");
+        crate::out::print(format!("{LICENSE}\n"))?;
         return Ok(ExitCode::SUCCESS);
     }
     let level = match args.memcached.verbose {
@@ -222,6 +222,7 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
     for name in args.memcached.check()? {
         tracing::warn!("{name} means nothing to this service and changes nothing");
     }
+    args.max_connections = door::make_room(args.max_connections, args.threads);
     let end = End::catch()?;
     let server = CacheServer::start(options(&args)?).map_err(explained)?;
     let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
@@ -326,9 +327,11 @@ fn serve_metrics(address: &Address, server: &CacheServer) -> anyhow::Result<Page
         .context("choose another address with --metrics")
 }
 
+/// Accounts, certificates and keys are short.
+pub(crate) const MOST_KEPT_BYTES: u64 = 1 << 20;
+
 fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
-    let text = std::fs::read(path)
-        .with_context(|| format!("cannot read the accounts in {}", path.display()))?;
+    let text = workload::read_bytes(path, MOST_KEPT_BYTES).context("cannot read the accounts")?;
     Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
 }
 

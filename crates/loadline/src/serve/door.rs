@@ -37,6 +37,22 @@ pub(super) fn start_log(level: tracing::Level, json: bool) {
     let _ = if json { log.json().try_init() } else { log.with_target(false).try_init() };
 }
 
+/// Room for so many connections beside what the threads have open; how many there is room for,
+/// which is said where it is less.
+pub(super) fn make_room(connections: u32, threads: u16) -> u32 {
+    let own = 64 + 8 * u64::from(threads);
+    let allowed = wire::allow_descriptors(own + u64::from(connections));
+    let room = allowed.saturating_sub(own).clamp(1, u64::from(connections));
+    if room < u64::from(connections) {
+        tracing::warn!(
+            "there is room for {room} connections, not {connections}: this process may have \
+             {allowed} descriptors open. Raise the hard limit (ulimit -Hn), or say \
+             --max-connections {room}"
+        );
+    }
+    room as u32
+}
+
 /// Where a service is, as its ready line says it.
 pub(super) struct Ready<'a> {
     /// The room.

@@ -11,6 +11,12 @@ use crate::exit::Failure;
 
 /// Arguments of `loadline serve`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline serve cache --memory 256MiB
+  loadline serve records --config records.toml
+
+Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order.")]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
     room: Room,

@@ -20,11 +20,13 @@ pub(crate) fn serve(arguments: &[&str]) -> Command {
 impl Served {
     /// Starts it and waits until it is ready. What it logs is kept in a pipe: it is little.
     pub(crate) fn start(arguments: &[&str]) -> Self {
-        let mut child = serve(arguments)
-            .stdout(Stdio::piped())
-            .stderr(Stdio::piped())
-            .spawn()
-            .expect("loadline starts");
+        Self::spawn(serve(arguments))
+    }
+
+    /// The same with a command that becomes the service.
+    pub(crate) fn spawn(mut command: Command) -> Self {
+        let command = command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("loadline starts");
         let mut line = String::new();
         let stdout = child.stdout.take().expect("a pipe");
         BufReader::new(stdout).read_line(&mut line).expect("a line");

@@ -1,7 +1,6 @@
 //! The requests of a suite: what was written, and what it means. Control plane.
 
 use std::collections::BTreeMap;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -255,22 +254,16 @@ fn said_body(
     text: Option<&str>,
     file: Option<&Path>,
 ) -> Result<Option<Template>, Problem> {
-    let too_large = || format!("larger than {MOST_SAID_BYTES} bytes");
     match (text, file) {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => Err(("body", "say either `body` or `body_file`".to_owned())),
-        (Some(text), None) if text.len() as u64 > MOST_SAID_BYTES => Err(("body", too_large())),
+        (Some(text), None) if text.len() as u64 > MOST_SAID_BYTES => {
+            Err(("body", format!("larger than {MOST_SAID_BYTES} bytes")))
+        }
         (Some(text), None) => Ok(Some(Template::text(text))),
         (None, Some(file)) => {
-            let path = folder.join(file);
-            let said =
-                |error: std::io::Error| ("body_file", format!("{}: {error}", path.display()));
-            let mut bytes = Vec::new();
-            let opened = std::fs::File::open(&path).map_err(said)?;
-            opened.take(MOST_SAID_BYTES + 1).read_to_end(&mut bytes).map_err(said)?;
-            if bytes.len() as u64 > MOST_SAID_BYTES {
-                return Err(("body_file", too_large()));
-            }
+            let bytes = crate::read_bytes(&folder.join(file), MOST_SAID_BYTES);
+            let bytes = bytes.map_err(|error| ("body_file", error.to_string()))?;
             Ok(Some(Template::plain(bytes)))
         }
     }

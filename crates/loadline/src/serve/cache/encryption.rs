@@ -7,6 +7,7 @@ use ::cache::server::{Encryption, Reload};
 use anyhow::{Context as _, bail};
 use wire::{ClientCertificates, Tls, TlsSettings};
 
+use super::MOST_KEPT_BYTES;
 use super::memcached::MemcachedArgs;
 
 /// The service's own options for encrypted connections.
@@ -65,9 +66,7 @@ pub(super) fn encryption(
 
 /// Reads the files.
 fn read(meant: &Meant) -> anyhow::Result<Tls> {
-    let read = |path: &PathBuf| {
-        std::fs::read(path).with_context(|| format!("cannot read {}", path.display()))
-    };
+    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES);
     let certificates = read(&meant.certificates)?;
     let key = meant.key.as_ref().map_or(Ok(certificates.clone()), read)?;
     let authorities = meant.authorities.as_ref().map(read).transpose()?.unwrap_or_default();

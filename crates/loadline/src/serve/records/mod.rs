@@ -164,10 +164,12 @@ fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
     Ok(service)
 }
 
+/// A million records with long descriptions take less.
+const MOST_CONFIG_BYTES: u64 = 1 << 30;
+
 fn read_config(path: &Path) -> anyhow::Result<Declarations> {
-    let shown = path.display();
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {shown}"))?;
-    declare(&text).with_context(|| format!("{shown} declares no records"))
+    let text = workload::read_text(path, MOST_CONFIG_BYTES)?;
+    declare(&text).with_context(|| format!("{} declares no records", path.display()))
 }
 
 /// What was typed, and what the environment says where nothing was.
@@ -204,7 +206,7 @@ fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
     Ok(Options {
         listen,
         threads: usize::from(args.threads),
-        most_connections: args.max_connections as usize,
+        most_connections: door::make_room(args.max_connections, args.threads) as usize,
         idle_timeout: said.idle_timeout,
         discovery: Discovery { listen: searches, beacons, ignore: said.ignore },
     })
