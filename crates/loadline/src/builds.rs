@@ -8,6 +8,7 @@ use anyhow::{Context, bail};
 use lab::plan::{Medium, Target, TargetKind};
 
 use crate::exit::Failure;
+use crate::out::note;
 
 /// How many lines of a failed build are shown.
 const LAST_LINES: usize = 20;
@@ -110,7 +111,7 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> anyhow::Res
         let tree = built.tree.display().to_string();
         git(&["worktree", "add", "--quiet", "--force", "--detach", &tree, &commit])?;
     }
-    eprintln!("building {short} ({}) …", built.subject);
+    note(format!("building {short} ({}) …", built.subject));
     let log = place.join("build.log");
     let out = File::create(&log).with_context(|| log.display().to_string())?;
     let status = Command::new("sh")

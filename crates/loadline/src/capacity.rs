@@ -9,6 +9,7 @@ use lab::run::Quest;
 use workload::units::{Rate, Share, Span};
 
 use crate::exit::Failure;
+use crate::out::note;
 use crate::run::HowArgs;
 
 /// Arguments of `loadline capacity`.
@@ -84,11 +85,8 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let first = plan_at(from).map_err(Failure::Suite)?;
     check(&first, args)?;
     let target = &first.targets()[0].name;
-    eprintln!(
-        "searching the highest {} that {target} carries, from {}",
-        args.over,
-        words(args, from)
-    );
+    let over = &args.over;
+    note(format!("searching the highest {over} that {target} carries, from {}", words(args, from)));
     let budget = args.budget.duration();
     let quest = Quest { key: args.over.clone(), search, plan_at: &plan_at, budget };
     crate::run::measure_with(&first, &args.how, |setting| lab::run::capacity(setting, &quest))

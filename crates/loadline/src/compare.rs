@@ -4,7 +4,6 @@ mod commits;
 mod runs;
 mod samples;
 
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -15,6 +14,7 @@ use workload::units::{Share, Span};
 use crate::exit::Failure;
 use crate::expected::Expected;
 use crate::home::Home;
+use crate::out::{self, note};
 use crate::run::HowArgs;
 
 /// Arguments of `loadline compare`.
@@ -123,11 +123,9 @@ fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failu
     let rule = Rule { same_within, confidence: 1.0 - args.error.fraction };
     let b = b.map_err(Failure::Usage)?;
     let judged = report::Samples::judge(a, b, direction, rule, args.factor.clone());
-    let mut out = std::io::stdout().lock();
-    if args.how.json {
-        writeln!(out, "{:#}", judged.json())?;
-    } else {
-        write!(out, "{}", judged.text())?;
+    match args.how.json {
+        true => out::print(format!("{:#}\n", judged.json()))?,
+        false => out::print(judged.text())?,
     }
     Ok(ExitCode::from(judged.outcome().exit_code(args.how.fails_on_worse())))
 }
@@ -159,7 +157,7 @@ fn say_expected(plan: &mut Plan, how: &HowArgs) -> anyhow::Result<()> {
     let Some(last) = last.and_then(|errors| errors.last().copied()) else { return Ok(()) };
     let home = Home::find(how.ledger.as_deref())?;
     let Some(expected) = Expected::of(plan, &home, most, last)? else { return Ok(()) };
-    eprintln!("at most {most} rounds of 2 × {measure} a point: {}", expected.words());
+    note(format!("at most {most} rounds of 2 × {measure} a point: {}", expected.words()));
     if let Some(sequence) = &mut plan.rounds.sequence {
         let from = expected.from.map(|run| format!("run {run}"));
         sequence.least_shown = from.map(|from| (expected.least, from));

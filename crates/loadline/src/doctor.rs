@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::exit::Failure;
 use crate::home::RunLock;
+use crate::out::{self, note};
 
 /// Arguments of `loadline doctor`.
 #[derive(Debug, clap::Args)]
@@ -56,13 +57,13 @@ impl Checkup {
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
     let _lock = RunLock::take(args.wait)?;
-    eprintln!("looking at this host for about six seconds; leave it alone meanwhile");
+    note("looking at this host for about six seconds; leave it alone meanwhile");
     let checkup = examine()?;
     let advice = advice::advice(&checkup);
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&print::json(&checkup, &advice))?);
+        out::print(format!("{:#}\n", print::json(&checkup, &advice)))?;
     } else {
-        print!("{}", print::text(&checkup, &advice));
+        out::print(print::text(&checkup, &advice))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -2,10 +2,11 @@
 //!
 //! What a finished run found has codes of its own; see `report::outcome`.
 
-use std::io::ErrorKind;
 use std::process::ExitCode;
 
 use lab::plan::SuiteError;
+
+use crate::out::{is_unread, note};
 
 /// Why a command could not do what it was asked.
 #[derive(Debug)]
@@ -29,16 +30,16 @@ impl Failure {
     pub(crate) fn report(self) -> ExitCode {
         match self {
             Self::Suite(error) => {
-                eprintln!("{:?}", miette::Report::new(*error));
+                note(format!("{:?}", miette::Report::new(*error)));
                 ExitCode::from(2)
             }
             Self::Usage(message) => {
-                eprintln!("error: {message}");
+                note(format!("error: {message}"));
                 ExitCode::from(2)
             }
-            Self::Other(error) if is_broken_pipe(&error) => ExitCode::SUCCESS,
+            Self::Other(error) if is_enough(&error) => ExitCode::SUCCESS,
             Self::Other(error) => {
-                eprintln!("error: {error:#}");
+                note(format!("error: {error:#}"));
                 ExitCode::from(1)
             }
         }
@@ -46,9 +47,6 @@ impl Failure {
 }
 
 /// Whoever read the output has seen enough, which is no error.
-fn is_broken_pipe(error: &anyhow::Error) -> bool {
-    error
-        .chain()
-        .filter_map(|cause| cause.downcast_ref::<std::io::Error>())
-        .any(|cause| cause.kind() == ErrorKind::BrokenPipe)
+fn is_enough(error: &anyhow::Error) -> bool {
+    error.chain().filter_map(|cause| cause.downcast_ref::<std::io::Error>()).any(is_unread)
 }

@@ -1,6 +1,5 @@
 //! `loadline history`: where did a suite's figures change for good, over commits?
 
-use std::io::Write;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -12,6 +11,7 @@ use workload::units::Share;
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out;
 
 /// Arguments of `loadline history`.
 #[derive(Debug, clap::Args)]
@@ -85,11 +85,9 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     };
     let history = History::of(&ledger, &question)?;
     let history = history.with_context(|| format!("the ledger has no run of \"{title}\""))?;
-    let mut out = std::io::stdout().lock();
-    if args.json {
-        writeln!(out, "{:#}", history.json())?;
-    } else {
-        write!(out, "{}", history.text())?;
+    match args.json {
+        true => out::print(format!("{:#}\n", history.json()))?,
+        false => out::print(history.text())?,
     }
     Ok(ExitCode::from(history.outcome().exit_code(args.fail_on.is_some())))
 }
@@ -100,7 +98,7 @@ fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
         let runs = ledger.runs()?;
         return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
     };
-    let text = std::fs::read_to_string(path).with_context(|| path.display().to_string())?;
+    let text = workload::read_text(path, lab::plan::MOST_SUITE_BYTES)?;
     let table: toml::Table =
         text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let title = table.get("title").and_then(toml::Value::as_str);

@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use ledger::{Ledger, LedgerError};
 
+use crate::out::note;
+
 /// The folder's name.
 const FOLDER: &str = ".loadline";
 
@@ -39,10 +41,10 @@ impl Home {
     pub(crate) fn read(&self) -> Result<Ledger, LedgerError> {
         match Ledger::open_read_only(&self.ledger) {
             Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {
-                eprintln!(
+                note(format!(
                     "this ledger has the older schema {found}, and is read through a copy that has \
                      {known}; `loadline run` or `ledger prune` bring the ledger itself up to date"
-                );
+                ));
                 Ledger::open_as_it_is(&self.ledger)
             }
             opened => opened,
@@ -76,7 +78,7 @@ impl RunLock {
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) if wait => {
-                eprintln!("waiting for {}", holder(&mut file));
+                note(format!("waiting for {}", holder(&mut file)));
                 file.lock()?;
             }
             Err(TryLockError::WouldBlock) => bail!(
@@ -87,13 +89,18 @@ impl RunLock {
                 return Err(error).with_context(|| format!("{}", path.display()));
             }
         }
-        let command: Vec<String> = std::env::args().collect();
-        let holder = format!("process {}: {}", std::process::id(), command.join(" "));
+        let holder = format!("process {}: {}", std::process::id(), command_line());
         // Who holds it is a courtesy to those who wait; in another user's file it can't be said.
         let said = file.set_len(0).and_then(|()| file.rewind());
         let _ = said.and_then(|()| file.write_all(holder.as_bytes()));
         Ok(Self { _file: file })
     }
+}
+
+/// What was typed, for people: bytes that are no text are replaced.
+pub(crate) fn command_line() -> String {
+    let words = std::env::args_os().map(|word| word.to_string_lossy().into_owned());
+    words.collect::<Vec<_>>().join(" ")
 }
 
 fn holder(file: &mut File) -> String {

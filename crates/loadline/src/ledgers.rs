@@ -14,6 +14,14 @@ pub(crate) use list::as_json as list_as_json;
 
 /// Arguments of `loadline ledger`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline ledger list
+  loadline ledger merge host-b.sqlite
+  loadline ledger prune --keep 20 --dry-run
+  loadline ledger export last --format csv --table trials
+
+It is an SQLite file; docs/ledger.md says what is in it.")]
 pub(crate) struct LedgerArgs {
     #[command(subcommand)]
     command: LedgerCommand,

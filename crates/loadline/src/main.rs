@@ -1,5 +1,8 @@
 //! The command: parses what was typed, runs it, and turns the outcome into an exit code.
 
+// Both macros end the program when nobody reads: `out` says things instead.
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod builds;
 mod cache;
 mod capacity;
@@ -13,6 +16,7 @@ mod house;
 mod ladder;
 mod ledgers;
 mod live;
+mod out;
 mod plan;
 mod records;
 mod report;

@@ -10,6 +10,7 @@ use workload::units::ByteCount;
 use crate::exit::Failure;
 use crate::expected::Expected;
 use crate::home::Home;
+use crate::out;
 
 /// Arguments of `loadline plan`.
 #[derive(Debug, clap::Args)]
@@ -46,9 +47,9 @@ pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let plan = args.suite.read()?;
     let expected = expected(&plan, args.ledger.as_deref())?;
     if args.json {
-        println!("{}", serde_json::to_string_pretty(&as_json(&plan, expected.as_ref()))?);
+        out::print(format!("{:#}\n", as_json(&plan, expected.as_ref())))?;
     } else {
-        print!("{}", as_text(&plan, expected.as_ref()));
+        out::print(as_text(&plan, expected.as_ref()))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,6 +1,7 @@
 //! `loadline report`: a run of the ledger, as text, JSON, Markdown, JUnit or one HTML file.
 
-use std::io::{IsTerminal, Write};
+use std::fmt::Write as _;
+use std::io::IsTerminal as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -9,6 +10,7 @@ use ledger::{Ledger, RunId};
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out::{self, note};
 
 /// Arguments of `loadline report`.
 #[derive(Debug, clap::Args)]
@@ -63,8 +65,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     }
     let is_saved = args.html.is_some() || args.junit.is_some();
     if args.markdown {
-        write!(std::io::stdout().lock(), "{}", report::markdown(&summary))
-            .map_err(anyhow::Error::from)?;
+        out::print(report::markdown(&summary))?;
     } else if args.json || !is_saved {
         let &ReportArgs { json, verbose, cost, .. } = args;
         say(&summary, Form { json, verbose, cost })?;
@@ -96,7 +97,7 @@ fn save(file: &Path, text: &str) -> anyhow::Result<()> {
             .with_context(|| format!("cannot make {}", folder.display()))?;
     }
     std::fs::write(file, text).with_context(|| format!("cannot write {}", file.display()))?;
-    eprintln!("wrote {}", file.display());
+    note(format!("wrote {}", file.display()));
     Ok(())
 }
 
@@ -134,24 +135,21 @@ pub(crate) fn print(
 
 /// Prints a run on standard output.
 fn say(summary: &report::Summary, shown: Form) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
     if shown.json {
-        serde_json::to_writer_pretty(&mut out, &report::json(summary)?)?;
-        writeln!(out)?;
-    } else {
-        let colour = out.is_terminal() && crate::live::may_colour();
-        write!(out, "{}", report::text(summary, colour))?;
-        for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
-            if summary.points.len() > 1 {
-                writeln!(out, "\n{}", summary.points[point].row.label)?;
-            }
-            if shown.verbose {
-                write!(out, "{}", report::slowest(summary, point, colour))?;
-            }
-            if shown.cost {
-                write!(out, "{}", report::cost(summary, point, colour))?;
-            }
+        return Ok(out::print(format!("{:#}\n", report::json(summary)?))?);
+    }
+    let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
+    let mut text = report::text(summary, colour);
+    for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
+        if summary.points.len() > 1 {
+            let _ = writeln!(text, "\n{}", summary.points[point].row.label);
+        }
+        if shown.verbose {
+            text.push_str(&report::slowest(summary, point, colour));
+        }
+        if shown.cost {
+            text.push_str(&report::cost(summary, point, colour));
         }
     }
-    Ok(())
+    Ok(out::print(text)?)
 }

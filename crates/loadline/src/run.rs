@@ -4,13 +4,14 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::plan::{Plan, Target};
+use lab::plan::{Plan, Point, Target};
 use lab::run::{After, Ending, RunError, Setting};
 use ledger::{Ledger, RunId};
 
 use crate::exit::Failure;
-use crate::home::{Home, RunLock};
+use crate::home::{Home, RunLock, command_line};
 use crate::live::{self, Live};
+use crate::out::note;
 use crate::plan::SuiteArgs;
 
 /// Arguments of `loadline run`.
@@ -95,9 +96,10 @@ pub(crate) fn measure_with(
 ) -> Result<ExitCode, Failure> {
     for target in plan.targets() {
         if let Some(why) = &target.skipped {
-            eprintln!("{} is left out: {why}", target.name);
+            note(format!("{} is left out: {why}", target.name));
         }
     }
+    check_room(plan)?;
     let stop = live::stop_flag().context("signals can't be caught")?;
     let lock = RunLock::take(how.wait)?;
     let home = Home::find(how.ledger.as_deref())?;
@@ -110,7 +112,7 @@ pub(crate) fn measure_with(
         ledger: &mut ledger,
         build: &crate::house::build(),
         logs: &home.logs,
-        command: std::env::args().collect::<Vec<_>>().join(" "),
+        command: command_line(),
         seed: how.seed.unwrap_or_else(drawn_seed),
         after: After { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
         stop,
@@ -124,20 +126,43 @@ pub(crate) fn measure_with(
     let page = home.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {
-        eprintln!("its page can't be written: {error:#}");
+        note(format!("its page can't be written: {error:#}"));
     }
     Ok(match ending {
         Ending::Finished => code,
         Ending::Aborted(condition) => {
-            eprintln!("aborted, because {condition}; what was measured is kept as run {run}");
+            note(format!("aborted, because {condition}; what was measured is kept as run {run}"));
             ExitCode::from(3)
         }
         Ending::Interrupted => {
-            eprintln!("interrupted; what was measured is kept as run {run}");
+            note(format!("interrupted; what was measured is kept as run {run}"));
             ExitCode::from(130)
         }
     })
 }
+
+/// Makes room for the connections of the load, before anything starts.
+fn check_room(plan: &Plan) -> Result<(), Failure> {
+    let of_point = |point: &Point| {
+        let targets = point.targets.iter().filter(|target| target.skipped.is_none()).count();
+        let connections: usize = point.clients.iter().map(|group| group.connections).sum();
+        connections * targets
+    };
+    let connections = plan.points.iter().map(of_point).max().unwrap_or(0) as u64;
+    let wanted = connections + OWN_DESCRIPTORS;
+    let allowed = wire::allow_descriptors(wanted);
+    if allowed >= wanted {
+        return Ok(());
+    }
+    Err(Failure::Other(anyhow::anyhow!(
+        "{connections} connections to all targets take {wanted} descriptors, and this process may \
+         have {allowed}: raise its hard limit (ulimit -Hn {wanted}), or take fewer \
+         clients.connections"
+    )))
+}
+
+/// What a run has open beside the connections of the load: files, pipes, sensors.
+const OWN_DESCRIPTORS: u64 = 256;
 
 /// A seed from the clock: it only has to differ from run to run, and is kept in the ledger.
 fn drawn_seed() -> u64 {

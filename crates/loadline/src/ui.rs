@@ -8,7 +8,6 @@ mod guard;
 mod pages;
 mod reading;
 
-use std::io::Write as _;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,6 +21,7 @@ use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out::{self, note};
 use reading::Reading;
 
 /// Where it listens unless told otherwise.
@@ -120,7 +120,6 @@ async fn serve(args: &UiArgs, ledger: Reading) -> anyhow::Result<()> {
 
 /// Says once where it is.
 fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
-    let mut out = std::io::stdout().lock();
     let address = site.address;
     if args.json {
         let ready = json!({
@@ -131,11 +130,9 @@ fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
             "addresses": { "ui": address.to_string() },
             "data": site.ledger.path(),
         });
-        writeln!(out, "{ready}")?;
-    } else {
-        writeln!(out, "http://{address}/")?;
-        eprintln!("shows {}; Ctrl-C ends it", site.ledger.path().display());
+        return Ok(out::print(format!("{ready}\n"))?);
     }
-    out.flush()?;
+    out::print(format!("http://{address}/\n"))?;
+    note(format!("shows {}; Ctrl-C ends it", site.ledger.path().display()));
     Ok(())
 }

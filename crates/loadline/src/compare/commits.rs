@@ -9,6 +9,7 @@ use super::CompareArgs;
 use crate::builds::{self, Built};
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out::note;
 
 /// Builds both commits and makes them the plan's targets, the later one first: the verdict is
 /// about it.
@@ -49,7 +50,7 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
 fn check_programs(later: &Path, earlier: &Path, factor: Option<&str>) -> Result<(), Failure> {
     let read = |path: &Path| std::fs::read(path).ok();
     if read(later).is_some_and(|bytes| Some(bytes) == read(earlier)) {
-        eprintln!("both commits make the same program, byte for byte: this is an A/A");
+        note("both commits make the same program, byte for byte: this is an A/A");
     }
     let (ours, theirs) = (compilers_of(later), compilers_of(earlier));
     if ours != theirs && factor != Some("compiler") {

@@ -4,7 +4,6 @@
 //! that differs: unless it was declared as the factor, the comparison is refused.
 
 use std::collections::BTreeMap;
-use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Context;
@@ -16,6 +15,7 @@ use serde_json::json;
 use super::CompareArgs;
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out::{self, note};
 
 /// A difference in these alone is a warning: kernels are updated all the time.
 const ONLY_WARNS: &str = "kernel";
@@ -41,7 +41,6 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     if judged.is_empty() {
         return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
     }
-    let mut out = std::io::stdout().lock();
     if args.how.json {
         let points: Vec<_> = judged
             .iter()
@@ -55,11 +54,10 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         let metric = metric.json;
         let whole = json!({ "schema": 1, "runs": [a, b], "metric": metric,
             "differences": differ, "points": points });
-        writeln!(out, "{whole:#}")?;
+        out::print(format!("{whole:#}\n"))?;
     } else {
         for (point, samples) in &judged {
-            writeln!(out, "{point}  {}", metric.suite)?;
-            writeln!(out, "{}", samples.text())?;
+            out::print(format!("{point}  {}\n{}\n", metric.suite, samples.text()))?;
         }
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
@@ -78,7 +76,7 @@ fn check(differences: &[Difference], factor: Option<&str>) -> Result<(), Failure
     let line =
         |one: &&Difference| format!("  {} ({}): {} and {}", one.name, one.factor, one.a, one.b);
     for one in &warned {
-        eprintln!("the runs differ, too:\n{}", line(one));
+        note(format!("the runs differ, too:\n{}", line(one)));
     }
     if refused.is_empty() {
         return Ok(());
@@ -101,10 +99,10 @@ fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
     };
     let (ours, theirs) = (settings(a), settings(b));
     if ours != theirs {
-        eprintln!("the runs differ, too:\n  settings: {ours}; and {theirs}");
+        note(format!("the runs differ, too:\n  settings: {ours}; and {theirs}"));
     }
     if a.suite.hash != b.suite.hash {
-        eprintln!("the runs differ, too:\n  the suite's text was changed between them");
+        note("the runs differ, too:\n  the suite's text was changed between them");
     }
     let compilers = |view: &RunView| {
         let name = target(args, view);
@@ -116,7 +114,7 @@ fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
         && ours != theirs
         && args.factor.as_deref() != Some("compiler")
     {
-        eprintln!("the runs differ, too:\n  compilers of the target: {ours}; and {theirs}");
+        note(format!("the runs differ, too:\n  compilers of the target: {ours}; and {theirs}"));
     }
 }
 

@@ -19,11 +19,8 @@ pub(super) fn read(argument: &str) -> Result<Series, String> {
         Some((file, name)) if !Path::new(argument).exists() => (file, Some(name)),
         _ => (argument, None),
     };
-    let size = std::fs::metadata(file).map_err(|error| format!("{file}: {error}"))?.len();
-    if size > FILE_LIMIT_BYTES {
-        return Err(format!("{file}: {size} bytes are more than {FILE_LIMIT_BYTES}"));
-    }
-    let text = std::fs::read_to_string(file).map_err(|error| format!("{file}: {error}"))?;
+    let text = workload::read_text(Path::new(file), FILE_LIMIT_BYTES);
+    let text = text.map_err(|error| error.to_string())?;
     let figures = if text.trim_start().starts_with(['[', '{']) {
         of_json(&text, name)
     } else if let Some(name) = name {

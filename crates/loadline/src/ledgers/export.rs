@@ -11,6 +11,7 @@ use report::ExportFormat;
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out::{self, note};
 
 /// Arguments of `loadline ledger export`.
 #[derive(Debug, clap::Args)]
@@ -82,14 +83,14 @@ fn hlog(args: &ExportArgs, ledger: &Ledger, run: RunId) -> Result<ExitCode, Fail
     let started: jiff::Timestamp = started.parse().context("when the run started")?;
     let log = ledger.hlog(run, started.into())?;
     if args.out == Path::new("-") {
-        std::io::stdout().lock().write_all(&log)?;
+        out::stream().write_all(&log)?;
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::create_dir_all(&args.out)
         .with_context(|| format!("making the folder {}", args.out.display()))?;
     let path = args.out.join("latency.hlog");
     std::fs::write(&path, log).with_context(|| format!("writing {}", path.display()))?;
-    eprintln!("{}", path.display());
+    note(path.display());
     Ok(ExitCode::SUCCESS)
 }
 
@@ -113,7 +114,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
                            for all of them with --out";
             return Err(Failure::Usage(message.to_owned()));
         };
-        write(args, &ledger, run, table, &mut std::io::stdout())?;
+        write(args, &ledger, run, table, &mut out::stream())?;
         return Ok(ExitCode::SUCCESS);
     }
     std::fs::create_dir_all(&args.out)
@@ -123,7 +124,7 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
         let about = || format!("writing {}", path.display());
         let mut file = File::create(&path).with_context(about)?;
         write(args, &ledger, run, table, &mut file).with_context(about)?;
-        eprintln!("{}", path.display());
+        note(path.display());
     }
     Ok(ExitCode::SUCCESS)
 }

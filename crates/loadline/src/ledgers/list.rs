@@ -8,9 +8,14 @@ use serde_json::{Value, json};
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out;
 
 /// Arguments of `loadline ledger list`.
 #[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline ledger list
+  loadline ledger list --json --ledger nightly.sqlite")]
 pub(super) struct ListArgs {
     #[command(flatten)]
     common: super::CommonArgs,
@@ -19,7 +24,7 @@ pub(super) struct ListArgs {
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.common.ledger.as_deref())?;
     let runs = home.read()?.runs()?;
-    let mut out = std::io::stdout().lock();
+    let mut out = out::stream();
     if args.common.json {
         writeln!(out, "{:#}", as_json(&runs))?;
     } else {

@@ -9,6 +9,7 @@ use ledger::{Ledger, Merged, RunId};
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out;
 
 /// Arguments of `loadline ledger merge`.
 #[derive(Debug, clap::Args)]
@@ -44,7 +45,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
         let merged = ledger.merge(&other).with_context(|| format!("merging {}", file.display()))?;
         all.push((file, merged));
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = out::stream();
     if args.common.json {
         let files: Vec<_> = all.iter().map(|(file, merged)| json(file, merged)).collect();
         writeln!(out, "{:#}", serde_json::json!({ "schema": 1, "files": files }))?;

@@ -11,6 +11,7 @@ use workload::units::Span;
 
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::out;
 
 /// Arguments of `loadline ledger prune`.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,7 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
         }
         freed_bytes = Some(freed);
     }
-    let mut out = std::io::stdout().lock();
+    let mut out = out::stream();
     if args.common.json {
         let all = serde_json::json!({
             "schema": 1,

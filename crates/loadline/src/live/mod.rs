@@ -34,6 +34,7 @@ use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::fs::FileType;
 
+use crate::out::note;
 use screen::{Canvas, Out};
 pub(crate) use signals::stop_flag;
 use state::State;
@@ -93,12 +94,12 @@ struct Lines {
 impl Lines {
     fn show(&mut self, progress: &Progress<'_>) {
         if let Some(News::Said(said)) = progress.news {
-            eprintln!("{said}");
+            note(said);
         }
         let line = format!("{}  round {}", progress.point, progress.round);
         if line != self.last {
             let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
-            eprintln!("{line}{}", left.unwrap_or_default());
+            note(format!("{line}{}", left.unwrap_or_default()));
             self.last = line;
         }
     }
@@ -172,7 +173,7 @@ impl Drop for View {
         screen::give_back();
         // What was worth a line has gone with the screen.
         for said in locked(&self.picture).state.said() {
-            eprintln!("{said}");
+            note(said);
         }
     }
 }

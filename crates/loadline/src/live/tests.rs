@@ -77,7 +77,6 @@ fn has(lines: &[String], wanted: &[&str]) {
 #[test]
 fn a_usual_terminal_shows_where_the_run_is_and_every_figure() {
     let lines = drawn(&running(), 80, 24, true);
-    println!("{}", lines.join("\n"));
     assert!(lines[0].starts_with("Cache: reads under load") && lines[0].ends_with(" 23 s"));
     has(&lines, &["round 3 of 5", "measuring loadline, slice 4 of 10", " 42 %  at least 3"]);
     has(&lines, &["rate", "p99", "wrong", "valid", "server", "load", "backlog", "lag p99"]);
@@ -93,7 +92,6 @@ fn a_usual_terminal_shows_where_the_run_is_and_every_figure() {
 #[test]
 fn a_small_terminal_shows_what_matters_most() {
     let lines = drawn(&running(), 40, 12, false);
-    println!("{}", lines.join("\n"));
     has(
         &lines,
         &["Cache: reads under load", "42 %", "rate", "p99", "wrong", "loadline", "memcached"],

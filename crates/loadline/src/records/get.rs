@@ -13,6 +13,7 @@ use serde_json::json;
 use super::again::{Again, Repeated};
 use super::report::Report;
 use super::{Setting, begin, npy, request, show};
+use crate::out::note;
 
 /// Arguments of `loadline records get`.
 #[derive(Debug, clap::Args)]
@@ -152,7 +153,7 @@ impl<'a> Printed<'a> {
                 Ok(item) => print(self.setting, self.args, name, &item)?,
                 Err(why) => {
                     self.failed += 1;
-                    eprintln!("{name}: {why}");
+                    note(format!("{name}: {why}"));
                 }
             }
         }

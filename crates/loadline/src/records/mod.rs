@@ -22,6 +22,8 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use workload::units::{ByteCount, UnitError};
 
+use crate::out;
+
 const EXAMPLES: &str = "\
 Examples:
   loadline records get temperature                       the value, its alarm and time
@@ -187,11 +189,10 @@ impl Setting {
     }
 
     fn print(&self, object: &serde_json::Value, text: &str) -> anyhow::Result<()> {
-        let mut out = std::io::stdout().lock();
-        if self.json {
-            writeln!(out, "{object}")?;
-        } else {
-            writeln!(out, "{text}")?;
+        let mut out = out::stream();
+        match self.json {
+            true => writeln!(out, "{object}")?,
+            false => writeln!(out, "{text}")?,
         }
         Ok(())
     }

@@ -15,6 +15,7 @@ use serde_json::json;
 
 use super::report::Report;
 use super::{Setting, WAIT, npy, request, seconds, show};
+use crate::out::note;
 
 /// Arguments of `loadline records monitor`.
 #[derive(Debug, clap::Args)]
@@ -97,7 +98,7 @@ pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitC
     let first = match first_shared(&mut client, &mut monitor) {
         Ok(first) => first,
         Err(error) => {
-            eprintln!("{}: arrays come by the connection: {error:#}", args.name);
+            note(format!("{}: arrays come by the connection: {error:#}", args.name));
             client.end(&monitor)?;
             monitor = begin(&mut client, &plain)?;
             None
@@ -232,7 +233,7 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
 fn check(args: &MonitorArgs, item: &Item) {
     let Some(array) = show::array(item) else { return };
     if array.is_empty() {
-        eprintln!("{}: an update without elements", args.name);
+        note(format!("{}: an update without elements", args.name));
     }
 }
 

@@ -1,0 +1,90 @@
+//! What becomes of what is said when nobody listens, and of what is read when it makes no sense.
+
+use std::ffi::OsStr;
+use std::fs::OpenOptions;
+use std::os::unix::ffi::OsStrExt;
+use std::process::Stdio;
+
+use crate::common::{Place, await_end, code, stderr, stdout};
+
+/// Two rounds of a cache that answers wrongly, so that the exit code is 3.
+const BROKEN: &str = r#"
+title = "A broken promise"
+[[target]]
+name = "ours"
+serve = "cache"
+options = { test-corrupt-every = 100 }
+[workload]
+room = "cache"
+operation = "get"
+keys = { count = 500 }
+value = { bytes = 40 }
+[[clients]]
+[require]
+wrong = "= 0"
+[rounds]
+disturbed = "ignore"
+measure = "60ms"
+slice = "30ms"
+warm_up = "10ms"
+at_least = 2
+at_most = 2
+"#;
+
+#[test]
+fn a_run_that_nobody_reads_goes_on_to_its_end_and_its_exit_code() {
+    let place = Place::with(BROKEN);
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let mut command = place.command(&["run", "suite.toml", "--wait"]);
+    let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run");
+    drop((run.stdout.take(), run.stderr.take()));
+    assert_eq!(await_end(&mut run).code(), Some(3), "the requirement is broken all the same");
+    let list = place.loadline(&["ledger", "list"]);
+    assert!(stdout(&list).contains("finished"), "{}{}", stdout(&list), stderr(&list));
+    assert!(place.path().join(".loadline/runs/1/report.html").is_file());
+}
+
+#[test]
+fn a_disk_that_takes_no_more_is_an_error_and_a_reader_who_has_enough_is_none() {
+    let place = Place::with(BROKEN);
+    let full = || OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
+    for arguments in [&["plan", "suite.toml"][..], &["plan", "suite.toml", "--json"]] {
+        let output = place.command(arguments).stdout(full()).output().expect("loadline runs");
+        assert_eq!(code(&output), 1);
+        assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));
+        let mut command = place.command(arguments);
+        let mut read = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().expect("runs");
+        drop(read.stdout.take());
+        assert_eq!(await_end(&mut read).code(), Some(0));
+    }
+}
+
+#[test]
+fn a_file_without_end_or_text_is_refused_by_name_and_line() {
+    let place = Place::with(BROKEN);
+    let latin = place.path().join("latin.toml");
+    std::fs::write(latin, b"title = 'a'\n# caf\xe9\n").expect("written");
+    for (arguments, expected, said) in [
+        (&["run", "/dev/zero"][..], 2, "/dev/zero: it is longer than 4 MiB"),
+        (&["plan", "latin.toml"], 2, "latin.toml:2: this line is no UTF-8 text"),
+        (&["plan", "."], 2, ".: Is a directory"),
+        (&["compare", "--samples", "/dev/zero", "suite.toml"], 2, "longer than 64 MiB"),
+        (&["serve", "records", "--config", "latin.toml"], 1, "latin.toml:2: this line"),
+        (&["serve", "cache", "--tls-cert", "/dev/zero"], 1, "/dev/zero: it is longer than 1 MiB"),
+    ] {
+        let output = place.loadline(arguments);
+        let text = stderr(&output);
+        assert_eq!(code(&output), expected, "{arguments:?}: {text}");
+        assert!(text.contains(said) && !text.contains("panicked"), "{arguments:?}: {text}");
+    }
+}
+
+#[test]
+fn a_suite_whose_name_is_no_text_runs() {
+    let place = Place::with(BROKEN);
+    let name = OsStr::from_bytes(b"caf\xe9.toml");
+    std::fs::rename(place.path().join("suite.toml"), place.path().join(name)).expect("renamed");
+    std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
+    let output = place.command(&["run", "--wait"]).arg(name).output().expect("loadline runs");
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+}
