@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help tour test bench credibility soak fuzz peers fmt needs
+.PHONY: help tour test bench credibility soak memcheck fuzz peers fmt needs
 
 # A shell that was open while Rust was installed does not have cargo on its path yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -14,6 +14,7 @@ help:
 	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
 	@echo 'make soak    abuse the services for five minutes: right answers, flat memory, no lost places'
+	@echo 'make memcheck  run the records under valgrind while everything is remade all the time'
 	@echo 'make fuzz    run every fuzz target for half a minute (nightly compiler, cargo-fuzz)'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
@@ -36,6 +37,9 @@ credibility: needs
 
 soak: needs
 	@cargo --locked xtask soak
+
+memcheck: needs
+	@cargo --locked xtask memcheck
 
 fuzz: needs
 	@cargo --locked xtask fuzz

@@ -1,10 +1,11 @@
 //! The house's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `fuzz`, `test`. This file only wires: each subcommand is a file of the same name, and what they
-//! share is in `process`.
+//! `memcheck`, `fuzz`, `test`. This file only wires: each subcommand is a file of the same name,
+//! and what they share is in `process`.
 
 mod bench;
 mod credibility;
 mod fuzz;
+mod memcheck;
 mod oracles;
 mod peers;
 mod process;
@@ -38,6 +39,8 @@ enum Task {
     Credibility(credibility::Args),
     /// Abuse the services for minutes, and see what they make of it
     Soak(soak::Args),
+    /// Run the records' server under valgrind while everything is remade all the time
+    Memcheck(memcheck::Args),
     /// Feed the decoders what nobody would send them
     Fuzz(fuzz::Args),
     /// Run every check that a change must pass: what `make test` runs
@@ -52,6 +55,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::Credibility(args) => credibility::run(&args),
         Task::Soak(args) => soak::run(&args),
+        Task::Memcheck(args) => memcheck::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Test(args) => test::run(&args),
     };
