@@ -290,7 +290,7 @@ fn what_is_replaced_is_there_at_every_moment() {
         std::thread::scope(|scope| {
             let writer = scope.spawn(|| {
                 // Each value has another length than the one before, so that it goes elsewhere.
-                (0..20_000).for_each(|round| set(&store, b"key", &vec![7; 1 + round * 97 % 300]));
+                (0..4_000).for_each(|round| set(&store, b"key", &vec![7; 1 + round * 97 % 300]));
             });
             while !writer.is_finished() {
                 let length = store.get(NOW_S, b"key", |item| item.value.len());

@@ -150,8 +150,12 @@ impl Values {
         let mut words = bytes.chunks_exact(8);
         let mut first = 0;
         if bytes.len() >= HEAD_BYTES {
-            let head = [words.next(), words.next()];
-            if head != [Some(&key.to_le_bytes()[..]), Some(&u64::from(version).to_le_bytes()[..])] {
+            // Words of a known length need no call to be compared.
+            let (number, after) = bytes.split_at(8);
+            words = bytes[HEAD_BYTES..].chunks_exact(8);
+            if number.first_chunk() != Some(&key.to_le_bytes())
+                || after.first_chunk() != Some(&u64::from(version).to_le_bytes())
+            {
                 return false;
             }
             first = 2;
@@ -162,7 +166,8 @@ impl Values {
             wrong
                 | (Self::word(base, index) ^ u64::from_le_bytes(word.try_into().unwrap_or([0; 8])))
         });
-        wrong == 0 && Self::word(base, u64::MAX).to_le_bytes()[..rest.len()] == *rest
+        let is_rest = || Self::word(base, u64::MAX).to_le_bytes()[..rest.len()] == *rest;
+        wrong == 0 && (rest.is_empty() || is_rest())
     }
 
     /// The version that `bytes` claim, when they are long enough to say.

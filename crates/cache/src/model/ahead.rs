@@ -61,29 +61,32 @@ impl Store {
     pub fn look_ahead(&self, ahead: &Ahead) {
         let hashes = &ahead.hashes[..ahead.count];
         self.each_by_shard(hashes, Shard::prefetch_entry);
-        self.each_by_shard(hashes, Shard::prefetch_item);
+        self.each_by_shard(hashes, |shard, tag| {
+            shard.prefetch_item(tag);
+        });
     }
 
     /// Calls `look` for each tag, and takes each shard's lock once.
     fn each_by_shard(&self, hashes: &[(u32, u32)], look: impl Fn(&Shard, u32)) {
         // Readers without locks have not been given this step.
-        let Parts::Locked(cells) = &self.parts else { return };
-        let mask = cells.len() as u32 - 1;
+        let Parts::Locked(locked) = &self.parts else { return };
+        let mask = locked.len() as u32 - 1;
         // One bit for each hash that has still to have its turn: there are at most 64.
         let mut left = u64::MAX >> (MOST_AHEAD - hashes.len().clamp(1, MOST_AHEAD));
         while left != 0 {
             let number = hashes[left.trailing_zeros() as usize].1 & mask;
-            let shard = cells[number as usize].lock();
-            let mut rest = left;
-            while rest != 0 {
-                let at = rest.trailing_zeros();
-                rest &= rest - 1;
-                let (tag, other) = hashes[at as usize];
-                if other & mask == number {
-                    left &= !(1 << at);
-                    look(&shard, tag);
+            locked.at(number as usize, |shard| {
+                let mut rest = left;
+                while rest != 0 {
+                    let at = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    let (tag, other) = hashes[at as usize];
+                    if other & mask == number {
+                        left &= !(1 << at);
+                        look(shard, tag);
+                    }
                 }
-            }
+            });
         }
     }
 }

@@ -14,6 +14,7 @@ mod free;
 mod ghost;
 mod index;
 mod item;
+mod locked;
 mod log;
 mod loss;
 mod operations;
@@ -36,11 +37,11 @@ pub use evict::Policy;
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use loss::{Loss, Losses, Powers, Witness};
 pub use operations::Cursor;
-pub use reads::Reads;
+pub use reads::{MOST_WANTED, Reads, Wanted};
 pub use sharing::Sharing;
 
-use crate::sync::{Mutex, MutexGuard, PoisonError};
 use free::{Free, Part};
+use locked::Locked;
 use shard::Shard;
 use shared::Shared;
 
@@ -220,6 +221,7 @@ pub struct Holdings {
 }
 
 /// A key with its hash.
+#[derive(Clone, Copy, Debug, Default)]
 struct Hashed<'a> {
     tag: u32,
     shard: u32,
@@ -236,25 +238,11 @@ impl<'a> Hashed<'a> {
     }
 }
 
-/// A shard on cache lines of its own.
-#[derive(Debug)]
-#[repr(align(128))]
-struct Cell(Mutex<Shard>);
-
-impl Cell {
-    #[inline]
-    fn lock(&self) -> MutexGuard<'_, Shard> {
-        // A shard is never left half-changed by a panic that its own code could cause; the worst
-        // that a poisoned lock can mean is a wrong count.
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
 /// The parts of a store, a power of two of them.
 #[derive(Debug)]
 enum Parts {
-    /// Behind a lock each.
-    Locked(Box<[Cell]>),
+    /// Behind locks.
+    Locked(Locked),
     /// Open to readers, with a lock each for writers.
     Free(Box<Free>),
 }
@@ -309,14 +297,14 @@ impl Store {
                 // Where nothing is let go, there is nothing to choose.
                 let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
                 let shared = Arc::new(Shared::new(policy.at_first() as u8));
-                let cell = |number| {
+                let shard = |number| {
                     let (hasher, shared) = (hasher.clone(), Arc::clone(&shared));
                     Shard::new(budget_bytes, number, count, hasher, limits.rules, shared)
-                        .map(|shard| Cell(Mutex::new(shard)))
                 };
-                let cells = (0..count).map(cell).collect::<Result<_, TryReserveError>>();
+                let shards = (0..count).map(shard).collect::<Result<_, TryReserveError>>();
                 let refused = |_| MakeError::OutOfMemory { bytes: limits.memory_bytes };
-                (Parts::Locked(cells.map_err(refused)?), shared)
+                let locked = Locked::new(shards.map_err(refused)?, limits.threads == 1);
+                (Parts::Locked(locked), shared)
             }
         };
         let memory_bytes = AtomicUsize::new(limits.memory_bytes);
@@ -331,7 +319,7 @@ impl Store {
     /// How many shards it has.
     pub fn shards(&self) -> usize {
         match &self.parts {
-            Parts::Locked(cells) => cells.len(),
+            Parts::Locked(locked) => locked.len(),
             Parts::Free(free) => free.parts().len(),
         }
     }
@@ -345,10 +333,7 @@ impl Store {
     #[inline]
     fn at<R>(&self, now_s: Seconds, hashed: &Hashed<'_>, act: impl FnOnce(&mut Shard) -> R) -> R {
         match &self.parts {
-            // The number of shards is a power of two, so the mask keeps the index within them.
-            Parts::Locked(cells) => {
-                act(&mut cells[hashed.shard as usize & (cells.len() - 1)].lock())
-            }
+            Parts::Locked(locked) => locked.at(locked.number(hashed.shard), act),
             Parts::Free(free) => free.change(now_s, hashed, act),
         }
     }

@@ -150,13 +150,15 @@ impl Store {
         if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
         }
-        let Parts::Locked(cells) = &self.parts else { return Err(MakeError::Fixed) };
-        let budget_bytes = memory_bytes / cells.len();
+        let Parts::Locked(locked) = &self.parts else { return Err(MakeError::Fixed) };
+        let budget_bytes = memory_bytes / locked.len();
         let refused = || MakeError::OutOfMemory { bytes: memory_bytes };
         if budget_bytes > MOST_SHARD_BYTES {
             return Err(refused());
         }
-        if !cells.iter().all(|cell| cell.lock().set_budget(budget_bytes)) {
+        let mut is_had = true;
+        locked.each(|shard| is_had = is_had && shard.set_budget(budget_bytes));
+        if !is_had {
             return Err(refused());
         }
         self.memory_bytes.store(memory_bytes, Relaxed);
@@ -175,7 +177,8 @@ impl Store {
     ) -> Option<Cursor> {
         let Cursor { shard, tag } = cursor;
         let next = match &self.parts {
-            Parts::Locked(cells) => cells.get(shard)?.lock().walk(now_s, tag, most, show),
+            Parts::Locked(locked) if shard >= locked.len() => return None,
+            Parts::Locked(locked) => locked.at(shard, |shard| shard.walk(now_s, tag, most, show)),
             Parts::Free(free) => free.parts().get(shard)?.walk(now_s, tag, most, show),
         };
         match next {
@@ -217,7 +220,7 @@ impl Store {
     /// Removes everything.
     pub fn clear(&self) {
         match &self.parts {
-            Parts::Locked(cells) => cells.iter().for_each(|cell| cell.lock().clear()),
+            Parts::Locked(locked) => locked.each(Shard::clear),
             Parts::Free(free) => free.parts().iter().for_each(Part::clear),
         }
     }
@@ -225,7 +228,7 @@ impl Store {
     /// Calls `look` with each shard that counts.
     fn each(&self, mut look: impl FnMut(&mut Shard)) {
         match &self.parts {
-            Parts::Locked(cells) => cells.iter().for_each(|cell| look(&mut cell.lock())),
+            Parts::Locked(locked) => locked.each(look),
             Parts::Free(free) => free.parts().iter().for_each(|part| part.counted(&mut look)),
         }
     }
@@ -266,8 +269,10 @@ impl Store {
     /// What it holds.
     pub fn holdings(&self) -> Holdings {
         match &self.parts {
-            Parts::Locked(cells) => {
-                cells.iter().map(|cell| cell.lock().holdings()).fold(Holdings::default(), plus)
+            Parts::Locked(locked) => {
+                let mut sum = Holdings::default();
+                locked.each(|shard| sum = plus(sum, shard.holdings()));
+                sum
             }
             Parts::Free(free) => {
                 free.parts().iter().map(Part::holdings).fold(Holdings::default(), plus)

@@ -1,15 +1,20 @@
 //! Several reads in a row, as a batch of commands brings them.
 //!
 //! A lock that nobody else wants takes two steps of the processor that reads of other keys can't
-//! overlap: 7 ns of the 60 ns that a get of a batch takes. A store for one thread therefore keeps
-//! its locks from one read of a batch to the next. One for several does not: others may wait for
-//! them.
+//! overlap: 7 ns of the 60 ns that a get of a batch takes. A store for one thread therefore has one
+//! lock, which is kept from one read of a batch to the next. One for several does not keep its
+//! locks: others may wait for them.
+//!
+//! While that lock is kept, the items of a batch are found together: all index entries are asked
+//! for from memory, then all items, and only then is the first of them read. A read waits twice for
+//! memory, and the processor does not see the next command behind that.
 
-use super::{Cell, Hashed, Item, Parts, Seconds, Shard, Store};
-use crate::sync::{MutexGuard, PoisonError, TryLockError};
+use super::locked::Shards;
+use super::{Hashed, Item, Parts, Seconds, Store};
+use crate::sync::MutexGuard;
 
-/// At most so many locks are kept: as many as a store for one thread has, unless it is very large.
-const MOST_KEPT: usize = 4;
+/// So many items are found together.
+pub const MOST_WANTED: usize = 16;
 
 /// Reads that follow one another at one moment. While it lives, the thread that has it does nothing
 /// else with the store.
@@ -17,18 +22,82 @@ const MOST_KEPT: usize = 4;
 pub struct Reads<'s> {
     store: &'s Store,
     now_s: Seconds,
-    kept: [Option<MutexGuard<'s, Shard>>; MOST_KEPT],
+    kept: Option<MutexGuard<'s, Shards>>,
+}
+
+/// Keys that are read together, in their order.
+#[derive(Debug, Default)]
+pub struct Wanted<'k> {
+    all: [One<'k>; MOST_WANTED],
+    count: usize,
+}
+
+/// One key, and where its item is likely to be.
+#[derive(Clone, Copy, Debug, Default)]
+struct One<'k> {
+    hashed: Hashed<'k>,
+    position: Option<u32>,
+}
+
+impl<'k> Wanted<'k> {
+    /// Adds a key that will be read in `store`; the caller sees to it that there is room.
+    #[inline]
+    pub fn add(&mut self, store: &Store, key: &'k [u8]) {
+        self.all[self.count] = One { hashed: Hashed::of(&store.hasher, key), position: None };
+        self.count += 1;
+    }
+
+    /// The key `number`, counted from 0.
+    #[inline]
+    pub fn key(&self, number: usize) -> &'k [u8] {
+        self.all[number].hashed.key
+    }
+
+    /// How many keys there are.
+    #[inline]
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
 }
 
 impl Store {
     /// Begins reads at `now_s`.
     #[inline]
     pub fn reads(&self, now_s: Seconds) -> Reads<'_> {
-        Reads { store: self, now_s, kept: [const { None }; MOST_KEPT] }
+        Reads { store: self, now_s, kept: None }
+    }
+
+    /// Whether [`Reads::find`] finds items.
+    #[inline]
+    pub fn finds_together(&self) -> bool {
+        self.limits.threads == 1 && matches!(self.parts, Parts::Locked(_))
     }
 }
 
 impl<'s> Reads<'s> {
+    /// Finds the items of these keys, where that can be done for all of them together.
+    #[inline]
+    pub fn find(&mut self, wanted: &mut Wanted<'_>) {
+        let Parts::Locked(locked) = &self.store.parts else { return };
+        let all = &mut wanted.all[..wanted.count];
+        if all.len() < 2 || !self.keep() {
+            return;
+        }
+        let Some(shards) = &self.kept else { return };
+        for one in all.iter() {
+            shards[locked.number(one.hashed.shard)].prefetch_entry(one.hashed.tag);
+        }
+        for one in all {
+            let shard = &shards[locked.number(one.hashed.shard)];
+            one.position = shard.prefetch_item(one.hashed.tag);
+        }
+    }
+
     /// Reads the item of `key`, if there is one, under its shard's lock. `WINS` says that of all
     /// who read a stale item, the first is told to store it anew, by finding it
     /// [stale](Item::stale) and not yet [won](Item::won).
@@ -38,36 +107,52 @@ impl<'s> Reads<'s> {
         key: &[u8],
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        let hashed = Hashed::of(&self.store.hasher, key);
-        let cells = match &self.store.parts {
-            Parts::Locked(cells) => cells,
-            Parts::Free(free) => return free.get::<WINS, R>(self.now_s, &hashed, use_item),
-        };
-        // The number of shards is a power of two, so the mask keeps the index within them.
-        let number = hashed.shard as usize & (cells.len() - 1);
-        if self.store.limits.threads > 1 || cells.len() > MOST_KEPT {
-            let mut shard = cells[number].lock();
-            return shard.get::<WINS>(self.now_s, &hashed).map(|item| use_item(&item));
-        }
-        if self.kept[number].is_none() {
-            self.take(&cells[number], number);
-        }
-        let shard = self.kept[number].as_mut()?;
-        shard.get::<WINS>(self.now_s, &hashed).map(|item| use_item(&item))
+        let one = One { hashed: Hashed::of(&self.store.hasher, key), position: None };
+        self.get_one::<WINS, R>(&one, use_item)
     }
 
-    /// Takes one more lock. Who would have to wait for it lets go of the others first, so that
-    /// nobody ever waits in a circle.
-    #[cold]
-    fn take(&mut self, cell: &'s Cell, number: usize) {
-        let guard = match cell.0.try_lock() {
-            Ok(guard) => guard,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                self.kept = [const { None }; MOST_KEPT];
-                cell.0.lock().unwrap_or_else(PoisonError::into_inner)
-            }
+    /// The same for the wanted key `number`, counted from 0.
+    #[inline]
+    pub fn get_wanted<const WINS: bool, R>(
+        &mut self,
+        wanted: &Wanted<'_>,
+        number: usize,
+        use_item: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        self.get_one::<WINS, R>(&wanted.all[number], use_item)
+    }
+
+    #[inline]
+    fn get_one<const WINS: bool, R>(
+        &mut self,
+        one: &One<'_>,
+        use_item: impl FnOnce(&Item<'_>) -> R,
+    ) -> Option<R> {
+        let One { hashed, position } = one;
+        let locked = match &self.store.parts {
+            Parts::Locked(locked) => locked,
+            Parts::Free(free) => return free.get::<WINS, R>(self.now_s, hashed, use_item),
         };
-        self.kept[number] = Some(guard);
+        let (number, now_s) = (locked.number(hashed.shard), self.now_s);
+        if self.keep()
+            && let Some(shards) = &mut self.kept
+        {
+            let item = shards[number].get::<WINS>(now_s, hashed, *position);
+            return item.map(|item| use_item(&item));
+        }
+        locked
+            .at(number, |shard| shard.get::<WINS>(now_s, hashed, None).map(|item| use_item(&item)))
+    }
+
+    /// Takes the store's only lock, if it has only one; whether that is kept now.
+    #[inline]
+    fn keep(&mut self) -> bool {
+        if self.kept.is_none()
+            && self.store.limits.threads == 1
+            && let Parts::Locked(locked) = &self.store.parts
+        {
+            self.kept = locked.lock_all();
+        }
+        self.kept.is_some()
     }
 }

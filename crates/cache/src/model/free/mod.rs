@@ -103,7 +103,7 @@ impl Free {
                 use_item(&Head::read(bytes).item(bytes))
             }),
             None => self.change(now_s, hashed, |shard| {
-                shard.get::<WINS>(now_s, hashed).map(|item| use_item(&item))
+                shard.get::<WINS>(now_s, hashed, None).map(|item| use_item(&item))
             }),
         };
         buffer.clear();

@@ -31,8 +31,9 @@ use super::shared::Shared;
 use super::trial::Trial;
 use super::{Counts, Hashed, Hasher, Holdings, Rules};
 
-/// Index and rings with one budget.
+/// Index and rings with one budget, on cache lines of their own.
 #[derive(Debug)]
+#[repr(align(128))]
 pub(super) struct Shard {
     index: Index,
     /// The main ring and the small one.
@@ -185,7 +186,7 @@ impl Shard {
             let at = byte_of(position);
             let log = self.bytes(at);
             let head = Head::read(log);
-            let is_it = head.key(log) == hashed.key;
+            let is_it = is_same(head.key(log), hashed.key);
             if is_it {
                 found = Some((at, head));
             }
@@ -200,14 +201,28 @@ impl Shard {
         self.index.prefetch(tag);
     }
 
-    /// Asks for the memory in which the first item with `tag` begins.
+    /// Asks for the memory in which the first item with `tag` begins, and gives its position.
     #[inline]
-    pub(super) fn prefetch_item(&self, tag: u32) {
-        let Some(slot) = self.index.find(tag, |_| true) else { return };
-        let item = self.bytes(byte_of(self.index.position(slot)));
+    pub(super) fn prefetch_item(&self, tag: u32) -> Option<u32> {
+        let slot = self.index.find(tag, |_| true)?;
+        let position = self.index.position(slot);
+        let item = self.bytes(byte_of(position));
         for line in 0..PREFETCHED_LINES {
             item.get(line * LINE_BYTES).into_iter().for_each(prefetch);
         }
+        Some(position)
+    }
+
+    /// The item of a key, if it is at `position` and there to be read.
+    #[inline]
+    fn look_at(&self, now_s: u32, hashed: &Hashed<'_>, position: u32) -> Option<(usize, Head)> {
+        let at = byte_of(position);
+        let log = self.bytes(at);
+        let head = Head::read(log);
+        let is_it = head.bits & DEAD == 0
+            && is_same(head.key(log), hashed.key)
+            && !head.is_expired(log, now_s);
+        is_it.then_some((at, head))
     }
 
     /// Finds an item that is not expired, removing one that is.
@@ -223,19 +238,22 @@ impl Shard {
         Some((slot, at, head))
     }
 
-    /// Reads an item and notes that it was read. `WINS` says that whoever reads a stale item
-    /// first is told to store it anew.
+    /// Reads an item and notes that it was read. It is likely to be at `position`, which
+    /// [`Shard::prefetch_item`] gave since the last store. `WINS` says that whoever reads a stale
+    /// item first is told to store it anew.
     #[inline]
     pub(super) fn get<const WINS: bool>(
         &mut self,
         now_s: u32,
         hashed: &Hashed<'_>,
+        position: Option<u32>,
     ) -> Option<Item<'_>> {
-        let found = self.find_live(now_s, hashed);
+        let there = position.and_then(|position| self.look_at(now_s, hashed, position));
+        let found = there.or_else(|| self.find_live(now_s, hashed).map(|(_, at, head)| (at, head)));
         if self.trial.is_some() {
             self.note_read(hashed, found.is_some());
         }
-        let Some((_, at, head)) = found else {
+        let Some((at, head)) = found else {
             self.counts.get_misses += 1;
             return None;
         };
@@ -364,6 +382,19 @@ impl Shard {
 #[inline]
 fn ring_of(at: usize) -> usize {
     usize::from(at & SMALL_BIT != 0)
+}
+
+/// Whether two keys are the same. Most are of 8 to 16 bytes, which need no call to be compared.
+#[inline]
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    match one.len() {
+        length if length != other.len() => false,
+        8..=16 => {
+            one.first_chunk::<8>() == other.first_chunk::<8>()
+                && one.last_chunk::<8>() == other.last_chunk::<8>()
+        }
+        _ => one == other,
+    }
 }
 
 #[inline]

@@ -20,6 +20,10 @@ impl CacheConnection {
         while !ahead.is_full() {
             let rest = &bytes[at..];
             if let Some(read) = text::plain_read(rest) {
+                // These are found together when they are read.
+                if store.finds_together() {
+                    break;
+                }
                 store.add_ahead(read.key, &mut ahead);
                 at += read.line_bytes;
             } else if rest.starts_with(GET) {

@@ -3,23 +3,24 @@
 use wire::Output;
 
 use super::CacheConnection;
-use crate::model::{Access, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed};
+use crate::model::{Access, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed, Wanted};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
 
 impl CacheConnection {
-    /// `mg KEY v`, without what other flags would ask for.
+    /// `mg KEY v` for one of the wanted keys, without what other flags would ask for; gives the
+    /// value's length.
     #[inline]
     pub(super) fn plain_meta_get(
         &self,
         reads: &mut Reads<'_>,
-        now_s: Seconds,
-        key: &[u8],
+        wanted: &Wanted<'_>,
+        number: usize,
         out: &mut Output,
-    ) {
+    ) -> Option<usize> {
         let service = &*self.service;
-        let found = reads.get::<true, _>(key, |item| {
+        let found = reads.get_wanted::<true, _>(wanted, number, |item| {
             let into = out.tail();
             // The code, a length, what is told of a stale item, two line ends.
             into.reserve(3 + 20 + 6 + 2 + item.value.len() + 2);
@@ -34,11 +35,11 @@ impl CacheConnection {
             service.corrupt(&mut into[at..], item.value.len());
             item.value.len()
         });
-        self.saw_read(now_s, key, found);
         if found.is_none() {
             out.put(answer::META_MISS);
             out.put(LINE_END);
         }
+        found
     }
 
     pub(super) fn meta_get(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {

@@ -4,15 +4,14 @@ use memchr::memchr;
 use wire::{Fault, Output};
 
 use super::{CacheConnection, Keys, State, Step};
-use crate::model::{Access, Cursor, Item, MOST_AHEAD, Reads, Seconds, Sum, Summed};
+use crate::model::{Access, Cursor, Item, MOST_WANTED, Seconds, Sum, Summed, Wanted};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Command, Key, PlainRead, Words};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
 use crate::server::statistics;
 
-/// So many plain reads are answered in a row, with the locks of one: as many as are looked for
-/// ahead.
-const MOST_TOGETHER: usize = MOST_AHEAD;
+/// So many plain reads are answered in a row, with the lock of one.
+const MOST_IN_A_ROW: usize = 4 * MOST_WANTED;
 
 /// What says who a client is may be this long.
 const MOST_TOKEN_BYTES: usize = 1024;
@@ -319,7 +318,11 @@ impl CacheConnection {
             match text::next_key(&bytes[used..]) {
                 Key::One(key, count) => {
                     match keys.expires_s {
-                        None => self.get(&mut reads, now_s, key, keys.with_cas, out),
+                        None => {
+                            let show = |item: &Item<'_>| self.put_item(item, keys.with_cas, out);
+                            let found = reads.get::<false, _>(key, show);
+                            self.saw_read(now_s, key, found);
+                        }
                         Some(_) => self.get_and_touch(now_s, key, keys, out),
                     }
                     used += count;
@@ -360,45 +363,54 @@ impl CacheConnection {
         bytes: &[u8],
         out: &mut Output,
     ) -> usize {
-        let mut reads = self.service.store.reads(now_s);
+        let store = &self.service.store;
+        let mut reads = store.reads(now_s);
+        let most = if self.is_sampled() { 1 } else { MOST_IN_A_ROW };
         let (mut next, mut used, mut count, mut metas) = (Some(first), 0, 0, 0);
-        let most = if self.is_sampled() { 1 } else { MOST_TOGETHER };
-        while let Some(PlainRead { key, line_bytes, is_meta }) = next {
-            if is_meta {
-                self.plain_meta_get(&mut reads, now_s, key, out);
-                metas += 1;
-            } else {
-                self.get(&mut reads, now_s, key, false, out);
-                out.put(answer::END);
+        'rows: while next.is_some() {
+            let mut wanted = Wanted::default();
+            let mut lines = [(0, false); MOST_WANTED];
+            let mut end = used;
+            while let Some(PlainRead { key, line_bytes, is_meta }) = next {
+                lines[wanted.len()] = (line_bytes, is_meta);
+                wanted.add(store, key);
+                end += line_bytes;
+                next = text::plain_read(&bytes[end..]);
+                if wanted.len() == most.min(MOST_WANTED) {
+                    break;
+                }
             }
-            used += line_bytes;
-            count += 1;
-            if count == most || out.is_full() {
-                break;
+            reads.find(&mut wanted);
+            for (number, (line_bytes, is_meta)) in lines[..wanted.len()].iter().enumerate() {
+                let key = wanted.key(number);
+                let found = if *is_meta {
+                    metas += 1;
+                    self.plain_meta_get(&mut reads, &wanted, number, out)
+                } else {
+                    let show = |item: &Item<'_>| self.put_item(item, false, out);
+                    let found = reads.get_wanted::<false, _>(&wanted, number, show);
+                    out.put(answer::END);
+                    found
+                };
+                self.saw_read(now_s, key, found);
+                used += line_bytes;
+                count += 1;
+                if count == most || out.is_full() {
+                    break 'rows;
+                }
             }
-            next = text::plain_read(&bytes[used..]);
         }
         self.service.threads[self.thread].add_metas(metas);
         used
     }
 
+    /// Says a value as `get` does, and gives its length.
     #[inline]
-    fn get(
-        &self,
-        reads: &mut Reads<'_>,
-        now_s: Seconds,
-        key: &[u8],
-        with_cas: bool,
-        out: &mut Output,
-    ) {
-        let service = &*self.service;
-        let found = reads.get::<false, _>(key, |item| {
-            let cas = with_cas.then_some(item.cas);
-            let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
-            service.corrupt(&mut out.tail()[at..], item.value.len());
-            item.value.len()
-        });
-        self.saw_read(now_s, key, found);
+    fn put_item(&self, item: &Item<'_>, with_cas: bool, out: &mut Output) -> usize {
+        let cas = with_cas.then_some(item.cas);
+        let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
+        self.service.corrupt(&mut out.tail()[at..], item.value.len());
+        item.value.len()
     }
 
     fn get_and_touch(&self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
