@@ -12,6 +12,10 @@ pub struct Stream {
     sampler: Sampler,
     random: SmallRng,
     drawn: Vec<Drawn>,
+    /// The operation of a mix of one: most streams never look further.
+    only: Option<Drawn>,
+    /// The key of an operation about one, and those of one about many.
+    key: u64,
     keys: Vec<u64>,
     /// The operations of a stream that ends, in order, and how many of them are drawn.
     steps: Vec<Drawn>,
@@ -23,9 +27,9 @@ pub struct Stream {
 struct Drawn {
     /// A draw of 32 bits that is below this, and below no earlier one's, is of this operation.
     below: u64,
-    operation: usize,
+    operation: u32,
     /// How many keys it is about.
-    keys: usize,
+    keys: u32,
 }
 
 impl Drawn {
@@ -34,7 +38,7 @@ impl Drawn {
             Kind::ReadMany => workload.keys_per_request,
             Kind::Read | Kind::Write | Kind::Remove | Kind::Stream => 1,
         };
-        Self { below, operation, keys }
+        Self { below, operation: operation as u32, keys: keys as u32 }
     }
 }
 
@@ -78,12 +82,15 @@ impl Stream {
             sum += u64::from(weight);
             Drawn::of(workload, operation, (sum << 32).div_ceil(total))
         });
-        let drawn = drawn.collect();
+        let drawn: Vec<Drawn> = drawn.collect();
+        let only = if let [only] = drawn[..] { Some(only) } else { None };
         let seed = mix(workload.seed ^ mix(round ^ mix(slot)));
         Self {
             sampler: workload.sampler.clone(),
             random: SmallRng::seed_from_u64(seed),
             drawn,
+            only,
+            key: 0,
             keys: Vec::with_capacity(workload.keys_per_request),
             steps: Vec::new(),
             stepped: 0,
@@ -92,32 +99,33 @@ impl Stream {
 
     /// The next operation, about this key.
     pub fn draw_for(&mut self, key: u64) -> Op<'_> {
-        let operation = self.draw_operation().operation;
-        self.keys.clear();
-        self.keys.push(key);
-        Op { operation, keys: &self.keys }
+        let operation = self.draw_operation().operation as usize;
+        self.key = key;
+        Op { operation, keys: std::slice::from_ref(&self.key) }
     }
 
     #[inline]
     fn draw_operation(&mut self) -> Drawn {
-        match &self.drawn[..] {
-            _ if !self.is_over() => {
-                self.stepped += 1;
-                self.steps[self.stepped - 1]
-            }
-            [only] => *only,
-            mix => {
-                let bits = self.random.next_u64() >> 32;
-                let index = mix.iter().position(|drawn| bits < drawn.below);
-                mix[index.unwrap_or(0)]
-            }
+        if !self.is_over() {
+            self.stepped += 1;
+            return self.steps[self.stepped - 1];
         }
+        self.only.unwrap_or_else(|| {
+            let bits = self.random.next_u64() >> 32;
+            let index = self.drawn.iter().position(|drawn| bits < drawn.below);
+            self.drawn[index.unwrap_or(0)]
+        })
     }
 
     /// The next operation.
     #[inline]
     pub fn draw(&mut self) -> Op<'_> {
         let Drawn { operation, keys, .. } = self.draw_operation();
+        let operation = operation as usize;
+        if keys == 1 {
+            self.key = self.sampler.draw(&mut self.random);
+            return Op { operation, keys: std::slice::from_ref(&self.key) };
+        }
         self.keys.clear();
         for _ in 0..keys {
             self.keys.push(self.sampler.draw(&mut self.random));

@@ -281,8 +281,10 @@ impl Recorder {
         if now >= self.second_ends {
             self.begin_second(now);
         }
-        self.counts.elements += events.elements;
-        self.counts.payload_bytes += events.payload_bytes;
+        if events.elements > 0 {
+            self.counts.elements += events.elements;
+            self.counts.payload_bytes += events.payload_bytes;
+        }
         if !events.findings.is_empty() {
             self.keep_findings(now, events);
         }

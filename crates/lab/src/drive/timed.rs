@@ -266,6 +266,21 @@ mod tests {
     }
 
     #[test]
+    fn a_request_is_imminent_while_it_could_be_sent_at_once() {
+        let mut timed = Timed::open(0, 1_000_000_000, arrivals("{ rate = '1k/s' }"), &[0]);
+        assert!(timed.is_imminent(0, 0) && timed.due(0).is_some());
+        assert!(!timed.is_imminent(2_000_000, 0), "no place is free");
+        assert_eq!(timed.due(2_000_000), None);
+        timed.free(0, 2_500_000);
+        assert!(timed.is_imminent(2_500_000, 0), "what waits for a place has one now");
+        assert!(timed.due(2_500_000).is_some());
+        timed.free(0, 2_600_000);
+        assert!(timed.due(2_600_000).is_some());
+        timed.free(0, 2_700_000);
+        assert!(!timed.is_imminent(2_700_000, 299_999) && timed.is_imminent(2_700_000, 300_000));
+    }
+
+    #[test]
     fn think_time_passes_between_an_answer_and_the_next_request() {
         let mut timed = Timed::think(1_000, 10_000, 100, &[0, 1]);
         assert_eq!(timed.due(999), None);

@@ -107,7 +107,7 @@ pub(super) struct Mirror {
 
 #[derive(Debug, Default)]
 struct Mirrored {
-    bytes: Vec<u8>,
+    bytes: Input,
     is_queued: bool,
 }
 
@@ -160,21 +160,23 @@ impl Transport for Mirror {
 
     #[inline]
     fn read(&mut self, index: usize, input: &mut Input, _: usize) -> ReadOutcome {
-        let bytes = &mut self.slots[index].bytes;
-        if bytes.is_empty() {
-            return ReadOutcome::Blocked;
+        let sent = &mut self.slots[index].bytes;
+        let count = sent.len();
+        match (count, input.is_empty()) {
+            (0, _) => return ReadOutcome::Blocked,
+            (_, true) => std::mem::swap(input, sent),
+            (_, false) => input.append(sent.bytes()),
         }
-        let count = bytes.len();
-        input.append(bytes);
-        bytes.clear();
+        sent.clear();
         ReadOutcome::Bytes(count)
     }
 
     #[inline]
     fn flush(&mut self, index: usize, output: &mut Output, _: usize) -> FlushOutcome {
         if let Some(bytes) = output.plain() {
-            self.slots[index].bytes.extend_from_slice(bytes);
-            output.advance(bytes.len());
+            let count = bytes.len();
+            self.slots[index].bytes.append(bytes);
+            output.advance(count);
         }
         self.queue(index);
         FlushOutcome::Done
