@@ -64,6 +64,7 @@ impl CapacitySummary {
             return rate(load);
         }
         let unit = self.search.key.rsplit('.').next().unwrap_or_default();
+        let unit = if load == 1.0 { unit.trim_end_matches('s') } else { unit };
         format!("{} {unit}", plain(load))
     }
 

@@ -59,6 +59,11 @@ impl Samples {
         }
     }
 
+    /// What is said of the first series.
+    pub fn verdict(&self) -> Verdict {
+        self.verdict
+    }
+
     /// What the exit code needs to know.
     pub fn outcome(&self) -> Outcome {
         Outcome {

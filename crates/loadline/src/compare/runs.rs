@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use judge::{Metric, Rule, metric_named};
+use judge::{Metric, Rule, Verdict, metric_named};
 use ledger::{FactRow, Ledger, RunView};
 use report::{Difference, Samples, Series};
 use serde_json::json;
@@ -41,6 +41,9 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     if judged.is_empty() {
         return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
     }
+    let verdicts: Vec<Verdict> = judged.iter().map(|(_, samples)| samples.verdict()).collect();
+    let conclusion =
+        format!("Run {} against run {} by {}: {}", a.id, b.id, metric.suite, count(&verdicts));
     if args.how.json {
         let points: Vec<_> = judged
             .iter()
@@ -53,11 +56,14 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         let (a, b) = (a.id.get(), b.id.get());
         let metric = metric.json;
         let whole = json!({ "schema": 1, "runs": [a, b], "metric": metric,
-            "differences": differ, "points": points });
+            "differences": differ, "points": points, "conclusion": conclusion });
         out::print(format!("{whole:#}\n"))?;
     } else {
         for (point, samples) in &judged {
             out::print(format!("{point}  {}\n{}\n", metric.suite, samples.text()))?;
+        }
+        if judged.len() > 1 {
+            out::print(format!("{conclusion}\n"))?;
         }
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
@@ -67,6 +73,18 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         cant_tell: outcomes().any(|one| one.cant_tell),
     };
     Ok(ExitCode::from(whole.exit_code(args.how.fails_on_worse())))
+}
+
+/// How often each verdict was given: `better at 2, can't tell at 1 of 3 points.`
+fn count(verdicts: &[Verdict]) -> String {
+    let words =
+        [("better", "better"), ("worse", "worse"), ("same", "same"), ("cant_tell", "can't tell")];
+    let said = words.iter().filter_map(|(code, words)| {
+        let count = verdicts.iter().filter(|one| one.code() == *code).count();
+        (count > 0).then(|| format!("{words} at {count}"))
+    });
+    let points = if verdicts.len() == 1 { "point" } else { "points" };
+    format!("{} of {} {points}.", said.collect::<Vec<_>>().join(", "), verdicts.len())
 }
 
 /// Refuses what differs and isn't the question.
@@ -155,4 +173,17 @@ fn points(
         judged.push((point, Samples::judge(a, b, metric.direction, rule, factor)));
     }
     Ok(judged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn points_are_counted_by_their_verdicts() {
+        let unclear = Verdict::CantTell { why: judge::Doubt::TooFewRounds, more_rounds: None };
+        let all = [Verdict::Better, unclear, Verdict::Better];
+        assert_eq!(count(&all), "better at 2, can't tell at 1 of 3 points.");
+        assert_eq!(count(&[Verdict::Same]), "same at 1 of 1 point.");
+    }
 }
