@@ -106,6 +106,14 @@ impl Ledger {
         self.run_view_of(id, 0..=u32::MAX)
     }
 
+    /// The same without its slowest requests, which are a third of the rows of a large run and of
+    /// no use to who shows none.
+    ///
+    /// Fails when there is no such run.
+    pub fn run_view_without_slow(&self, id: RunId) -> Result<RunView, LedgerError> {
+        self.view(id, 0..=u32::MAX, false)
+    }
+
     /// The same, with slow requests, figures of calls, counters and usage of these points only, by
     /// their place in the sweep: most rows of a large run are such, and no page has room for all.
     ///
@@ -114,6 +122,15 @@ impl Ledger {
         &self,
         id: RunId,
         detailed: RangeInclusive<u32>,
+    ) -> Result<RunView, LedgerError> {
+        self.view(id, detailed, true)
+    }
+
+    fn view(
+        &self,
+        id: RunId,
+        detailed: RangeInclusive<u32>,
+        with_slow: bool,
     ) -> Result<RunView, LedgerError> {
         let detailed = (id, *detailed.start(), *detailed.end());
         // One read transaction is one snapshot; inside a batch there is one already.
@@ -152,7 +169,7 @@ impl Ledger {
             histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
             findings: self.rows(FINDINGS, [id], finding_row)?,
             events: self.rows(EVENTS, [id], event_row)?,
-            slow: self.slow(detailed)?,
+            slow: if with_slow { self.slow(detailed)? } else { Vec::new() },
             values: trial_values(self.rows(VALUES, detailed, value_row)?),
             counters: self.rows(COUNTERS, detailed, counter_row)?,
             streams: self.rows(STREAMS, [id], stream_row)?,
@@ -254,13 +271,14 @@ const VALUES: &str = "SELECT value.* FROM value
     JOIN point ON point.id = round.point_id
     WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
     ORDER BY round.id, trial.target_id, value.ordinal";
-const COUNTERS: &str = "SELECT counter.* FROM counter
+// Of these there are so many that looking up a column by its name would take as long as reading it.
+const COUNTERS: &str = "SELECT trial_id, name, grows, value FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
     WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
     ORDER BY round.id, trial.target_id, counter.name";
-const USAGE: &str = "SELECT usage.* FROM usage
+const USAGE: &str = "SELECT trial_id, name, value FROM usage
     JOIN trial ON trial.id = usage.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
@@ -400,11 +418,7 @@ pub(crate) fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> 
 }
 
 fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
-    Ok(UsageRow {
-        trial_id: row.get("trial_id")?,
-        name: row.get("name")?,
-        value: row.get("value")?,
-    })
+    Ok(UsageRow { trial_id: row.get(0)?, name: row.get(1)?, value: row.get(2)? })
 }
 
 fn look_row(row: &Row<'_>) -> rusqlite::Result<LookRow> {
@@ -516,10 +530,10 @@ fn trial_values(rows: Vec<ValueRow>) -> Vec<TrialValues> {
 
 fn counter_row(row: &Row<'_>) -> rusqlite::Result<CounterRow> {
     Ok(CounterRow {
-        trial_id: row.get("trial_id")?,
-        name: row.get("name")?,
-        grows: row.get("grows")?,
-        value: row.get("value")?,
+        trial_id: row.get(0)?,
+        name: row.get(1)?,
+        grows: row.get(2)?,
+        value: row.get(3)?,
     })
 }
 

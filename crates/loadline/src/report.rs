@@ -51,7 +51,10 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.ledger.as_deref())?;
     let ledger = home.read()?;
     let run = run_named(&ledger, &args.run)?;
-    let view = ledger.run_view(run)?;
+    let view = match args.json || args.verbose {
+        true => ledger.run_view(run)?,
+        false => ledger.run_view_without_slow(run)?,
+    };
     let sights = match &args.html {
         None => None,
         Some(_) => Some(report::Sights::read(&ledger, &view, ..report::POINTS_IN_FULL_MOST)?),
@@ -128,7 +131,11 @@ pub(crate) fn print(
     shown: Form,
     fail_on_worse: bool,
 ) -> anyhow::Result<ExitCode> {
-    let summary = report::Summary::of(ledger.run_view(run)?)?;
+    let view = match shown.json || shown.verbose {
+        true => ledger.run_view(run)?,
+        false => ledger.run_view_without_slow(run)?,
+    };
+    let summary = report::Summary::of(view)?;
     say(&summary, shown)?;
     Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
 }
