@@ -23,14 +23,12 @@ pub(super) fn percentiles(summary: &Summary, sights: &Sights, index: usize) -> M
         // Ten answers at least lie beyond the last percentile that is drawn.
         let nines = (histogram.len() as f64 / 10.0).max(1.0).log10();
         let steps = (nines * 12.0).ceil().clamp(1.0, 90.0) as usize;
-        let dot = |step: usize| {
-            let x = nines * step as f64 / steps as f64;
-            (x, histogram.value_at_quantile(1.0 - 10_f64.powf(-x)) as f64).into()
-        };
+        let xs = || (0..=steps).map(|step| nines * step as f64 / steps as f64);
+        let values = at_shares(histogram, xs().map(|x| 1.0 - 10_f64.powf(-x)));
         Line {
             name: summary.targets[target].name.clone(),
             look: target,
-            points: (0..=steps).map(dot).collect(),
+            points: xs().zip(values).map(|(x, ns)| (x, ns as f64).into()).collect(),
             marked: false,
         }
     };
@@ -52,6 +50,24 @@ pub(super) fn percentiles(summary: &Summary, sights: &Sights, index: usize) -> M
         ..Chart::default()
     }
     .draw()
+}
+
+/// The latencies at these shares of answers, which ascend: in one walk over the histogram, where
+/// each look for one begins anew.
+fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> Vec<u64> {
+    let mut recorded = histogram.iter_recorded();
+    let (mut below, mut value) = (0, histogram.min());
+    let at = |share: f64| {
+        let wanted = ((share * histogram.len() as f64).ceil() as u64).max(1);
+        while below < wanted
+            && let Some(one) = recorded.next()
+        {
+            below += one.count_at_value();
+            value = one.value_iterated_to();
+        }
+        if share > 0.0 { value } else { histogram.min() }
+    };
+    shares.map(at).collect()
 }
 
 /// How the latencies are spread, over a logarithmic axis and over a linear one.
@@ -200,4 +216,20 @@ fn evaluated(target: &TargetSummary) -> Option<String> {
         ));
     }
     Some(words)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_walk_finds_what_a_look_for_each_would() {
+        let mut histogram = Histogram::<u64>::new_with_bounds(1, 60_000_000_000, 3).unwrap();
+        for n in 1..5_000_u64 {
+            histogram.record_n(n * n * 37 % 9_000_000 + 1, n % 7 + 1).unwrap();
+        }
+        let shares = || (0..=90).map(|step| 1.0 - 10_f64.powf(-f64::from(step) / 20.0));
+        let each: Vec<u64> = shares().map(|share| histogram.value_at_quantile(share)).collect();
+        assert_eq!(at_shares(&histogram, shares()), each);
+    }
 }
