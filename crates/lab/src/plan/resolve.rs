@@ -426,6 +426,15 @@ measure = "1s"
     }
 
     #[test]
+    fn an_event_that_no_slice_reaches_is_refused() {
+        let event = "[[event]]\nat = \"AT\"\ndo = \"SIGHUP\"\n[[clients]]";
+        let at = |at: &str| SUITE.replacen("[[clients]]", &event.replace("AT", at), 1);
+        assert_eq!(read(&at("499ms"), &[]).unwrap().points[0].events.len(), 1);
+        let (said, _) = wrong(&at("500ms"));
+        assert!(said.contains("\"SIGHUP\" never happens: a slice is over after 500 ms"), "{said}");
+    }
+
+    #[test]
     fn only_loopback_addresses_are_loaded() {
         let text = SUITE.replace("options = { threads = 2, fast = true }\n", "");
         let remote = "address = \"192.0.2.1:80\"\nspeaks = \"plain\"";

@@ -36,6 +36,8 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
     if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
         return Err(too_short("rounds.slice"));
     }
+    let slice = slice.filter(|slice| *slice < measure);
+    check_events(source, points, slice.unwrap_or(measure))?;
     let (warm_up, warm_up_most) = match spec.warm_up {
         _ if is_cold => (Span::default(), None),
         Some(WarmUpSpec::Fixed(Span { ns: 0 })) if spec.state == Some(StateSpec::Warm) => {
@@ -57,7 +59,7 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
     })?;
     Ok(Rounds {
         measure,
-        slice: slice.filter(|slice| *slice < measure),
+        slice,
         warm_up,
         warm_up_most,
         at_least,
@@ -71,6 +73,16 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         budget: spec.budget,
         sequence: None,
     })
+}
+
+/// Refuses an event that no slice is long enough for: a run in which it is missing shows nothing of
+/// what was asked.
+fn check_events(source: &Source, points: &[Point], length: Span) -> Result<()> {
+    let mut events = points.iter().flat_map(|point| &point.events);
+    let Some(event) = events.find(|event| event.at >= length) else { return Ok(()) };
+    let message = format!("\"{}\" never happens: a slice is over after {length}", event.name);
+    let help = "let it begin earlier, or give rounds.slice more time; \"none\" is one piece";
+    Err(source.error_at("event", message, Some(help.to_owned())))
 }
 
 fn takes_steps(point: &Point) -> bool {
