@@ -72,7 +72,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
     let label = super::words(&point.row.label);
     html! {
         tr {
-            td {
+            td.wrap {
                 @if index < in_full {
                     a href=(format!("#point-{index}")) { (label) }
                 } @else { (label) }

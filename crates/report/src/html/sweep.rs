@@ -101,6 +101,20 @@ const LAWS_MOST: usize = 12;
 /// The most points of one line: more can't be told apart in its width.
 const DOTS_MOST: usize = 200;
 
+/// A figure that changes so many times over is drawn on a logarithmic axis: on a linear one its
+/// small values would all lie at the foot.
+const WIDE: f64 = 30.0;
+
+/// A swept value with as few letters as tell it exactly: `16`, `10k`, `1M`.
+fn short(value: f64) -> String {
+    let whole = |unit: f64| value >= unit && value % (unit / 10.0) == 0.0;
+    match value {
+        _ if whole(1e6) => format!("{}M", value / 1e6),
+        _ if value >= 1e4 && whole(1e3) => format!("{}k", value / 1e3),
+        _ => plain(value),
+    }
+}
+
 /// The keys that differ between points.
 fn swept(summary: &Summary) -> Vec<&String> {
     let keys: BTreeSet<&String> =
@@ -126,6 +140,9 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
     let least = xs().fold(f64::INFINITY, f64::min);
     let most = xs().fold(0.0, f64::max);
     let log = least > 0.0 && most / least >= 8.0;
+    let ys = || lines.iter().flat_map(|line| &line.points).map(|dot| dot.y);
+    let (low, high) = (ys().fold(f64::INFINITY, f64::min), ys().fold(0.0, f64::max));
+    let is_wide = low > 0.0 && high / low >= WIDE;
     let note = match left_out {
         0 => String::new(),
         left_out => format!("{left_out} more lines have no room here: see the table of points."),
@@ -136,11 +153,12 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
             label: key.to_owned(),
             scale: if log { Scale::Log } else { Scale::FromZero },
             at: labelled(&at, log),
+            show: short,
             ..Axis::default()
         },
         y: Axis {
             label: shown.title.to_lowercase(),
-            scale: if shown.log { Scale::Log } else { Scale::FromZero },
+            scale: if shown.log || is_wide { Scale::Log } else { Scale::FromZero },
             show: shown.show,
             binary: shown.title.ends_with("memory"),
             ..Axis::default()
@@ -212,4 +230,15 @@ fn named(
         name.push_str(&format!(" · {short} {value}"));
     }
     name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn swept_values_are_short_and_exact() {
+        let said = [0.5, 16.0, 9_500.0, 10_000.0, 12_345.0, 1e6, 2_500_000.0, 1e7].map(short);
+        assert_eq!(said, ["0.5", "16", "9,500", "10k", "12,345", "1M", "2.5M", "10M"]);
+    }
 }
