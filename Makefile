@@ -3,7 +3,7 @@
 
 SHELL := /bin/sh
 .DEFAULT_GOAL := help
-.PHONY: help tour test bench credibility soak memcheck fuzz peers fmt needs
+.PHONY: help tour test bench credibility soak memcheck fuzz races peers fmt needs
 
 # A shell that was open while Rust was installed does not have cargo on its path yet.
 export PATH := $(PATH):$(HOME)/.cargo/bin
@@ -16,6 +16,7 @@ help:
 	@echo 'make soak    abuse the services for five minutes: right answers, flat memory, no lost places'
 	@echo 'make memcheck  run the records under valgrind while everything is remade all the time'
 	@echo 'make fuzz    run every fuzz target for half a minute (nightly compiler, cargo-fuzz)'
+	@echo 'make races   have ThreadSanitizer look on while threads meet (nightly compiler, rust-src)'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
 
@@ -43,6 +44,9 @@ memcheck: needs
 
 fuzz: needs
 	@cargo --locked xtask fuzz
+
+races: needs
+	@cargo --locked xtask races
 
 peers: needs
 	@cargo --locked xtask peers

@@ -2,11 +2,10 @@
 //! cargo-fuzz, which nothing else does; where one is missing it says the line that brings it.
 
 use std::fs;
-use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{repository, run as run_command, succeeds};
+use crate::process::{NIGHTLY, Needed, need, nightly, repository, run as run_command};
 
 /// Which targets, and for how long.
 #[derive(clap::Args)]
@@ -28,22 +27,16 @@ pub(crate) struct Args {
     build: bool,
 }
 
-/// What has to be there, how one sees that it is, and the line that brings it.
-const NEEDED: &[(&str, &[&str], &str)] = &[
-    ("a nightly compiler", &["rustc", "--version"], "rustup toolchain install nightly"),
-    ("cargo-fuzz", &["cargo", "fuzz", "--version"], "cargo install cargo-fuzz --locked"),
-];
+/// What runs the targets.
+const CARGO_FUZZ: Needed =
+    ("cargo-fuzz", &["cargo", "fuzz", "--version"], "cargo install cargo-fuzz --locked");
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     let targets = targets()?;
     if let Some(unknown) = args.names.iter().find(|name| !targets.contains(name)) {
         bail!("there is no fuzz target \"{unknown}\"; there are {}", targets.join(", "));
     }
-    for (what, seen, line) in NEEDED {
-        if !succeeds(nightly().args(*seen)) {
-            bail!("{what} is missing; this line brings it:\n  {line}");
-        }
-    }
+    need(&[NIGHTLY, CARGO_FUZZ])?;
     let wanted = |name: &&String| args.names.is_empty() || args.names.contains(name);
     let mut failed = Vec::new();
     for name in targets.iter().filter(wanted) {
@@ -78,13 +71,6 @@ fn targets() -> Result<Vec<String>> {
     }
     names.sort();
     Ok(names)
-}
-
-/// A command of the nightly toolchain, whatever this task was compiled with.
-fn nightly() -> Command {
-    let mut command = Command::new("rustup");
-    command.args(["run", "nightly"]).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
-    command
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The house's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `memcheck`, `fuzz`, `test`. This file only wires: each subcommand is a file of the same name,
-//! and what they share is in `process`.
+//! `memcheck`, `fuzz`, `races`, `test`. This file only wires: each subcommand is a file of the same
+//! name, and what they share is in `process`.
 
 mod bench;
 mod credibility;
@@ -9,6 +9,7 @@ mod memcheck;
 mod oracles;
 mod peers;
 mod process;
+mod races;
 mod soak;
 mod test;
 mod tidy;
@@ -43,6 +44,8 @@ enum Task {
     Memcheck(memcheck::Args),
     /// Feed the decoders what nobody would send them
     Fuzz(fuzz::Args),
+    /// Have ThreadSanitizer look on while the cache's threads meet
+    Races(races::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -57,6 +60,7 @@ fn main() -> ExitCode {
         Task::Soak(args) => soak::run(&args),
         Task::Memcheck(args) => memcheck::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
+        Task::Races(args) => races::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

@@ -57,6 +57,30 @@ pub(crate) fn succeeds(command: &mut Command) -> bool {
     quiet.status().is_ok_and(|status| status.success())
 }
 
+/// What a nightly task needs, how one sees that it is there, and the line that brings it.
+pub(crate) type Needed = (&'static str, &'static [&'static str], &'static str);
+
+/// The nightly toolchain itself.
+pub(crate) const NIGHTLY: Needed =
+    ("a nightly compiler", &["rustc", "--version"], "rustup toolchain install nightly");
+
+/// A command of the nightly toolchain, whatever this task was compiled with.
+pub(crate) fn nightly() -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly"]).env_remove("RUSTUP_TOOLCHAIN").env_remove("CARGO");
+    command
+}
+
+/// Refuses to go on without what is needed.
+pub(crate) fn need(all: &[Needed]) -> Result<()> {
+    for (what, seen, line) in all {
+        if !succeeds(nightly().args(*seen)) {
+            bail!("{what} is missing; this line brings it:\n  {line}");
+        }
+    }
+    Ok(())
+}
+
 /// The command as one would type it: the program without its folder, quotes where needed.
 fn line(command: &Command) -> String {
     let program = command.get_program();
