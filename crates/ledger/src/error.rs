@@ -2,6 +2,8 @@
 
 use std::path::PathBuf;
 
+use rusqlite::ErrorCode;
+
 use crate::rows::{RunId, TrialId};
 
 /// Every way in which reading or writing a ledger fails.
@@ -17,12 +19,18 @@ pub enum LedgerError {
         source: std::io::Error,
     },
     /// The file can't be opened as a database.
-    #[error("can't open the ledger {}", path.display())]
+    #[error("can't open the ledger {}: {why}{}", path.display(), advice(why))]
     Open {
         /// The file.
         path: PathBuf,
-        /// Why not.
-        source: rusqlite::Error,
+        /// What SQLite says.
+        why: rusqlite::Error,
+    },
+    /// A folder, a device or a pipe stands there.
+    #[error("{} is no file, and so no ledger: name another one with --ledger", path.display())]
+    NoFile {
+        /// What is there.
+        path: PathBuf,
     },
     /// There is no ledger to read.
     #[error(
@@ -94,6 +102,28 @@ pub enum LedgerError {
     #[error("can't read this process's identity from /proc")]
     Process(#[source] std::io::Error),
     /// SQLite refused.
-    #[error("the ledger refused")]
-    Sql(#[from] rusqlite::Error),
+    #[error("the ledger refused: {0}{advice}", advice = advice(.0))]
+    Sql(rusqlite::Error),
+}
+
+impl From<rusqlite::Error> for LedgerError {
+    fn from(error: rusqlite::Error) -> Self {
+        Self::Sql(error)
+    }
+}
+
+/// What to do about what SQLite says, as the rest of a sentence.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt) => {
+            "; the file is damaged: `sqlite3 FILE .recover` saves what can be read, and another \
+             file is named with --ledger"
+        }
+        Some(ErrorCode::NotADatabase) => "; name another file with --ledger",
+        Some(ErrorCode::DiskFull) => "; make room on its disk: all that was written is kept",
+        Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
+            "; it and its folder have to be yours to write, or name another with --ledger"
+        }
+        _ => "",
+    }
 }

@@ -122,7 +122,11 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
         connection.pragma_update(None, "foreign_keys", true)?;
         Ok(connection)
     };
-    open().map_err(|source| LedgerError::Open { path: path.to_owned(), source })
+    // A pipe would be waited for without end.
+    if path.metadata().is_ok_and(|about| !about.is_file()) {
+        return Err(LedgerError::NoFile { path: path.to_owned() });
+    }
+    open().map_err(|why| LedgerError::Open { path: path.to_owned(), why })
 }
 
 /// Sets WAL mode. SQLite refuses this at once, without its busy time-out, while another process
@@ -169,7 +173,15 @@ mod tests {
         assert!(matches!(Ledger::open(&path), Err(LedgerError::NotALedger { .. })));
         let text = directory.path().join("notes.txt");
         std::fs::write(&text, "not a database at all, but long enough to look at").unwrap();
-        assert!(matches!(Ledger::open(&text), Err(LedgerError::Open { .. })));
+        let error = Ledger::open(&text).unwrap_err().to_string();
+        assert!(error.ends_with("file is not a database; name another file with --ledger"));
+        let folder = Ledger::open_read_only(directory.path());
+        assert!(matches!(folder, Err(LedgerError::NoFile { .. })));
+        // Nothing was ever written to an empty file, so it is not of an older version.
+        let empty = directory.path().join("empty");
+        std::fs::write(&empty, "").unwrap();
+        assert!(matches!(Ledger::open_read_only(&empty), Err(LedgerError::Missing { .. })));
+        assert!(Ledger::open(&empty).is_ok());
     }
 
     #[test]

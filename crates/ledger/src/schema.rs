@@ -57,6 +57,9 @@ pub(crate) fn migrate(connection: &mut Connection, path: &Path) -> Result<(), Le
 /// Refuses a database that can't be read without migrating it.
 pub(crate) fn check(connection: &Connection, path: &Path) -> Result<(), LedgerError> {
     let found = found_version(connection, path)?;
+    if found == 0 {
+        return Err(LedgerError::Missing { path: path.to_owned() });
+    }
     if found < SCHEMA_VERSION {
         let (path, known) = (path.to_owned(), SCHEMA_VERSION);
         return Err(LedgerError::OlderSchema { path, found, known });

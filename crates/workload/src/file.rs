@@ -10,12 +10,12 @@ use crate::units::ByteCount;
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It can't be read.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {why}", path.display())]
     Unread {
         /// Which.
         path: PathBuf,
-        /// Why.
-        source: io::Error,
+        /// What the system says.
+        why: io::Error,
     },
     /// It has no end, or one that is too far away.
     #[error("{}: it is longer than {most}, the most that is read of it", path.display())]
@@ -43,7 +43,7 @@ pub fn read_bytes(path: &Path, most_bytes: u64) -> Result<Vec<u8>, FileError> {
     let mut bytes = Vec::new();
     let file = File::open(path);
     let read = file.and_then(|file| file.take(most_bytes + 1).read_to_end(&mut bytes));
-    read.map_err(|source| FileError::Unread { path: path.to_owned(), source })?;
+    read.map_err(|why| FileError::Unread { path: path.to_owned(), why })?;
     match bytes.len() as u64 > most_bytes {
         true => {
             Err(FileError::TooLong { path: path.to_owned(), most: ByteCount { bytes: most_bytes } })

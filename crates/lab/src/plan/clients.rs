@@ -148,6 +148,10 @@ fn resolve_group(source: &Source, name: String, spec: &ClientsSpec) -> Result<Cl
         return Err(source.error_at(&key("pipeline"), message, Some(help)));
     }
     check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
+    if spec.timeout.is_some_and(|timeout| timeout.ns == 0) {
+        let message = "an answer takes some time: say more than 0";
+        return Err(source.error_at(&key("timeout"), message, None));
+    }
     Ok(Clients {
         connections: spec.connections,
         pipeline: spec.pipeline,

@@ -416,6 +416,21 @@ measure = "1s"
     }
 
     #[test]
+    fn rounds_times_and_names_that_can_not_be_are_refused() {
+        let with = |rounds: &str| SUITE.replace("measure = \"1s\"", rounds);
+        assert!(wrong(&with("at_least = 0")).0.contains("at least 0 and at most 50"));
+        assert!(wrong(&with("at_least = 6\nat_most = 3")).0.contains("at least 6 and at most 3"));
+        let rounds = read(&with("at_most = 3"), &[]).unwrap().rounds;
+        assert_eq!((rounds.at_least, rounds.at_most), (3, 3), "no more than were asked for");
+        let now = SUITE.replace("connections = 4", "connections = 4\ntimeout = '0s'");
+        assert!(wrong(&now).0.contains("more than 0"));
+        for name in ["", "../up", "two\\nlines", &"long".repeat(26)] {
+            let (said, _) = wrong(&SUITE.replace("name = \"a\"", &format!("name = \"{name}\"")));
+            assert!(said.contains("a name has 1 to 100 bytes"), "{name}: {said}");
+        }
+    }
+
+    #[test]
     fn what_no_point_can_have_is_refused() {
         let (said, _) = wrong(&SUITE.replace("clients.pipeline", "rounds.warm_up"));
         assert!(said.contains("can't be swept"), "{said}");

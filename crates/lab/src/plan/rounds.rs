@@ -12,6 +12,10 @@ use super::{Arrivals, Point, Rounds, Target, TargetKind};
 const LEAST_WARM_UP: Span = Span::from_ms(2_000);
 const MOST_WARM_UP: Span = Span::from_ms(20_000);
 
+/// Rounds of a suite that doesn't say how many.
+const LEAST_ROUNDS: u32 = 5;
+const MOST_ROUNDS: u32 = 50;
+
 pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> Result<Rounds> {
     // Steps done again would not be done on a fresh target.
     let steps = points.iter().any(takes_steps);
@@ -49,7 +53,14 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         Some(WarmUpSpec::Detect) => (LEAST_WARM_UP, Some(MOST_WARM_UP)),
         None => (Span::from_ms(500), None),
     };
-    let at_least = spec.at_least.unwrap_or(5).max(1);
+    let usual = spec.at_most.map_or(LEAST_ROUNDS, |most| most.min(LEAST_ROUNDS));
+    let at_least = spec.at_least.unwrap_or(usual);
+    let at_most = spec.at_most.unwrap_or(at_least.max(MOST_ROUNDS));
+    if at_least == 0 || at_most < at_least {
+        let message = format!("at least {at_least} and at most {at_most} rounds: no run is both");
+        let help = "from 1 on, and at_most no lower than at_least".to_owned();
+        return Err(source.error_at("rounds.at_least", message, Some(help)));
+    }
     let written = spec.primary.as_deref().unwrap_or("rate_per_s");
     let known = judge::METRICS;
     let primary = known.iter().find(|row| row.suite == written).ok_or_else(|| {
@@ -63,7 +74,7 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         warm_up,
         warm_up_most,
         at_least,
-        at_most: spec.at_most.unwrap_or(at_least.max(50)).max(at_least),
+        at_most,
         until: spec.until,
         same_within: spec.same_within.unwrap_or(Share { fraction: 0.02 }),
         is_cold,

@@ -50,6 +50,13 @@ pub(crate) fn assign(table: &mut toml::Table, key: &str, value: toml::Value) -> 
     };
     let place = table.entry(head).or_insert_with(|| toml::Value::Table(toml::Table::new()));
     match place {
+        // What is required has names with dots of their own, such as latency.p99.
+        toml::Value::Table(named)
+            if ["require", "expect", "abort_on", "derive"].contains(&head) =>
+        {
+            named.insert(rest.to_owned(), value);
+            Ok(())
+        }
         toml::Value::Table(inner) => assign(inner, rest, value),
         toml::Value::Array(items) => assign_in_array(items, head, rest, value),
         _ => Err(format!("`{head}` is a plain value and has no `{rest}`")),
@@ -196,6 +203,8 @@ mod tests {
         assign(&mut table, "clients.b.operation", "set".into()).unwrap();
         assert_eq!((table["workload"].get("mix"), table["clients"][1].get("mix")), (None, None));
         assert_eq!(table["clients"][1]["pipeline"].as_integer(), Some(4));
+        assign(&mut table, "require.latency.p99", "< 1ms".into()).unwrap();
+        assert_eq!(table["require"]["latency.p99"].as_str(), Some("< 1ms"));
         let error = assign(&mut table, "clients.pipeline", 4.into()).unwrap_err();
         assert!(error.contains("clients.NAME"), "{error}");
     }

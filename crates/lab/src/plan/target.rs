@@ -13,12 +13,16 @@ use super::{CountersOf, House, Medium, Target, TargetKind};
 use crate::deploy;
 use crate::drive::program;
 
+/// A target's name has at most so many bytes.
+const LONGEST_NAME_BYTES: usize = 100;
+
 pub(super) fn resolve(
     source: &Source,
     spec: &TargetSpec,
     workload: &workload::Workload,
     house: House<'_>,
 ) -> Result<Target> {
+    check_name(&spec.name).map_err(|problem| source.error_at("target", problem, None))?;
     let target = resolve_in(source, spec, workload.room, house)?;
     let kept_data = kept_data(source, spec, &target, workload)?;
     Ok(Target { kept_data, ..target })
@@ -93,6 +97,15 @@ fn resolve_in(
         skipped,
         facts: Vec::new(),
     })
+}
+
+/// Its logs lie in a folder of this name.
+fn check_name(name: &str) -> std::result::Result<(), String> {
+    let is_unfit = |c: char| c == '/' || c.is_control();
+    if name.is_empty() || name.len() > LONGEST_NAME_BYTES || name.contains(is_unfit) {
+        return Err(format!("a name has 1 to {LONGEST_NAME_BYTES} bytes, and no / or line end"));
+    }
+    Ok(())
 }
 
 /// Which of its programs is not installed, if any.
