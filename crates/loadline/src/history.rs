@@ -85,6 +85,12 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     };
     let history = History::of(&ledger, &question)?;
     let history = history.with_context(|| format!("the ledger has no run of \"{title}\""))?;
+    if let Some(name) = args.target.as_ref().filter(|name| !history.targets().contains(name)) {
+        let known = history.targets().join(", ");
+        return Err(Failure::Usage(format!(
+            "no run of \"{title}\" has a target \"{name}\"; there are {known}"
+        )));
+    }
     match args.json {
         true => out::print(format!("{:#}\n", history.json()))?,
         false => out::print(history.text())?,

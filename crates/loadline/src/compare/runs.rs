@@ -16,6 +16,7 @@ use super::CompareArgs;
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::out::{self, note};
+use crate::report::run_named;
 
 /// A difference in these alone is a warning: kernels are updated all the time.
 const ONLY_WARNS: &str = "kernel";
@@ -25,10 +26,11 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     let [a, b] = names else { return Err(Failure::Usage("--runs takes two runs".to_owned())) };
     let home = Home::find(args.how.ledger.as_deref())?;
     let ledger = home.read()?;
-    let view = |name: &str| -> Result<RunView, Failure> {
-        Ok(ledger.run_view(crate::report::run_named(&ledger, name)?)?)
-    };
-    let (a, b) = (view(a)?, view(b)?);
+    let (a, b) = (run_named(&ledger, a)?, run_named(&ledger, b)?);
+    if a == b {
+        return Err(Failure::Usage(format!("run {} can't be compared with itself", a.get())));
+    }
+    let (a, b) = (ledger.run_view(a)?, ledger.run_view(b)?);
     if a.suite.title != b.suite.title {
         let (a, b) = (&a.suite.title, &b.suite.title);
         return Err(Failure::Usage(format!("the runs are of two suites: {a}, and {b}")));

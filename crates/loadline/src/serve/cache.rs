@@ -224,7 +224,9 @@ pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
     }
     args.max_connections = door::make_room(args.max_connections, args.threads);
     let end = End::catch()?;
-    let server = CacheServer::start(options(&args)?).map_err(explained)?;
+    let options = options(&args)?;
+    let memory = options.memory_bytes;
+    let server = CacheServer::start(options).map_err(explained)?;
     let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
     let pid_file = args.memcached.pid_file.as_deref();
     if let Some(path) = pid_file {
@@ -241,7 +243,7 @@ pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
         metrics: metrics.as_ref().map(|page| page.address().to_string()),
     };
     ready.print().context("-p 0 needs -U or -s")?;
-    tracing::info!(?addresses, memory = %args.memory, "ready");
+    tracing::info!(?addresses, memory, "ready");
     end.wait();
     drop(metrics);
     door::stopped(&server.stop(DRAIN));

@@ -17,6 +17,7 @@ fn two_runs_are_a_history_that_tells_nothing_yet() {
     assert!(text.contains("2 runs on this kind of host are too few, it takes 6"), "{text}");
     let json = place.json(&["history", "--json", "--metric", "latency.p99"], &[4]);
     assert_eq!(json["series"][0]["runs"].as_array().expect("runs").len(), 2);
+    place.refuses(&["history", "--target", "theirs"], 2, "has a target \"theirs\"; there are ours");
     let unknown = ["history", "--metric", "latency.p98"];
     place.refuses(&unknown, 2, "there is no metric \"latency.p98\"");
 }

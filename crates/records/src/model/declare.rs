@@ -303,6 +303,9 @@ fn set_limits(written: &Written, of: Scalar, item: &mut Item) -> Result<(), Mist
         let (span, limits) = (limits.span(), limits.get_ref());
         set(&format!("{path}.limitLow"), &limits.low, span.clone())?;
         set(&format!("{path}.limitHigh"), &limits.high, span.clone())?;
+        if real(&limits.low) > real(&limits.high) {
+            return Err((span, "`low` lies above `high`".to_owned()));
+        }
         if let Some(step) = &limits.step {
             set(&format!("{path}.minStep"), step, span)?;
         }
@@ -383,6 +386,10 @@ fn set_value(
         }
     }
     Ok(())
+}
+
+fn real(value: &Toml) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
 }
 
 fn scalar_value(of: Scalar, value: &Toml) -> Option<Value> {
@@ -479,6 +486,8 @@ mod tests {
         assert!(error(text).contains("`choices` belong to an enum"));
         let text = "[[record]]\nname = \"a\"\ntype = \"string\"\nalarm = { high = 1 }";
         assert!(error(text).starts_with("line 4: record \"a\": only numbers have limits"));
+        let text = "[[record]]\nname = \"a\"\ntype = \"int\"\ncontrol = { low = 5, high = 1 }";
+        assert_eq!(error(text), "line 4: record \"a\": `low` lies above `high`");
         let twice = "[[record]]\nname = \"a\"\ntype = \"int\"\n".repeat(2);
         assert!(error(&twice).starts_with("line 5: record \"a\" is declared twice"));
         let text = "[[record]]\nname = \"a\"\ntype = \"int\"\n[[group]]\nname = \"a\"\n";
