@@ -73,6 +73,10 @@ pub enum ProduceError {
 /// where processors are few, who sends arrays goes before who makes ones that nobody could be sent.
 const NICENESS: i32 = 10;
 
+/// Arrays of so many bytes take their maker a while that others would miss. One that makes smaller
+/// ones sleeps most of the time, and would only be woken late.
+const STANDS_BACK_BYTES: usize = 1 << 20;
+
 /// What goes around an array in its message, generously.
 const AROUND_BYTES: usize = 4096;
 
@@ -195,8 +199,10 @@ fn produce(
     record: &Record,
     shared: &Shared,
 ) {
-    // A system that refuses has the thread run like any other.
-    let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    if size * 8 >= STANDS_BACK_BYTES {
+        // A system that refuses has the thread run like any other.
+        let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
+    }
     let mut number = 0_i64;
     while !shared.stops.load(Relaxed) {
         record.make_room();
