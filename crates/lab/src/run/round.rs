@@ -12,7 +12,7 @@ use workload::Counters;
 
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
-use super::usage::{Processes, Window};
+use super::usage::{Processes, Window, generator_cpus};
 use super::{Conductor, Glimpse, LOOKED_INTO_NS, News, RunError};
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
@@ -502,8 +502,6 @@ impl Bench {
         let mut cpus = if free { Vec::new() } else { pinned.concat() };
         cpus.sort_unstable();
         cpus.dedup();
-        let generator_cpus: Vec<usize> =
-            here.clients.iter().flat_map(|group| group.cpus.iter().copied()).collect();
         let waits = [
             Wait {
                 side: &target.name,
@@ -515,7 +513,7 @@ impl Bench {
                 side: "the generator",
                 waited_ns: piece.generator.waited_ns,
                 runnable: here.clients.iter().map(|group| group.threads).sum(),
-                cores: cores(&generator_cpus),
+                cores: generator_cpus(&here.clients).len(),
             },
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);

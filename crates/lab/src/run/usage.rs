@@ -1,14 +1,14 @@
 //! What both sides and the host did in a trial's slices, as the figures from which limits are
 //! judged.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use judge::limits::Figures;
 
 use super::trial::Trial;
 use crate::drive::Figure;
 use crate::observe::{Disturbance, Mark, Totals};
-use crate::plan::{Arrivals, Point, TargetKind};
+use crate::plan::{Arrivals, Clients, Point, TargetKind};
 
 /// What was read around one slice.
 #[derive(Clone, Debug)]
@@ -179,9 +179,26 @@ fn cpus(trial: &Trial, point: &Point) -> (Vec<usize>, Vec<usize>) {
         (_, true) => here.clone(),
         (_, false) => target.cpus.clone(),
     };
-    let free = point.clients.iter().any(|group| group.cpus.is_empty());
-    let pinned = point.clients.iter().flat_map(|group| group.cpus.iter().copied());
-    (server, if free { here } else { pinned.collect() })
+    (server, generator_cpus(&point.clients))
+}
+
+/// The cores that groups of clients may use.
+pub(super) fn generator_cpus(groups: &[Clients]) -> Vec<usize> {
+    let pinned = groups.iter().map(|group| &group.cpus[..]);
+    each_once(pinned).unwrap_or_else(crate::deploy::cpus_here)
+}
+
+/// Every core once, however many groups share it, or threads that wait for each other there would
+/// seem to wait for somebody else. `None` when a group isn't pinned.
+fn each_once<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Option<Vec<usize>> {
+    let mut cores = BTreeSet::new();
+    for group in groups {
+        cores.extend(group);
+        if group.is_empty() {
+            return None;
+        }
+    }
+    Some(cores.into_iter().collect())
 }
 
 /// Which resources target and load share, in words.
@@ -240,5 +257,17 @@ fn growing(figures: &mut Figures, resident: &[(f64, f64)], descriptors: &[(f64, 
         figures.server_descriptors_slope_low = Some(all.low);
         figures.server_descriptors_slope_high = Some(all.high);
         figures.server_descriptors_slope_late = late;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn groups_that_share_a_core_have_one() {
+        assert_eq!(each_once([&[1][..], &[1]]), Some(vec![1]));
+        assert_eq!(each_once([&[3, 1][..], &[1, 2]]), Some(vec![1, 2, 3]));
+        assert_eq!(each_once([&[1][..], &[]]), None, "one may run anywhere");
     }
 }
