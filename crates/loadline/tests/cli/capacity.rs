@@ -1,10 +1,10 @@
 //! `loadline capacity`, from outside.
 
-use crate::common::{Place, code, small_caches, stderr, stdout};
+use crate::common::{Place, code, small_reads, stderr, stdout};
 
 /// A cache that is asked for more than any host can give at some point.
 fn suite() -> String {
-    small_caches(&[("ours", "")], REQUIRE)
+    small_reads(&[("ours", "serve = \"cache\"")], REQUIRE)
 }
 
 const REQUIRE: &str = "[require]\nwrong = \"= 0\"";

@@ -56,15 +56,13 @@ impl Place {
     }
 }
 
-/// A suite of small caches whose rounds take a blink: of these targets, each with a line of its
-/// own, and with more in `[rounds]` and behind it.
-pub(crate) fn small_caches(targets: &[(&str, &str)], rounds: &str) -> String {
-    let target = |(name, line): &(&str, &str)| {
-        format!("[[target]]\nname = \"{name}\"\nserve = \"cache\"\n{line}\n")
-    };
+/// A suite of small reads whose rounds take a blink: of these targets, by name and with the lines
+/// that say what they are, and with more in `[rounds]` and behind it.
+pub(crate) fn small_reads(targets: &[(&str, &str)], rounds: &str) -> String {
+    let target = |(name, lines): &(&str, &str)| format!("[[target]]\nname = \"{name}\"\n{lines}\n");
     let targets: String = targets.iter().map(target).collect();
     format!(
-        r#"title = "Small caches"
+        r#"title = "Small reads"
 {targets}[workload]
 room = "cache"
 operation = "get"

@@ -1,14 +1,14 @@
 //! `loadline compare`, from outside.
 
-use crate::common::{Place, code, small_caches, stderr, stdout};
+use crate::common::{Place, code, small_reads, stderr, stdout};
 
 /// Two caches, one of which has twice the memory.
 fn suite() -> String {
     let targets = [
-        ("small", "options = { memory = \"16MiB\" }"),
-        ("large", "options = { memory = \"32MiB\" }"),
+        ("small", "serve = \"cache\"\noptions = { memory = \"16MiB\" }"),
+        ("large", "serve = \"cache\"\noptions = { memory = \"32MiB\" }"),
     ];
-    small_caches(&targets, "slice = \"20ms\"\nprimary = \"server.cpu_ns_per_op\"")
+    small_reads(&targets, "slice = \"20ms\"\nprimary = \"server.cpu_ns_per_op\"")
 }
 
 #[test]

@@ -1,32 +1,13 @@
 //! The ways a target comes to be, and what its bytes travel in.
 
-use crate::common::{Place, code, stderr, stdout};
+use crate::common::{Place, code, small_reads, stderr, stdout};
 
-/// A quick suite whose target is `target`.
+/// One quick round of a suite whose target is `target`.
 fn suite(target: &str) -> String {
-    format!(
-        r#"
-title = "One target"
-[[target]]
-name = "ours"
-{target}
-[workload]
-room = "cache"
-operation = "get"
-keys = {{ count = 100 }}
-value = {{ bytes = 40 }}
-[[clients]]
-connections = 2
-[require]
-wrong = "= 0"
-missing = "= 0"
-[rounds]
-disturbed = "ignore"
-measure = "30ms"
-warm_up = "10ms"
-at_least = 1
-at_most = 1
-"#
+    let once = "measure = \"30ms\"\nat_least = 1\nat_most = 1";
+    small_reads(
+        &[("ours", target)],
+        &format!("{once}\n[require]\nwrong = \"= 0\"\nmissing = \"= 0\""),
     )
 }
 
