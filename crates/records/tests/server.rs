@@ -5,7 +5,7 @@ mod session;
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use records::model::{Time, declare};
+use records::model::{Record, Time, declare};
 use records::protocol::messages::{
     Answer, ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Named, Operation,
     subcommand,
@@ -36,17 +36,27 @@ fn service() -> Arc<Service> {
     service
 }
 
-/// Opens a channel, and begins an operation on it.
-fn begun(session: &mut Session, command: Command, name: &str, request: &str) -> (u32, Type) {
+/// Opens a channel, and begins an operation on it, with the number 7.
+fn begun(session: &mut Session, command: Command, name: &str, text: &str) -> (u32, Type) {
+    begun_as(session, command, name, 7, text)
+}
+
+fn begun_as(
+    session: &mut Session,
+    command: Command,
+    name: &str,
+    request: u32,
+    text: &str,
+) -> (u32, Type) {
     let channel = session.channel(name);
-    let head = Operation { channel, request: 7, subcommand: subcommand::INIT };
-    let item = Request::parse(request).unwrap().item();
+    let head = Operation { channel, request, subcommand: subcommand::INIT };
+    let item = Request::parse(text).unwrap().item();
     let answers = session.say(command, |writer| {
         head.write(writer);
         writer.item(Some(&item));
     });
     let mut reader = answers[0].reader();
-    assert_eq!((Answer::read(&mut reader).request, answers.len()), (7, 1));
+    assert_eq!((Answer::read(&mut reader).request, answers.len()), (request, 1));
     assert_eq!(Status::read(&mut reader), Status::ok());
     (channel, reader.kind(&mut Registry::default()).unwrap())
 }
@@ -76,7 +86,7 @@ fn a_slow_subscriber_gets_the_newest_versions_and_is_told_what_was_lost() {
     for step in 1..=5 {
         record.update(Time::default(), |draft| draft.set(1, Value::Double(f64::from(step))));
     }
-    assert_eq!(session.wakes(), 1, "one for all that came before anybody looked");
+    assert_eq!(session.wakes(), 2, "for the first and, as that may wait for more, the second");
     let told = session.resume();
     let told: Vec<_> = told.iter().map(|answer| update(answer, &kind)).collect();
     let shown: Vec<_> = told
@@ -94,6 +104,35 @@ fn a_slow_subscriber_gets_the_newest_versions_and_is_told_what_was_lost() {
     let end = Named { channel, request: 7 };
     session.say(Command::DestroyRequest, |writer| end.write(writer));
     assert_eq!(record.subscribers(), 0);
+}
+
+#[test]
+fn news_that_come_soon_after_a_send_wait_for_more_but_not_for_a_second_of_the_same_monitor() {
+    let service = service();
+    let mut session = Session::introduced(&service);
+    for (request, name) in [(7, "number"), (8, "array")] {
+        let text = "record[queueSize=2]field(value)";
+        let (channel, _) = begun_as(&mut session, Command::Monitor, name, request, text);
+        let start = Operation { channel, request, subcommand: 0x44 };
+        assert_eq!(session.say(Command::Monitor, |writer| start.write(writer)).len(), 1);
+    }
+    let number = service.find("number").unwrap();
+    let array = service.find("array").unwrap();
+    let post = |record: &Record| {
+        record.update(Time::default(), |draft| draft.set(1, draft.nodes()[1].clone()));
+    };
+    post(&number);
+    assert_eq!(session.resume_now().len(), 0, "something was sent at this moment");
+    assert_eq!(session.waits_ns(), Some(50_000));
+    post(&array);
+    assert_eq!(session.resume_now().len(), 0);
+    assert_eq!(session.resume().len(), 2, "in one send");
+    assert_eq!(session.waits_ns(), None);
+    let wakes = session.wakes();
+    post(&number);
+    post(&number);
+    assert_eq!(session.wakes(), wakes + 2);
+    assert_eq!(session.resume_now().len(), 2, "a queue of two was full");
 }
 
 #[test]

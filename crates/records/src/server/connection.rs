@@ -322,11 +322,11 @@ impl RecordsConnection {
         }
     }
 
-    fn push(&mut self, out: &mut Output) {
+    fn push(&mut self, now: Ns, out: &mut Output) {
         if self.inbox.has_gone() {
             self.close_gone(out);
         }
-        self.turns.serve(&self.inbox, &mut self.operations, &self.service, out);
+        self.turns.serve(now, &self.inbox, &mut self.operations, &self.service, out);
     }
 }
 
@@ -345,7 +345,7 @@ impl Connection for RecordsConnection {
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, _now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
         let before = out.len();
         let mut used = 0;
         let result = loop {
@@ -379,17 +379,21 @@ impl Connection for RecordsConnection {
             let told = Text { request: 0, severity: Severity::Fatal, text };
             say(out, Command::Message, |writer| told.write(writer));
         } else {
-            self.push(out);
+            self.push(now, out);
         }
         self.divide(out, before);
         result
     }
 
-    fn resume(&mut self, _now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
         let before = out.len();
-        self.push(out);
+        self.push(now, out);
         self.divide(out, before);
         Ok(Flow::Continue)
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        self.turns.deadline()
     }
 
     fn place(&mut self) -> Option<&mut [u8]> {

@@ -1,13 +1,14 @@
 //! Pushing: how the news of records reach a connection, and from there the wire. Data plane.
 //!
 //! A connection has an inbox with the numbers of the monitors that have news, each at most once.
-//! It serves them in turn for as long as its output takes more, so that none starves.
+//! It serves them in turn for as long as its output takes more, so that none starves. What comes
+//! soon after a send waits a moment for more, so that many updates don't cost as many sends.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use wire::{Output, Waker};
+use wire::{Ns, Output, Waker};
 
 use super::operations::{Operations, What};
 use super::service::{Service, count};
@@ -15,12 +16,19 @@ use crate::model::{Filters, Notify, Subscription, Update};
 use crate::protocol::messages::Answer;
 use crate::protocol::{Bits, Command, Order, Sender, Type, Value, message, unplaced};
 
+/// The least time between two sends of news. What a client sees is older by at most that, and only
+/// where news come more often.
+const GATHER_NS: Ns = 50_000;
+
 /// What other threads tell a connection.
 #[derive(Debug, Default)]
 pub(super) struct Inbox {
     state: Mutex<State>,
     /// Whether a record has gone.
     gone: AtomicBool,
+    /// Whether what is in the inbox may wait. Not where a monitor has news for the second time: its
+    /// queue may be short.
+    may_wait: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -46,6 +54,16 @@ impl Inbox {
         state.news.push(request);
         if state.news.len() == 1
             && let Some(waker) = &state.waker
+        {
+            waker.wake();
+        }
+    }
+
+    /// Has what is in the inbox looked at now.
+    fn hurry(&self) {
+        if self.may_wait.load(SeqCst)
+            && self.may_wait.swap(false, SeqCst)
+            && let Some(waker) = &self.lock().waker
         {
             waker.wake();
         }
@@ -90,6 +108,7 @@ impl News {
         if !self.is_listed.swap(true, SeqCst) {
             self.inbox.lock().news.push(self.request);
         }
+        self.inbox.may_wait.store(false, SeqCst);
     }
 }
 
@@ -98,6 +117,8 @@ impl Notify for News {
     fn notify(&self) {
         if !self.is_listed.swap(true, SeqCst) {
             self.inbox.push(self.request);
+        } else {
+            self.inbox.hurry();
         }
     }
 }
@@ -179,28 +200,54 @@ fn say_update(out: &mut Output, request: u32, kind: &Type, update: &Update, node
 
 /// The monitors of a connection that have something to say.
 #[derive(Debug, Default)]
-pub(super) struct Turns(VecDeque<u32>);
+pub(super) struct Turns {
+    listed: VecDeque<u32>,
+    /// What is listed waits until this time for more, if it may.
+    gather_until: Ns,
+    is_gathering: bool,
+}
 
 impl Turns {
-    /// Says updates, one of each monitor in turn, for as long as the output takes them.
+    /// Says updates, one of each monitor in turn, for as long as the output takes them; or has them
+    /// wait until the [deadline](Self::deadline).
     pub(super) fn serve(
         &mut self,
+        now: Ns,
         inbox: &Inbox,
         operations: &mut Operations,
         service: &Service,
         out: &mut Output,
     ) {
-        inbox.take(&mut self.0);
+        inbox.take(&mut self.listed);
+        if self.listed.is_empty() {
+            return;
+        }
+        self.is_gathering = now < self.gather_until && inbox.may_wait.load(SeqCst);
+        if self.is_gathering {
+            return;
+        }
+        let before = out.len();
         while !out.is_full() {
-            let Some(request) = self.0.pop_front() else { return };
+            let Some(request) = self.listed.pop_front() else {
+                if out.len() > before {
+                    self.gather_until = now + GATHER_NS;
+                    inbox.may_wait.store(true, SeqCst);
+                }
+                return;
+            };
             let Some(operation) = operations.get_mut(&request) else { continue };
             let What::Monitor(monitor) = &mut operation.what else { continue };
             // Before it looks, so that what comes while it does isn't lost.
             monitor.news.is_listed.store(false, SeqCst);
             if monitor.say_next(request, service, out) && !monitor.news.is_listed.swap(true, SeqCst)
             {
-                self.0.push_back(request);
+                self.listed.push_back(request);
             }
         }
+    }
+
+    /// When those that wait for more are to be served.
+    pub(super) fn deadline(&self) -> Option<Ns> {
+        self.is_gathering.then_some(self.gather_until)
     }
 }

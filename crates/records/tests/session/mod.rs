@@ -8,7 +8,7 @@ use records::protocol::{
     Command, Frame, Frames, Order, Pool, Reader, Sender, Status, Writer, message,
 };
 use records::server::{RecordsConnection, Service};
-use wire::{Connection, Fault, Input, Output, Peer, Wake, Waker, deliver};
+use wire::{Connection, Fault, Input, Ns, Output, Peer, Wake, Waker, deliver};
 
 /// A message of the server.
 pub(crate) struct Said {
@@ -35,6 +35,7 @@ pub(crate) struct Session {
     pub(crate) out: Output,
     wakes: Arc<AtomicUsize>,
     next: u32,
+    now: Ns,
 }
 
 impl Session {
@@ -48,7 +49,7 @@ impl Session {
         let peer = Peer { address: "127.0.0.1:9".parse().unwrap(), waker };
         let mut out = Output::new(1 << 30);
         connection.opened(0, &peer, &mut out).unwrap();
-        let mut session = Self { connection, out, wakes, next: 1 };
+        let mut session = Self { connection, out, wakes, next: 1, now: 0 };
         let greeting = session.answers();
         assert_eq!(greeting.controls, [(2, 0)]);
         assert_eq!(greeting.messages[0].command, Command::Validation);
@@ -105,7 +106,7 @@ impl Session {
 
     fn deliver(&mut self, bytes: &[u8]) -> Result<(), Fault> {
         let mut input = Input::of(bytes);
-        deliver(&mut self.connection, 0, &mut input, &mut self.out).map(drop)
+        deliver(&mut self.connection, self.now, &mut input, &mut self.out).map(drop)
     }
 
     /// Says what is refused, and gives the reason.
@@ -138,10 +139,21 @@ impl Session {
         self.wakes.load(SeqCst)
     }
 
-    /// What the connection says of itself, once it was woken.
+    /// What the connection says of itself, once it was woken. A second has gone by.
     pub(crate) fn resume(&mut self) -> Vec<Said> {
-        self.connection.resume(0, Wake::Posted, &mut self.out).unwrap();
+        self.now += 1_000_000_000;
+        self.resume_now()
+    }
+
+    /// The same at the time of the last call.
+    pub(crate) fn resume_now(&mut self) -> Vec<Said> {
+        self.connection.resume(self.now, Wake::Posted, &mut self.out).unwrap();
         self.answers().messages
+    }
+
+    /// How long until the connection wants to be called.
+    pub(crate) fn waits_ns(&self) -> Option<Ns> {
+        self.connection.deadline().map(|at| at - self.now)
     }
 
     fn answers(&mut self) -> Answers {
