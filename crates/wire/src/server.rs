@@ -45,6 +45,8 @@ pub enum Calls {
     /// Those of all connections that are ready together, through io_uring: up to 64 that receive
     /// with one call, and as many that send.
     Together,
+    /// Together on each thread to which the kernel gives an io_uring, else each by itself.
+    Auto,
 }
 
 /// A server's limits. Each is enforced by the loop; passing one is told to that client only.
@@ -99,6 +101,8 @@ pub(crate) struct Shared {
     pub(crate) current: AtomicUsize,
     /// Accepting is suspended until a connection is closed.
     pub(crate) accept_paused: AtomicBool,
+    /// Threads that make their calls together.
+    rings: AtomicUsize,
 }
 
 impl Shared {
@@ -167,6 +171,7 @@ impl Server {
             counters: (0..count).map(|_| ThreadCounters::default()).collect(),
             current: AtomicUsize::new(0),
             accept_paused: AtomicBool::new(false),
+            rings: AtomicUsize::new(0),
         });
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let datagram_addresses = datagrams.iter().map(|one| one.address().clone()).collect();
@@ -203,6 +208,12 @@ impl Server {
     /// Where datagrams are received.
     pub fn datagram_addresses(&self) -> &[Address] {
         &self.datagram_addresses
+    }
+
+    /// How the threads make their calls: never [`Calls::Auto`], but what has come of it.
+    pub fn calls(&self) -> Calls {
+        let is_together = self.shared.rings.load(SeqCst) == self.threads.len();
+        if is_together { Calls::Together } else { Calls::Each }
     }
 
     /// What the server has counted so far. Cheap, and takes no lock.
@@ -311,10 +322,15 @@ impl Seed {
         let sockets = self.datagrams.into_iter();
         // The kernel interrupts whoever has made a ring when it is gone: that has to be the thread
         // that ends with it.
-        let together = match config.calls {
+        let ring = match config.calls {
             Calls::Each => None,
-            Calls::Together => Some(Box::new(Together::new(Ring::new().map_err(no_ring)?))),
+            Calls::Together => Some(Ring::new().map_err(no_ring)?),
+            Calls::Auto => Ring::new().ok(),
         };
+        let together = ring.map(|ring| Box::new(Together::new(ring)));
+        if together.is_some() {
+            self.shared.rings.fetch_add(1, SeqCst);
+        }
         Ok(Worker {
             index: self.index,
             make,

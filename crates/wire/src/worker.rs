@@ -307,7 +307,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     }
 
     /// The socket has something to read.
-    fn read(&mut self, token: u64) {
+    pub(crate) fn read(&mut self, token: u64) {
         let Self { slots, lent, shared, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
         let Some(connection) = &mut slot.connection else { return self.linger(token) };

@@ -118,3 +118,20 @@ fn a_client_that_goes_takes_nobody_with_it() {
     }
     common::until("they are gone", || server.counters().current_connections == 1);
 }
+
+#[test]
+fn where_they_may_be_made_together_the_server_says_what_has_come_of_it() {
+    for threads in [1, 3] {
+        let config = Config { threads, calls: Calls::Auto, ..Config::default() };
+        let server = Server::start(config, vec![listener()], |_| echo_until_quit());
+        let server = server.expect("a server, whatever the kernel gives");
+        let is_given = serve(Config::default(), |_| echo_until_quit()).is_some();
+        assert_eq!(server.calls() == Calls::Together, is_given);
+        let mut clients: Vec<_> =
+            (0..4).map(|_| client(internet(&server.addresses()[0]))).collect();
+        for client in &mut clients {
+            client.write_all(b"line\n").expect("said");
+        }
+        clients.iter_mut().for_each(|client| hear(client, b"line\n"));
+    }
+}

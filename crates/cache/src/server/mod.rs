@@ -184,7 +184,7 @@ impl Default for Options {
             evict: true,
             policy: Policy::default(),
             sharing: Sharing::default(),
-            calls: Calls::default(),
+            calls: Calls::Auto,
             flush_each: false,
             cas: true,
             flush: true,
@@ -316,6 +316,11 @@ impl CacheServer {
     /// Where it listens, with the ports that it was given.
     pub fn addresses(&self) -> &[Address] {
         self.server.addresses()
+    }
+
+    /// How its threads make their system calls, as far as the kernel lets them.
+    pub fn calls(&self) -> Calls {
+        self.server.calls()
     }
 
     /// Where it receives datagrams, with the ports that it was given.

@@ -50,7 +50,7 @@ fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
             println!("skipped: {error}");
             CacheServer::start(Options { calls: Calls::Each, ..options })
         }
-        Calls::Each => Err(error),
+        Calls::Each | Calls::Auto => Err(error),
     });
     let server = server.expect("a server");
     let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };

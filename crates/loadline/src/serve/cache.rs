@@ -120,8 +120,9 @@ pub(crate) struct CacheArgs {
     pub(crate) flush: Flush,
 
     /// How system calls are made: each by itself, for what epoll says is ready; or those of all
-    /// connections that are ready together, through io_uring
-    #[arg(long, value_enum, default_value_t = Io::Epoll)]
+    /// connections that are ready together, through io_uring, which is done wherever the kernel
+    /// allows it
+    #[arg(long, value_enum, default_value_t = Io::Auto)]
     pub(crate) io: Io,
 
     /// Refuse new items when memory is full, instead of letting old ones go
@@ -188,6 +189,8 @@ pub(crate) enum Flush {
 /// How system calls are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum Io {
+    /// uring where the kernel allows it, else epoll
+    Auto,
     /// Each by itself
     Epoll,
     /// Those of all connections that are ready, together
@@ -243,7 +246,8 @@ pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
         metrics: metrics.as_ref().map(|page| page.address().to_string()),
     };
     ready.print().context("-p 0 needs -U or -s")?;
-    tracing::info!(?addresses, memory, "ready");
+    let io = if server.calls() == Calls::Together { "uring" } else { "epoll" };
+    tracing::info!(?addresses, memory, io, "ready");
     end.wait();
     drop(metrics);
     door::stopped(&server.stop(DRAIN));
@@ -305,6 +309,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         policy: args.evict,
         sharing: args.store,
         calls: match args.io {
+            Io::Auto => Calls::Auto,
             Io::Epoll => Calls::Each,
             Io::Uring => Calls::Together,
         },

@@ -63,7 +63,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("eviction_policy", &options.policy.name());
     put("store", &options.sharing.name());
     put("answers_flushed", &if options.flush_each { "per-answer" } else { "per-batch" });
-    put("io", &if options.calls == Calls::Together { "uring" } else { "epoll" });
+    put("io", &io(options.calls));
     put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
@@ -100,6 +100,15 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("debug_time", &yes(options.debug_time));
     put("track_sizes", &yes(service.tracks_sizes()));
     put("shards", &service.store.shards());
+}
+
+/// What `--io` calls it.
+fn io(calls: Calls) -> &'static str {
+    match calls {
+        Calls::Each => "epoll",
+        Calls::Together => "uring",
+        Calls::Auto => "auto",
+    }
 }
 
 /// What connections are encrypted with. Buffers and sessions are the library's own.
