@@ -61,6 +61,7 @@ const ROWS: &[Row] = &[
     printed("doctor", "doctor"),
     table("cache-peers", "run suites/cache-peers.toml"),
     table("cache-udp", "run suites/cache-udp.toml"),
+    table("cache-latency", "run suites/cache-latency.toml"),
     table("cache-large", "run suites/cache-large.toml"),
     table("cache-threads", "run suites/cache-threads.toml"),
     table("cache-evict", "run suites/cache-evict.toml"),
