@@ -106,6 +106,18 @@ pub enum LedgerError {
     Sql(rusqlite::Error),
 }
 
+impl LedgerError {
+    /// Whether there is no ledger at the path: nothing, or something else.
+    #[must_use]
+    pub fn is_no_ledger(&self) -> bool {
+        match self {
+            Self::NoFile { .. } | Self::Missing { .. } | Self::NotALedger { .. } => true,
+            Self::Open { why, .. } => why.sqlite_error_code() == Some(ErrorCode::NotADatabase),
+            _ => false,
+        }
+    }
+}
+
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use anyhow::{Context, bail};
+use anyhow::{Context, anyhow, bail};
 use lab::plan::{Medium, Target, TargetKind};
 
 use crate::exit::Failure;
@@ -89,9 +89,10 @@ pub(crate) fn two_of(text: &str) -> Result<(&str, &str), Failure> {
 ///
 /// # Errors
 /// When there is no such commit, or the build fails, with its last lines.
-pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> anyhow::Result<Built> {
+pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Built, Failure> {
     let commit = git(&["rev-parse", "--verify", "--quiet", &format!("{revision}^{{commit}}")])
-        .with_context(|| format!("there is no commit \"{revision}\" here"))?;
+        .with_context(|| format!("there is no commit \"{revision}\" here"))
+        .map_err(Failure::usage)?;
     let subject = git(&["log", "-1", "--format=%s", &commit])?;
     // Another command makes another program of the same commit.
     let mark = command.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -126,7 +127,8 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> anyhow::Res
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();
         let last = lines[lines.len().saturating_sub(LAST_LINES)..].join("\n  ");
-        bail!("the build of {short} failed ({status}); {}:\n  {last}", log.display());
+        let at = log.display();
+        return Err(anyhow!("the build of {short} failed ({status}); {at}:\n  {last}").into());
     }
     File::create(&done).with_context(|| done.display().to_string())?;
     Ok(built)

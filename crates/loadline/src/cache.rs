@@ -11,6 +11,7 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use wire::{Address, TlsTrust};
 
+use crate::exit::Failure;
 use crate::serve::cache::MOST_KEPT_BYTES;
 
 const EXAMPLES: &str = "\
@@ -179,34 +180,40 @@ pub(crate) enum Condition {
     Before,
 }
 
-fn connect(server: &Address, encryption: &EncryptionArgs) -> anyhow::Result<Client> {
+fn connect(server: &Address, encryption: &EncryptionArgs) -> Result<Client, Failure> {
     let Some(authorities) = &encryption.tls_ca else {
-        return Client::connect(server).with_context(|| {
+        return Ok(Client::connect(server).with_context(|| {
             format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
-        });
+        })?);
     };
-    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES);
+    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES).map_err(Failure::usage);
     let authorities = read(authorities)?;
     let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
     let key = encryption.tls_key.as_ref().map(read).transpose()?;
     let identity =
         chain.as_ref().map(|chain| (chain.as_slice(), key.as_ref().unwrap_or(chain).as_slice()));
     let trust = TlsTrust { authorities: &authorities, identity };
-    Client::connect_encrypted(server, encryption.tls_name.as_deref(), &trust).with_context(|| {
+    let client = Client::connect_encrypted(server, encryption.tls_name.as_deref(), &trust);
+    Ok(client.with_context(|| {
         format!("no encrypted connection to {server}; --tls-ca names who vouches for it")
-    })
+    })?)
 }
 
 /// Asks, prints, and says with the exit code whether it was there.
-pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: CacheArgs) -> Result<ExitCode, Failure> {
+    let account = args.auth_file.as_deref().map(account).transpose().map_err(Failure::usage)?;
     let mut client = connect(&args.server, &args.encryption)?;
-    if let Some(path) = &args.auth_file {
-        sign_in(&mut client, path)?;
+    if let Some((name, password)) = &account {
+        client.sign_in(name, password).with_context(|| format!("signing in as {name}"))?;
     }
-    let json = args.json;
-    match args.command {
-        CacheCommand::Get { keys } => show::get(&mut client, &keys, false, json),
-        CacheCommand::Gets { keys } => show::get(&mut client, &keys, true, json),
+    Ok(ask(args.command, &mut client, args.json)?)
+}
+
+/// Asks one thing.
+fn ask(command: CacheCommand, client: &mut Client, json: bool) -> anyhow::Result<ExitCode> {
+    match command {
+        CacheCommand::Get { keys } => show::get(client, &keys, false, json),
+        CacheCommand::Gets { keys } => show::get(client, &keys, true, json),
         CacheCommand::Set { key, value, flags, expire, condition, cas } => {
             let when = when(condition, cas);
             let value = read_value(value)?;
@@ -234,8 +241,8 @@ pub(crate) fn run(args: CacheArgs) -> anyhow::Result<ExitCode> {
         CacheCommand::Stats { group } => {
             show::stats(client.stats(group.as_deref().unwrap_or_default())?, json)
         }
-        CacheCommand::Dump => show::dump(&mut client, json),
-        CacheCommand::Watch { streams } => show::watch(&mut client, &streams, json),
+        CacheCommand::Dump => show::dump(client, json),
+        CacheCommand::Watch { streams } => show::watch(client, &streams, json),
         CacheCommand::Version => {
             let version = client.version()?;
             show::line(json, &json!({ "schema": 1, "version": version }), &version)?;
@@ -255,13 +262,14 @@ fn when(condition: Option<Condition>, cas: Option<u64>) -> When {
     }
 }
 
-fn sign_in(client: &mut Client, path: &Path) -> anyhow::Result<()> {
+/// The name and the password in a file.
+fn account(path: &Path) -> anyhow::Result<(String, String)> {
     let text = workload::read_text(path, MOST_KEPT_BYTES).context("cannot read who you are")?;
     let first = text.lines().next().unwrap_or_default();
     let Some((name, password)) = first.split_once(':') else {
         bail!("{}:1: write NAME:PASSWORD", path.display());
     };
-    client.sign_in(name, password).with_context(|| format!("signing in as {name}"))
+    Ok((name.to_owned(), password.to_owned()))
 }
 
 /// What memcached takes at most as the size of an item.

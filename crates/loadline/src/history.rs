@@ -104,10 +104,10 @@ fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
         let runs = ledger.runs()?;
         return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
     };
-    let text = workload::read_text(path, lab::plan::MOST_SUITE_BYTES)?;
+    let text = workload::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
     let table: toml::Table =
         text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let title = table.get("title").and_then(toml::Value::as_str);
-    let title = title.with_context(|| format!("{}: it has no title", path.display()))?;
-    Ok(title.to_owned())
+    let missing = || Failure::Usage(format!("{}: it has no title", path.display()));
+    Ok(title.ok_or_else(missing)?.to_owned())
 }

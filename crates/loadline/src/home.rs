@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, bail};
 use ledger::{Ledger, LedgerError};
 
+use crate::exit::Failure;
 use crate::out::note;
 
 /// The folder's name.
@@ -19,27 +20,35 @@ pub(crate) struct Home {
     pub(crate) ledger: PathBuf,
     /// A folder per run is made in this one.
     pub(crate) logs: PathBuf,
+    /// Whether the ledger was asked for by name.
+    is_named: bool,
 }
 
 impl Home {
+    /// The ledger of that name.
+    pub(crate) fn named(ledger: &Path) -> Self {
+        let logs = ledger.parent().unwrap_or(Path::new(".")).join("runs");
+        Self { ledger: ledger.to_owned(), logs, is_named: true }
+    }
+
     /// The ledger that was asked for, or the nearest `.loadline` upward, or one here.
     pub(crate) fn find(ledger: Option<&Path>) -> anyhow::Result<Self> {
         if let Some(ledger) = ledger {
-            let beside = ledger.parent().unwrap_or(Path::new("."));
-            return Ok(Self { ledger: ledger.to_owned(), logs: beside.join("runs") });
+            return Ok(Self::named(ledger));
         }
         let here = std::env::current_dir().context("the current folder can't be read")?;
         let folder = here.ancestors().map(|folder| folder.join(FOLDER)).find(|f| f.is_dir());
         let folder = folder.unwrap_or_else(|| here.join(FOLDER));
-        Ok(Self { ledger: folder.join("ledger.sqlite"), logs: folder.join("runs") })
+        let (ledger, logs) = (folder.join("ledger.sqlite"), folder.join("runs"));
+        Ok(Self { ledger, logs, is_named: false })
     }
 }
 
 impl Home {
     /// Opens the ledger for reading only. One of an older schema is read through a copy, as an
     /// older loadline may still write to it; that takes a while, so it is said on standard error.
-    pub(crate) fn read(&self) -> Result<Ledger, LedgerError> {
-        match Ledger::open_read_only(&self.ledger) {
+    pub(crate) fn read(&self) -> Result<Ledger, Failure> {
+        let opened = match Ledger::open_read_only(&self.ledger) {
             Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {
                 note(format!(
                     "this ledger has the older schema {found}, and is read through a copy that has \
@@ -48,7 +57,13 @@ impl Home {
                 Ledger::open_as_it_is(&self.ledger)
             }
             opened => opened,
-        }
+        };
+        opened.map_err(|error| self.failure(error))
+    }
+
+    /// A ledger that can't be opened is a mistake of whoever named what is none.
+    pub(crate) fn failure(&self, error: LedgerError) -> Failure {
+        if self.is_named && error.is_no_ledger() { Failure::usage(error) } else { error.into() }
     }
 
     /// Where commits are built, a folder for each.

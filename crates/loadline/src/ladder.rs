@@ -86,7 +86,7 @@ fn decide(
         return Err(Failure::Usage("a decision needs a reason: --because TEXT".to_owned()));
     }
     let home = Home::find(args.how.ledger.as_deref())?;
-    let mut ledger = Ledger::open(&home.ledger)?;
+    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
     let run = crate::report::run_named(&ledger, &args.run)?;
     if !ledger.decide(run, rung, decision, because)? {
         let view = ledger.run_view(run)?;

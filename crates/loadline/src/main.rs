@@ -124,8 +124,8 @@ fn main() -> ExitCode {
         Command::Doctor(args) => doctor::run(&args),
         Command::Ui(args) => ui::run(&args),
         Command::Serve(args) => serve::run(args),
-        Command::Cache(args) => cache::run(args).map_err(exit::Failure::from),
-        Command::Records(args) => records::run(*args).map_err(exit::Failure::from),
+        Command::Cache(args) => cache::run(args),
+        Command::Records(args) => records::run(*args),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::InProcess { arguments } => {
             Ok(lab::drive::in_process_main(house::house(), &arguments, house::count_allocations))

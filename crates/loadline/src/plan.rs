@@ -45,6 +45,9 @@ impl SuiteArgs {
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let plan = args.suite.read()?;
+    if args.ledger.is_some() {
+        Home::find(args.ledger.as_deref())?.read()?;
+    }
     let expected = expected(&plan, args.ledger.as_deref())?;
     if args.json {
         out::print(format!("{:#}\n", as_json(&plan, expected.as_ref())))?;

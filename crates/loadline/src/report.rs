@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use anyhow::Context;
-use ledger::{Ledger, RunId};
+use ledger::{Ledger, LedgerError, RunId};
 
 use crate::exit::Failure;
 use crate::home::Home;
@@ -110,7 +110,12 @@ pub(crate) fn run_named(ledger: &Ledger, name: &str) -> Result<RunId, Failure> {
         return Ok(ledger.last_run()?.context("the ledger has no run yet")?);
     }
     let number = name.parse::<i64>().map(RunId::from);
-    number.map_err(|_| Failure::Usage(format!("\"{name}\" is not a run's number, nor `last`")))
+    let wrong = |_| Failure::Usage(format!("\"{name}\" is not a run's number, nor `last`"));
+    let run = number.map_err(wrong)?;
+    match ledger.runs()?.iter().any(|known| known.id == run) {
+        true => Ok(run),
+        false => Err(Failure::usage(LedgerError::NoSuchRun(run))),
+    }
 }
 
 /// In which form a run is printed.

@@ -103,7 +103,7 @@ pub(crate) fn measure_with(
     let stop = live::stop_flag().context("signals can't be caught")?;
     let lock = RunLock::take(how.wait)?;
     let home = Home::find(how.ledger.as_deref())?;
-    let mut ledger = Ledger::open(&home.ledger)?;
+    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain);
     let measured = run(Setting {

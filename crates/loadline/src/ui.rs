@@ -79,8 +79,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     }
     let home = Home::find(args.ledger.as_deref())?;
     // What would go wrong with every page goes wrong now.
-    let ledger = Reading::of(home.ledger);
-    ledger.look(|_| ())?;
+    let ledger = Reading::of(home.ledger.clone());
+    ledger.look(|_| ()).map_err(|error| home.failure(error))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(PAGES_AT_ONCE)

@@ -23,7 +23,7 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
     let built: Vec<Built> = [later, earlier]
         .iter()
         .map(|revision| builds::build(&folder, revision, command))
-        .collect::<anyhow::Result<_>>()?;
+        .collect::<Result<_, Failure>>()?;
     if built[0].commit == built[1].commit {
         return Err(Failure::Usage(format!("{earlier} and {later} are one commit")));
     }

@@ -37,9 +37,11 @@ pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
             let message = format!("{} is the ledger to merge into", file.display());
             return Err(Failure::Usage(message));
         }
-        others.push((file, Ledger::open_as_it_is(file)?));
+        let other =
+            Ledger::open_as_it_is(file).map_err(|error| Home::named(file).failure(error))?;
+        others.push((file, other));
     }
-    let mut ledger = Ledger::open(&home.ledger)?;
+    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
     let mut all = Vec::new();
     for (file, other) in others {
         let merged = ledger.merge(&other).with_context(|| format!("merging {}", file.display()))?;

@@ -49,9 +49,10 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
     let home = Home::find(args.common.ledger.as_deref())?;
     // Nothing is made just to be pruned, or brought up to date just to be looked at.
     let mut ledger = match args.dry_run {
-        true => Ledger::open_as_it_is(&home.ledger)?,
-        false => Ledger::open_existing(&home.ledger)?,
-    };
+        true => Ledger::open_as_it_is(&home.ledger),
+        false => Ledger::open_existing(&home.ledger),
+    }
+    .map_err(|error| home.failure(error))?;
     let runs = ledger.runs()?;
     let chosen = choose(args, &runs)?;
     let ids: Vec<RunId> = chosen.iter().map(|run| run.id).collect();

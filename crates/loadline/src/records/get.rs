@@ -13,6 +13,7 @@ use serde_json::json;
 use super::again::{Again, Repeated};
 use super::report::Report;
 use super::{Setting, begin, npy, request, show};
+use crate::exit::Failure;
 use crate::out::note;
 
 /// Arguments of `loadline records get`.
@@ -42,12 +43,15 @@ pub(crate) struct GetArgs {
     recreate_get_every: u64,
 }
 
-pub(crate) fn run(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(setting: &Setting, args: &GetArgs) -> Result<ExitCode, Failure> {
     let is_repeated =
         args.again.repeat || args.again.recreate_channel_every > 0 || args.recreate_get_every > 0;
     if is_repeated {
-        let [name] = &args.names[..] else { bail!("only one channel can be read again and again") };
-        return repeat(setting, args, name);
+        let [name] = &args.names[..] else {
+            let message = "only one channel can be read again and again";
+            return Err(Failure::Usage(message.to_owned()));
+        };
+        return Ok(repeat(setting, args, name)?);
     }
     if let [name] = &args.names[..] {
         let mut client = setting.connect(name)?;
@@ -57,7 +61,7 @@ pub(crate) fn run(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode>
         print(setting, args, name, item)?;
         return Ok(ExitCode::SUCCESS);
     }
-    many(setting, args)
+    Ok(many(setting, args)?)
 }
 
 /// Reads several channels: what is asked of one server goes out together.

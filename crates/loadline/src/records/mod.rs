@@ -22,6 +22,7 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use workload::units::{ByteCount, UnitError};
 
+use crate::exit::Failure;
 use crate::out;
 
 const EXAMPLES: &str = "\
@@ -135,8 +136,9 @@ struct Setting {
 }
 
 /// Does what is asked.
-pub(crate) fn run(args: RecordsArgs) -> anyhow::Result<ExitCode> {
-    let environment = ClientEnvironment::read(&|name| std::env::var(name).ok())?;
+pub(crate) fn run(args: RecordsArgs) -> Result<ExitCode, Failure> {
+    let environment = ClientEnvironment::read(&|name| std::env::var(name).ok());
+    let environment = environment.map_err(Failure::usage)?;
     let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let user = said("USER").or_else(|| said("LOGNAME")).unwrap_or_else(|| "nobody".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -148,11 +150,11 @@ pub(crate) fn run(args: RecordsArgs) -> anyhow::Result<ExitCode> {
     match args.command {
         RecordsCommand::Get(args) => get::run(&setting, &args),
         RecordsCommand::Put(args) => put::run(&setting, &args),
-        RecordsCommand::Monitor(args) => monitor::run(&setting, &args),
-        RecordsCommand::Process { names } => process(&setting, &names),
-        RecordsCommand::Info { names } => info(&setting, &names),
-        RecordsCommand::List => list(&setting),
-        RecordsCommand::Call { name, query } => call(&setting, &name, &query),
+        RecordsCommand::Monitor(args) => Ok(monitor::run(&setting, &args)?),
+        RecordsCommand::Process { names } => Ok(process(&setting, &names)?),
+        RecordsCommand::Info { names } => Ok(info(&setting, &names)?),
+        RecordsCommand::List => Ok(list(&setting)?),
+        RecordsCommand::Call { name, query } => Ok(call(&setting, &name, &query)?),
     }
 }
 

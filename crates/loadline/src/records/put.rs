@@ -2,13 +2,14 @@
 
 use std::process::ExitCode;
 
-use ::records::client::{Client, Operation, What};
+use ::records::client::{Operation, What};
 use ::records::protocol::{Bits, Item, Number, Pool, Request, Scalar, Type, Value};
 use anyhow::{Context as _, bail};
 
 use super::again::{Again, Repeated};
 use super::report::Report;
 use super::{Setting, begin, request, show, values};
+use crate::exit::Failure;
 
 /// Arguments of `loadline records put`.
 #[derive(Debug, clap::Args)]
@@ -43,17 +44,18 @@ pub(crate) struct PutArgs {
 /// How many elements are put where nothing else is said.
 const USUAL_SIZE: usize = 10;
 
-pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(setting: &Setting, args: &PutArgs) -> Result<ExitCode, Failure> {
     let again = &args.again;
     let is_repeated = again.repeat
         || args.size.is_some()
         || again.recreate_channel_every > 0
         || args.recreate_put_every > 0;
     if args.values.is_empty() != is_repeated {
-        bail!("write either the value to put, or --size to put arrays again and again");
+        let message = "write either the value to put, or --size to put arrays again and again";
+        return Err(Failure::Usage(message.to_owned()));
     }
     if is_repeated {
-        return repeat(setting, args);
+        return Ok(repeat(setting, args)?);
     }
     let name = &args.name;
     let mut client = setting.connect(name)?;
@@ -66,9 +68,13 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode>
     client.get(&mut operation).with_context(|| name.clone())?;
     let mut item = operation.item().context("a channel's value")?.clone();
     if args.put_get {
-        put_get(&mut client, &mut operation, &item, &args.values).with_context(|| name.clone())?;
+        // What is put may have another type than what is read; fields of one name are alike.
+        let kind = operation.put_kind().context("the channel's type")?;
+        let mut item = of_kind(kind, &item);
+        let fields = fill(name, &mut item, &args.values)?;
+        client.put_get(&mut operation, &fields, &item).with_context(|| name.clone())?;
     } else {
-        let fields = values::fill(&mut item, &args.values)?;
+        let fields = fill(name, &mut item, &args.values)?;
         client.put(&operation, &fields, &item).with_context(|| name.clone())?;
         client.get(&mut operation)?;
     }
@@ -85,23 +91,20 @@ fn of_both_parts(request: &Request) -> Request {
     request
 }
 
-/// What is put may have another type than what is read, `held`; their fields of one name are alike.
-fn put_get(
-    client: &mut Client,
-    operation: &mut Operation,
-    held: &Item,
-    words: &[String],
-) -> anyhow::Result<()> {
-    let kind = operation.put_kind().context("the channel's type")?;
+/// Values that were typed for a channel of another type are a mistake of whoever typed.
+fn fill(name: &str, item: &mut Item, words: &[String]) -> Result<Bits, Failure> {
+    values::fill(item, words).with_context(|| name.to_owned()).map_err(Failure::usage)
+}
+
+/// An item of type `kind` with those fields that `held` has, too.
+fn of_kind(kind: &Type, held: &Item) -> Item {
     let mut item = Item::new(kind.clone());
     for (bit, value) in held.nodes().iter().enumerate() {
         if let Some((path, _)) = held.kind().path(bit) {
             item.set(&path, value.clone());
         }
     }
-    let fields = values::fill(&mut item, words)?;
-    client.put_get(operation, &fields, &item)?;
-    Ok(())
+    item
 }
 
 fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {

@@ -19,6 +19,7 @@ use wire::{Address, Calls, Page};
 use workload::units::ByteCount;
 
 use super::door::{self, DRAIN, End, Ready};
+use crate::exit::Failure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -210,7 +211,7 @@ pub(crate) enum Protocol {
 }
 
 /// Serves until a signal ends it.
-pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(mut args: CacheArgs) -> Result<ExitCode, Failure> {
     if args.memcached.license {
         crate::out::print(format!("{LICENSE}\n"))?;
         return Ok(ExitCode::SUCCESS);
@@ -222,12 +223,12 @@ pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
         _ => tracing::Level::TRACE,
     };
     door::start_log(level, args.log_json);
-    for name in args.memcached.check()? {
+    for name in args.memcached.check().map_err(Failure::usage)? {
         tracing::warn!("{name} means nothing to this service and changes nothing");
     }
     args.max_connections = door::make_room(args.max_connections, args.threads);
     let end = End::catch()?;
-    let options = options(&args)?;
+    let options = options(&args).map_err(Failure::usage)?;
     let memory = options.memory_bytes;
     let server = CacheServer::start(options).map_err(explained)?;
     let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
@@ -245,7 +246,7 @@ pub(crate) fn run(mut args: CacheArgs) -> anyhow::Result<ExitCode> {
         datagrams: datagrams.map(|address| ("udp", address.to_string())),
         metrics: metrics.as_ref().map(|page| page.address().to_string()),
     };
-    ready.print().context("-p 0 needs -U or -s")?;
+    ready.print()?;
     let io = if server.calls() == Calls::Together { "uring" } else { "epoll" };
     tracing::info!(?addresses, memory, io, "ready");
     end.wait();
@@ -275,7 +276,7 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         bail!("--incoming-memory has to be at least --max-item, {item_bytes} bytes");
     }
     let accounts = args.auth_file.as_deref().map(read_accounts).transpose()?;
-    let datagrams = address::datagram_addresses(args)?;
+    let address::Addresses { listen, listen_plain, datagrams } = address::addresses(args)?;
     if accounts.is_some() && (!datagrams.is_empty() || args.protocol == Protocol::Binary) {
         bail!("--auth-file works over connections and in text only");
     }
@@ -284,8 +285,8 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         let _ = signal_hook::low_level::raise(SIGTERM);
     };
     Ok(Options {
-        listen: address::stream_addresses(args, false),
-        listen_plain: address::stream_addresses(args, true),
+        listen,
+        listen_plain,
         encryption: encryption::encryption(&args.encryption, &args.memcached)?,
         prefix_end: args.memcached.delimiter.unwrap_or(b':'),
         count_prefixes: args.memcached.delimiter.is_some(),
@@ -343,7 +344,11 @@ fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
 }
 
 /// The error with what to do about it.
-fn explained(error: StartError) -> anyhow::Error {
+fn explained(error: StartError) -> Failure {
+    let is_typed = match &error {
+        StartError::Store(why) => !matches!(why, MakeError::OutOfMemory { .. }),
+        StartError::Listen(_) | StartError::Threads(_) => false,
+    };
     let advice = match &error {
         StartError::Store(MakeError::ManyThreads) => "use --threads 1, or --store global-lock",
         StartError::Store(MakeError::LetsGo | MakeError::OtherPolicy) => "use --store sharded",
@@ -354,7 +359,8 @@ fn explained(error: StartError) -> anyhow::Error {
         StartError::Threads(error) if error.to_string().contains("io_uring") => "use --io epoll",
         StartError::Threads(_) => door::FEWER_THREADS,
     };
-    anyhow::anyhow!("{error}; {advice}")
+    let error = anyhow::anyhow!("{error}; {advice}");
+    if is_typed { Failure::usage(error) } else { error.into() }
 }
 
 #[cfg(test)]
@@ -411,7 +417,8 @@ mod tests {
     #[test]
     fn port_0_is_no_tcp_and_a_socket_takes_its_place() {
         let meant = |line| options(&read(line).expect("understood")).expect("meant");
-        assert!(meant("-p 0").listen.is_empty());
+        assert!(options(&read("-p 0").expect("understood")).is_err(), "there is nowhere to listen");
+        assert!(meant("-p 0 -U 5").listen.is_empty());
         assert_eq!(meant("-p 0 -s /tmp/a").listen[0].to_string(), "unix:/tmp/a");
         assert_eq!(meant("-s /tmp/a").unix_mode, Some(0o700));
         assert_eq!(meant("--listen 127.0.0.1:0").listen[0].to_string(), "127.0.0.1:0");

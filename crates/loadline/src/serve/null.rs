@@ -22,6 +22,7 @@ use workload::null::MESSAGE_BYTES;
 use workload::units::Span;
 
 use super::door::Ready;
+use crate::exit::Failure;
 
 /// Arguments of `loadline serve null`.
 #[derive(Debug, clap::Args)]
@@ -117,7 +118,7 @@ impl Connection for NullService {
 }
 
 /// Serves until a signal ends it.
-pub(crate) fn run(args: &NullArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &NullArgs) -> Result<ExitCode, Failure> {
     use plant::Plant;
     if args.plant == Some(Plant::Burner) {
         plant::burn();
@@ -128,7 +129,8 @@ pub(crate) fn run(args: &NullArgs) -> anyhow::Result<ExitCode> {
     let _neighbour = neighbour.then(plant::Neighbour::start).transpose()?;
     if let Some(plant @ (Plant::Nagle | Plant::Backlog)) = args.plant {
         let Address::Internet(address) = &args.listen else {
-            anyhow::bail!("{plant:?} is in TCP, and {} is not", args.listen);
+            let message = format!("{plant:?} is in TCP, and {} is not", args.listen);
+            return Err(Failure::Usage(message));
         };
         let listener = std::net::TcpListener::bind(address)?;
         let address = listener.local_addr()?.to_string();

@@ -90,7 +90,7 @@ fn two_runs_of_the_ledger_are_judged_unless_their_hosts_differ() {
     let json = place.json(&["compare", "--runs", "2", "1", "--json"], &[0, 4]);
     assert_eq!((&json["runs"][0], &json["differences"]), (&2.into(), &serde_json::json!([])));
     assert_eq!(json["points"][0]["judged"]["samples"][0]["name"], "run 2");
-    place.refuses(&["compare", "--runs", "2", "9"], 1, "there is no run 9");
+    place.refuses(&["compare", "--runs", "2", "9"], 2, "there is no run 9");
     place.refuses(&["compare", "--runs", "2", "last"], 2, "can't be compared with itself");
     // A run that was set otherwise is compared, and that is said.
     let settings = ["--set", "rounds.measure=30ms", "--set", "rounds.at_most=5"];

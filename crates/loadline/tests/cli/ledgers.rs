@@ -99,10 +99,10 @@ fn runs_of_another_ledger_are_merged_once_and_only_from_ledgers() {
     let output = place.loadline(&["ledger", "merge", own.to_str().expect("UTF-8")]);
     assert_eq!(code(&output), 2);
     let missing = place.loadline(&["ledger", "merge", "none.sqlite"]);
-    assert_eq!(code(&missing), 1);
+    assert_eq!(code(&missing), 2);
     assert!(stderr(&missing).contains("there is no ledger at none.sqlite"));
     let suite = place.loadline(&["ledger", "merge", "suite.toml"]);
-    assert_eq!(code(&suite), 1, "a suite is no ledger");
+    assert_eq!(code(&suite), 2, "a suite is no ledger");
 }
 
 #[test]
@@ -186,7 +186,7 @@ fn tables_are_exported_to_standard_output_or_a_folder() {
     assert_eq!(code, 2);
     assert!(said.contains("there are trials, latency"), "{said}");
     let (code, said) = refused(&["9", "--format", "csv", "--table", "trials"]);
-    assert_eq!(code, 1);
+    assert_eq!(code, 2);
     assert!(said.contains("no run 9"), "{said}");
 }
 

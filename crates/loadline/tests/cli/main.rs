@@ -10,6 +10,7 @@ mod in_process;
 mod ledgers;
 mod live;
 mod load;
+mod mistakes;
 mod output;
 mod programs;
 mod records;

@@ -326,7 +326,7 @@ fn a_config_with_a_mistake_says_file_line_and_what_would_be_right() {
         .output()
         .expect("loadline runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(1), "{said}");
+    assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("wrong.toml") && said.contains("line 3"), "{said}");
     assert!(said.contains("\"real\" is no type; write boolean"), "{said}");
 }

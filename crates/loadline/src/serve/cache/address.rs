@@ -38,9 +38,26 @@ pub(crate) enum UdpPort {
     Port(u16),
 }
 
+/// Where a service is reached.
+pub(super) struct Addresses {
+    pub(super) listen: Vec<Address>,
+    pub(super) listen_plain: Vec<Address>,
+    pub(super) datagrams: Vec<Address>,
+}
+
+/// Where it is reached, which has to be somewhere.
+pub(super) fn addresses(args: &CacheArgs) -> anyhow::Result<Addresses> {
+    let [listen, listen_plain] = [false, true].map(|plain| stream_addresses(args, plain));
+    let datagrams = datagram_addresses(args)?;
+    if listen.is_empty() && listen_plain.is_empty() && datagrams.is_empty() {
+        bail!("-p 0 needs -U or -s: there is nowhere to listen");
+    }
+    Ok(Addresses { listen, listen_plain, datagrams })
+}
+
 /// Where connections come in, those that stay plain or the others: a Unix socket of memcached's
 /// option takes the place of TCP.
-pub(super) fn stream_addresses(args: &CacheArgs, plain: bool) -> Vec<Address> {
+fn stream_addresses(args: &CacheArgs, plain: bool) -> Vec<Address> {
     if let Some(path) = &args.memcached.socket {
         return if plain { Vec::new() } else { vec![Address::Unix(path.clone())] };
     }
@@ -54,7 +71,7 @@ pub(super) fn stream_addresses(args: &CacheArgs, plain: bool) -> Vec<Address> {
 }
 
 /// Where datagrams come in.
-pub(super) fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
+fn datagram_addresses(args: &CacheArgs) -> anyhow::Result<Vec<Address>> {
     let hosts = args.listen.iter().filter_map(|listen| match &listen.place {
         Place::Whole(Address::Internet(address)) => Some((address.ip(), address.port())),
         Place::Whole(Address::Unix(_)) => None,

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use ::records::environment::{ServerEnvironment, place};
 use ::records::model::{Declarations, declare};
 use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
-use anyhow::{Context as _, bail};
+use anyhow::Context as _;
 use workload::units::ByteCount;
 
 use super::door::{self, DRAIN, End, Ready};
+use crate::exit::Failure;
 use crate::records::segment_bytes;
 
 const EXAMPLES: &str = "\
@@ -111,16 +112,17 @@ pub(crate) struct RecordsArgs {
 }
 
 /// Serves until a signal ends it.
-pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &RecordsArgs) -> Result<ExitCode, Failure> {
     door::start_log(args.log, args.log_json);
     let end = End::catch()?;
+    let options = options(args).map_err(Failure::usage)?;
     let service = service(args)?;
-    let producer = args.producer.start(&service)?.map(Arc::new);
+    let producer = args.producer.start(&service).map_err(Failure::usage)?.map(Arc::new);
     let count = service.names().len();
     if count == 0 {
         tracing::warn!("there are no records: declare some with --config, or make them by a call");
     }
-    let server = RecordsServer::start(service, options(args)?).map_err(explained)?;
+    let server = RecordsServer::start(service, options).map_err(explained)?;
     let addresses = door::texts(server.addresses());
     let search = server.search_addresses().first();
     let ready = Ready {
@@ -145,12 +147,14 @@ pub(crate) fn run(args: &RecordsArgs) -> anyhow::Result<ExitCode> {
 }
 
 /// The records that are to be served.
-fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
+fn service(args: &RecordsArgs) -> Result<Arc<Service>, Failure> {
     let message_bytes = usize::try_from(args.max_message.bytes).unwrap_or(usize::MAX);
     if !(1024..=u32::MAX as usize).contains(&message_bytes) {
-        bail!("--max-message has to be 1 KiB to 4 GiB - 1, which is what a message can say");
+        let message = "--max-message has to be 1 KiB to 4 GiB - 1, which is what a message can say";
+        return Err(Failure::Usage(message.to_owned()));
     }
-    let mut declared = args.config.as_deref().map(read_config).transpose()?.unwrap_or_default();
+    let declared = args.config.as_deref().map(read_config).transpose().map_err(Failure::usage)?;
+    let mut declared = declared.unwrap_or_default();
     let access = std::mem::take(&mut declared.access);
     let put_log = args.put_log.as_deref().map(putlog::open).transpose()?;
     let limits = Limits {
@@ -160,7 +164,7 @@ fn service(args: &RecordsArgs) -> anyhow::Result<Arc<Service>> {
         ..Limits::default()
     };
     let service = Service::with(limits, access, put_log);
-    service.declare(declared)?;
+    service.declare(declared).map_err(Failure::usage)?;
     Ok(service)
 }
 

@@ -1,0 +1,65 @@
+//! What was typed wrongly ends with 2, whatever the command; what the world refuses, with 1.
+
+use crate::common::{Place, code, small_reads, stderr};
+
+/// Each command line with what it says; all in a folder with a suite, without a ledger.
+const TYPED: &[(&str, &str)] = &[
+    ("run nosuch.toml", "nosuch.toml: No such file"),
+    ("plan suite.toml --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("run suite.toml --wait --ledger suite.toml", "name another file with --ledger"),
+    ("report --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("rerun last --ledger .", ". is no file"),
+    ("compare --runs 1 2 --ledger suite.toml", "file is not a database"),
+    ("compare suite.toml --a ours --b theirs", "the suite has ours"),
+    ("compare suite.toml --commits nosuch..HEAD --build true", "there is no commit \"HEAD\" here"),
+    ("history --metric nosuch", "there is no metric \"nosuch\""),
+    ("history --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("ladder --ledger suite.toml --keep a --because b", "name another file with --ledger"),
+    ("ledger list --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("ledger merge nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("ledger prune --keep 1 --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("ui --listen 127.0.0.1:0 --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("serve cache -o nosuch=1", "-o nosuch: this service has no such option"),
+    ("serve cache -o ext_path=/a", "-o ext_path: there is no storage"),
+    ("serve cache -o idle_timeout=x", "-o idle_timeout=NUMBER"),
+    ("serve cache -o ssl_key=a", "add -Z"),
+    ("serve cache -d", "leave it to a service manager"),
+    ("serve cache -p 0", "-p 0 needs -U or -s"),
+    ("serve cache --max-item 0", "--max-item has to be at least"),
+    ("serve cache -l 127.0.0.1:0 --memory 1", "change --memory"),
+    ("serve cache -m 999999999999999999", "-m is too many megabytes"),
+    ("serve cache -l 127.0.0.1:0 --threads 2 --store single", "--store global-lock"),
+    ("serve cache --auth-file nosuch", "nosuch: No such file"),
+    ("serve cache --auth-file suite.toml", "line 1 is not NAME:PASSWORD"),
+    ("serve cache --tls-cert suite.toml", "no certificate can be read"),
+    ("serve records --config nosuch", "nosuch: No such file"),
+    ("serve records --config suite.toml", "suite.toml declares no records"),
+    ("serve records --listen nosuch:x", "--listen \"nosuch:x\" is no address"),
+    ("serve records --listen 127.0.0.1:0 --max-message 1", "--max-message has to be"),
+    ("serve null --listen unix:s --plant nagle", "unix:s is not"),
+    ("cache get k --auth-file nosuch", "nosuch: No such file"),
+    ("cache get k --tls-ca nosuch", "nosuch: No such file"),
+    ("records put name", "write either the value to put, or --size"),
+    ("records get one two --repeat", "only one channel"),
+];
+
+/// What is typed well, and can't be done.
+const REFUSED: &[(&str, &str)] = &[
+    ("report last", "measure something first"),
+    ("serve cache -l unix:/nosuch/socket", "cannot listen on unix:/nosuch/socket"),
+    ("cache get k --server unix:/nosuch/socket", "loadline serve cache"),
+    ("records get name --server 127.0.0.1:1", "loadline serve records"),
+];
+
+#[test]
+fn a_mistake_of_whoever_typed_ends_with_2_and_what_the_world_refuses_with_1() {
+    let place = Place::with(&small_reads(&[("ours", "serve = \"cache\"")], ""));
+    for (lines, expected) in [(TYPED, 2), (REFUSED, 1)] {
+        for (line, said) in lines {
+            let output = place.loadline(&line.split(' ').collect::<Vec<_>>());
+            let text = stderr(&output);
+            assert_eq!(code(&output), expected, "{line}: {text}");
+            assert!(text.contains(said) && !text.contains("panicked"), "{line}: {text}");
+        }
+    }
+}
