@@ -13,8 +13,8 @@ pub const BROADCAST_PORT: u16 = 5076;
 /// What the environment says to a client.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEnvironment {
-    /// Where searches are sent: `EPICS_PVA_ADDR_LIST`, and to all of the local network, unless
-    /// `EPICS_PVA_AUTO_ADDR_LIST` is `NO`.
+    /// Where searches are sent: `EPICS_PVA_ADDR_LIST` and, unless `EPICS_PVA_AUTO_ADDR_LIST` is
+    /// `NO`, all of the local network and this host, whose loopback no broadcast reaches.
     pub searches: Vec<SocketAddr>,
     /// Servers that are asked by a connection: `EPICS_PVA_NAME_SERVERS`.
     pub name_servers: Vec<SocketAddr>,
@@ -65,7 +65,8 @@ impl ClientEnvironment {
         let server_port = self::port(lookup, &["EPICS_PVA_SERVER_PORT"], SERVER_PORT)?;
         let mut searches = places(lookup, &["EPICS_PVA_ADDR_LIST"], port)?;
         if is_yes(lookup, &["EPICS_PVA_AUTO_ADDR_LIST"])? {
-            searches.push((Ipv4Addr::BROADCAST, port).into());
+            let everybody = [Ipv4Addr::LOCALHOST, Ipv4Addr::BROADCAST];
+            searches.extend(everybody.map(|ip| SocketAddr::from((ip, port))));
         }
         let name_servers = places(lookup, &["EPICS_PVA_NAME_SERVERS"], server_port)?;
         Ok(Self { searches, name_servers, idle_timeout: idle_timeout(lookup)? })
@@ -202,6 +203,9 @@ mod tests {
         assert_eq!(read.searches, ["127.0.0.1:6002".parse().unwrap()]);
         let names: Vec<_> = read.name_servers.iter().map(ToString::to_string).collect();
         assert_eq!(names, ["127.0.0.1:5075", "127.0.0.1:7000"]);
+        let usual = ClientEnvironment::read(&|_| None).unwrap();
+        let usual: Vec<_> = usual.searches.iter().map(ToString::to_string).collect();
+        assert_eq!(usual, ["127.0.0.1:5076", "255.255.255.255:5076"]);
         let wrong = [("EPICS_PVA_AUTO_ADDR_LIST", "perhaps")];
         let error = ClientEnvironment::read(&lookup(&wrong)).unwrap_err().to_string();
         assert!(error.contains("has \"perhaps\", which is no YES or NO"), "{error}");

@@ -28,7 +28,7 @@ use crate::out;
 const EXAMPLES: &str = "\
 Examples:
   loadline records get temperature                       the value, its alarm and time
-  loadline records get temperature --request field(value) --json
+  loadline records get temperature --request 'field(value)' --json
   loadline records put temperature 21.5
   loadline records put wave 1 2 3
   loadline records put mode value.index=1
@@ -41,7 +41,8 @@ Examples:
   loadline records call server op=info --server 127.0.0.1:5075
 
 Servers are found as EPICS programs find them: EPICS_PVA_ADDR_LIST, EPICS_PVA_AUTO_ADDR_LIST,
-EPICS_PVA_BROADCAST_PORT, EPICS_PVA_NAME_SERVERS. With --server nobody is searched.";
+EPICS_PVA_BROADCAST_PORT, EPICS_PVA_NAME_SERVERS; where others search the local network, 127.0.0.1
+is asked too. With --server nobody is searched.";
 
 /// Arguments of `loadline records`.
 #[derive(Debug, clap::Args)]

@@ -211,6 +211,19 @@ fn our_client_reads_and_writes_at_our_server() {
 }
 
 #[test]
+fn the_example_of_the_readme_is_served_and_found_without_saying_where() {
+    let served = Served::start(include_str!("../../../records/examples/records.toml"), &[]);
+    let (_, port) = served.search().split_once(':').expect("a port");
+    let found = std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["records", "get", "temperature", "both"])
+        .env("EPICS_PVA_BROADCAST_PORT", port)
+        .output()
+        .expect("loadline runs");
+    let text = String::from_utf8_lossy(&found.stdout);
+    assert!(found.status.success() && text.starts_with("temperature  "), "{found:?}");
+}
+
+#[test]
 fn our_client_reads_and_writes_at_p4ps_server() {
     let Some(python) = peer("python", "p4p") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/server.py");

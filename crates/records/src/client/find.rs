@@ -69,19 +69,20 @@ pub fn find_all(
     Ok(all)
 }
 
-/// All servers that answer within `wait`.
+/// All servers that answer within `wait`, each once: where it was first heard from.
 ///
 /// # Errors
 /// When the system has no socket for it.
 pub fn servers(environment: &ClientEnvironment, wait: Duration) -> Result<Vec<Found>, ClientError> {
     let mut seeker = Seeker::open(environment)?;
-    let (end, mut pause, mut all) = (Instant::now() + wait, FIRST_WAIT, Vec::new());
+    let (end, mut pause) = (Instant::now() + wait, FIRST_WAIT);
+    let mut all: Vec<Found> = Vec::new();
     while Instant::now() < end {
         seeker.ask(Vec::new());
         let again = (Instant::now() + pause).min(end);
         pause *= 2;
         while let Some((found, _)) = seeker.hear(again)? {
-            if !all.contains(&found) {
+            if all.iter().all(|known| known.guid != found.guid) {
                 all.push(found);
             }
         }

@@ -18,32 +18,24 @@ use super::door::{self, DRAIN, End, Ready};
 use crate::exit::Failure;
 use crate::records::segment_bytes;
 
-const EXAMPLES: &str = "\
+/// The example of a file is one that can be served.
+const EXAMPLES: &str = concat!(
+    "\
 Examples:
   loadline serve records --config records.toml           on 127.0.0.1:5075
   loadline serve records --config records.toml --listen 0.0.0.0
   loadline serve records --config records.toml --listen 127.0.0.1:0   any free port
   loadline serve records --producer array --size 1000000 --monitors 0 --log-json
 
-records.toml has a table for each record:
-  [[record]]
-  name = \"temperature\"
-  type = \"double\"          # boolean byte short int long ubyte ushort uint ulong float double
-  value = 20.5             # string, one of these with [], enum, table, name_value, ndarray, uri
-  units = \"C\"
-  control = { low = 0, high = 80 }                        puts outside are refused
-  alarm = { high_warning = 60, high = 75 }
-  [[group]]                # one record of several: a put is taken by all of them or by none
-  name = \"both\"
-  records = { t = \"temperature\", m = \"mode\" }
-  [[access]]               # the first rule that fits decides; without any, all may do all
-  records = [\"temp*\"]
-  users = [\"alice\"]        # as clients say, unproven; hosts = [\"10.0.*\"] are addresses
-  rights = \"write\"         # none, read or write
-
 EPICS_PVAS_INTF_ADDR_LIST, _SERVER_PORT, _BROADCAST_PORT, _BEACON_ADDR_LIST,
 _AUTO_BEACON_ADDR_LIST, _IGNORE_ADDR_LIST and EPICS_PVA_CONN_TMO are minded where no option says
-otherwise.";
+otherwise.
+
+A records.toml:
+
+",
+    include_str!("../../../../records/examples/records.toml")
+);
 
 /// Arguments of `loadline serve records`.
 #[derive(Debug, clap::Args)]
