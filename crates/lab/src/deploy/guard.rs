@@ -8,16 +8,19 @@
 use std::collections::BTreeSet;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 
 /// The lab's end.
 #[derive(Debug)]
 pub(crate) struct Guard {
+    exe: PathBuf,
     child: Child,
-    pipe: Option<ChildStdin>,
+    /// Events tell it of their commands while targets are measured.
+    pipe: Mutex<Option<ChildStdin>>,
 }
 
 impl Guard {
@@ -30,13 +33,32 @@ impl Guard {
             .stderr(Stdio::null())
             .process_group(0)
             .spawn()?;
-        let pipe = child.stdin.take();
-        Ok(Self { child, pipe })
+        let pipe = Mutex::new(child.stdin.take());
+        Ok(Self { exe: exe.to_owned(), child, pipe })
+    }
+
+    /// A command that waits until it is let in.
+    pub(crate) fn at_the_door(&self, command: &[String]) -> Vec<String> {
+        [&[self.exe.display().to_string(), "enter".to_owned()], command].concat()
+    }
+
+    /// Notes a process that waits at its door and leads a group of its own, and lets it become its
+    /// program. One that has gone already is found by whoever looks whether it is ready.
+    pub(crate) fn let_in(&self, child: &mut Child) {
+        self.tell('+', child.id());
+        if let Some(mut door) = child.stdin.take() {
+            let _ = door.write_all(b"!");
+        }
+    }
+
+    /// Forgets a group that has ended.
+    pub(crate) fn forget(&self, group: u32) {
+        self.tell('-', group);
     }
 
     /// Says that a group runs (`+`) or has ended (`-`).
-    pub(crate) fn tell(&mut self, sign: char, group: u32) {
-        if let Some(pipe) = &mut self.pipe {
+    fn tell(&self, sign: char, group: u32) {
+        if let Some(pipe) = &mut *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) {
             // A guard that has gone is no reason to stop measuring.
             let _ = writeln!(pipe, "{sign}{group}");
         }
@@ -45,7 +67,7 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        drop(self.pipe.take());
+        drop(self.pipe.get_mut().unwrap_or_else(PoisonError::into_inner).take());
         let _ = self.child.wait();
     }
 }
@@ -65,14 +87,6 @@ pub fn guard_main() -> ExitCode {
         let _ = kill_process_group(group, Signal::KILL);
     }
     ExitCode::SUCCESS
-}
-
-/// Lets a process that waits in [`enter_main`] become its target. One that has gone already is
-/// found by whoever looks whether it is ready.
-pub(crate) fn let_in(child: &mut Child) {
-    if let Some(mut door) = child.stdin.take() {
-        let _ = door.write_all(b"!");
-    }
 }
 
 /// `loadline enter PROGRAM …`: waits for one byte on standard input, then becomes the program.

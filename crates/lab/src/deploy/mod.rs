@@ -7,6 +7,7 @@ mod ready;
 
 use std::path::PathBuf;
 
+pub(crate) use guard::Guard;
 pub use guard::{enter_main, guard_main};
 pub use process::{DeployError, Deployed, Deployer};
 

@@ -7,13 +7,14 @@ use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
 use wire::Address;
 
-use super::guard::{self, Guard};
+use super::guard::Guard;
 use super::{kept, pin_this_thread, ready};
 use crate::drive::batch::Batch;
 use crate::plan::{Medium, Target, TargetKind};
@@ -87,7 +88,7 @@ pub struct Deployer {
     data: PathBuf,
     /// Whether their copies are dropped from the page cache before each start.
     cools: bool,
-    guard: Guard,
+    guard: Arc<Guard>,
     started: u32,
 }
 
@@ -120,7 +121,7 @@ impl Deployer {
             folder: folder.to_owned(),
             data: data.to_owned(),
             cools: false,
-            guard: Guard::start(exe)?,
+            guard: Arc::new(Guard::start(exe)?),
             started: 0,
         })
     }
@@ -129,6 +130,11 @@ impl Deployer {
     #[must_use]
     pub fn with_cold_data(self, cools: bool) -> Self {
         Self { cools, ..self }
+    }
+
+    /// The guard, for what is started beside targets.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     /// This program.
@@ -170,11 +176,10 @@ impl Deployer {
     ) -> Result<(), DeployError> {
         let failed = |how| DeployError::Helper { name: target.name.clone(), what, how };
         let unable = |error| failed(format!("can't start {}: {error}", command[0]));
-        let prepared = place.prepare(target, &self.at_the_door(command), &format!("{what}-"));
+        let prepared = place.prepare(target, &self.guard.at_the_door(command), &format!("{what}-"));
         let spawned = prepared.and_then(|mut command| command.stdin(Stdio::piped()).spawn());
         let mut child = spawned.map_err(unable)?;
-        self.guard.tell('+', child.id());
-        guard::let_in(&mut child);
+        self.guard.let_in(&mut child);
         let status = loop {
             match child.try_wait().map_err(unable)? {
                 None if stop() => break None,
@@ -188,7 +193,7 @@ impl Deployer {
             }
             let _ = child.wait();
         }
-        self.guard.tell('-', child.id());
+        self.guard.forget(child.id());
         match status {
             None => Err(DeployError::Interrupted),
             Some(status) if status.success() => Ok(()),
@@ -197,11 +202,6 @@ impl Deployer {
                 Err(failed(format!("{}{lines}", describe(status))))
             }
         }
-    }
-
-    /// A command that waits until the guard knows of it.
-    fn at_the_door(&self, command: &[String]) -> Vec<String> {
-        [&[self.exe.display().to_string(), "enter".to_owned()], command].concat()
     }
 
     /// Starts `target` and waits until it is ready. `stop` is asked while waiting.
@@ -254,8 +254,7 @@ impl Deployer {
         let data = target.kept_data.as_ref().map(|_| place.data());
         let is_restored = self.restore(target, &place).map_err(start_error)?;
         let mut child = self.spawn(target, &command, &place).map_err(start_error)?;
-        self.guard.tell('+', child.id());
-        guard::let_in(&mut child);
+        self.guard.let_in(&mut child);
         let address = place.address();
         let mut deployed = Deployed::at(name, address);
         (deployed.is_restored, deployed.data) = (is_restored, data);
@@ -301,7 +300,7 @@ impl Deployer {
     /// Starts the process from a thread that is pinned first, so that it runs on its CPUs from its
     /// first instruction on. It waits at its door until the guard knows of it.
     fn spawn(&self, target: &Target, command: &[String], place: &Place) -> io::Result<Child> {
-        let mut command = place.prepare(target, &self.at_the_door(command), "")?;
+        let mut command = place.prepare(target, &self.guard.at_the_door(command), "")?;
         command.stdin(Stdio::piped());
         std::thread::scope(|scope| {
             let starter = scope.spawn(|| {
@@ -344,7 +343,7 @@ impl Deployer {
             let _ = std::fs::remove_dir_all(data);
         }
         if let Some(group) = group {
-            self.guard.tell('-', group.as_raw_nonzero().get() as u32);
+            self.guard.forget(group.as_raw_nonzero().get() as u32);
         }
     }
 }

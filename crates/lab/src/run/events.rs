@@ -1,6 +1,9 @@
 //! Making events happen while a slice is measured, and noting when each did and how it ended.
 
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::time::{Duration, Instant};
 
@@ -9,6 +12,7 @@ use rustix::fd::OwnedFd;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use wire::{Ns, clock};
 
+use crate::deploy::Guard;
 use crate::plan::{Action, Event};
 
 /// A command of an event gets this long beyond the end of its slice.
@@ -17,11 +21,18 @@ const GRACE: Duration = Duration::from_secs(30);
 /// While a command runs it is looked at least this often whether the slice is over.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What events happen to.
+/// What a door, as a shell, exits with where there is no such program.
+const NO_PROGRAM: i32 = 127;
+
+/// What events happen to, and among what.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) group: Option<Pid>,
     pub(super) address: String,
+    /// Ends commands when the lab is killed.
+    pub(super) guard: Arc<Guard>,
+    /// Set when the run is to stop.
+    pub(super) stop: Arc<AtomicBool>,
 }
 
 /// An event that happened.
@@ -189,14 +200,20 @@ impl Doing<'_> {
         let address = &self.subject.address;
         let fill = |text: &String| text.replace("{address}", address).replace("{pid}", &pid);
         let command: Vec<String> = command.iter().map(fill).collect();
+        let guard = &self.subject.guard;
+        let command = guard.at_the_door(&command);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
-            .stdin(Stdio::null())
+            .stdin(Stdio::piped())
             .stdout(Stdio::null())
             .stderr(Stdio::null())
+            .process_group(0)
             .spawn()?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
-            Ok(ended) => Ok((child, ended)),
+            Ok(ended) => {
+                guard.let_in(&mut child);
+                Ok((child, ended))
+            }
             Err(error) => {
                 child.kill().and_then(|()| child.wait())?;
                 Err(error.into())
@@ -213,13 +230,14 @@ impl Doing<'_> {
         let _ = poll(&mut ends, Some(&wait));
         drop(ends);
         let now = clock::now() - self.clock_zero;
-        let happened = &mut self.happened;
+        let (happened, guard) = (&mut self.happened, &self.subject.guard);
         self.commands.retain_mut(|one| {
             let (status, failure) = match one.child.try_wait() {
                 Ok(None) => return true,
                 Ok(Some(status)) => (status.code(), failure_of(status)),
                 Err(error) => (None, Some(error.to_string())),
             };
+            guard.forget(one.child.id());
             let event = &mut happened[one.index];
             event.took_ns = now.saturating_sub(event.at);
             event.exit_status = status;
@@ -235,23 +253,25 @@ impl Doing<'_> {
             if ended.is_none() && is_over(over) {
                 ended = Some(Instant::now());
             }
-            if ended.is_some_and(|ended| ended.elapsed() > GRACE) {
-                self.give_up();
+            if self.subject.stop.load(Ordering::Relaxed) {
+                self.give_up("the run was interrupted");
+            } else if ended.is_some_and(|ended| ended.elapsed() > GRACE) {
+                self.give_up(&format!("it still ran {} s after its slice", GRACE.as_secs()));
             }
             self.look(LOOK_EVERY);
         }
         self.happened
     }
 
-    /// Ends the commands that take too long.
-    fn give_up(&mut self) {
+    /// Ends the commands that still run, with all that they have started.
+    fn give_up(&mut self, why: &str) {
         for mut one in self.commands.drain(..) {
-            let _ = one.child.kill().and_then(|()| one.child.wait());
+            let _ = kill_process_group(Pid::from_child(&one.child), Signal::KILL);
+            let _ = one.child.wait();
+            self.subject.guard.forget(one.child.id());
             let event = &mut self.happened[one.index];
             event.took_ns = (clock::now() - self.clock_zero).saturating_sub(event.at);
-            let grace = GRACE.as_secs();
-            event.failure =
-                Some(format!("{}: it still ran {grace} s after its slice", event.action));
+            event.failure = Some(format!("{}: {why}", event.action));
         }
     }
 }
@@ -261,11 +281,14 @@ fn is_over(over: &Receiver<()>) -> bool {
 }
 
 fn failure_of(status: ExitStatus) -> Option<String> {
-    (!status.success()).then(|| status.to_string())
+    let missing = if status.code() == Some(NO_PROGRAM) { ": is there such a program?" } else { "" };
+    (!status.success()).then(|| format!("{status}{missing}"))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+    use std::path::Path;
     use std::sync::mpsc::channel;
 
     use workload::units::Span;
@@ -281,16 +304,33 @@ mod tests {
         Action::Command(["sh", "-c", script].map(str::to_owned).to_vec())
     }
 
+    /// A guard whose doors are a shell's, as this test is no `loadline`.
+    fn guard(folder: &Path) -> Guard {
+        let exe = folder.join("exe");
+        let doors = "#!/bin/sh\n[ $1 = enter ] || exec cat\nshift\nhead -c 1 > /dev/null\n\
+                     exec \"$@\" < /dev/null\n";
+        std::fs::write(&exe, doors).expect("written");
+        let may_run = std::fs::Permissions::from_mode(0o700);
+        std::fs::set_permissions(&exe, may_run).expect("it may run");
+        Guard::start(&exe).expect("a guard")
+    }
+
     /// What happens in a slice of 200 ms to this child, which leads a group.
     fn performed(child: &Child, events: &[Event]) -> Vec<Happened> {
         let group = Some(Pid::from_child(child));
-        let subject = Subject { name: "it".to_owned(), group, address: "there:1".to_owned() };
+        let folder = tempfile::tempdir().expect("a folder");
+        let subject = Subject {
+            name: "it".to_owned(),
+            group,
+            address: "there:1".to_owned(),
+            guard: Arc::new(guard(folder.path())),
+            stop: Arc::default(),
+        };
         let (_goes_on, over) = channel();
         perform(events, &subject, 200_000_000, clock::now(), &over)
     }
 
     fn sleeper() -> Child {
-        use std::os::unix::process::CommandExt as _;
         Command::new("sleep").arg("60").process_group(0).spawn().expect("sleep runs")
     }
 
@@ -313,7 +353,7 @@ mod tests {
         assert_eq!((&stop.name[..], &stop.failure), ("stop for 60 ms", &None));
         assert!(stop.at + stop.took_ns >= 60_000_000, "{stop:?}");
         let codes: Vec<_> = happened.iter().map(|one| one.exit_status).collect();
-        assert_eq!(codes, [None, Some(3), Some(0), None, None]);
+        assert_eq!(codes, [None, Some(3), Some(0), Some(127), None]);
         let failed: Vec<_> = happened.iter().map(|one| one.failure.is_some()).collect();
         assert_eq!(failed, [false, true, false, true, false]);
         assert!(happened[1].failure.as_ref().is_some_and(|how| how.contains("exit status: 3")));

@@ -3,6 +3,7 @@
 //! before the next one, so that what a target does by itself takes nothing from the others.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use ledger::FailedAt;
 use rand::rngs::SmallRng;
@@ -14,7 +15,7 @@ use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
 use super::usage::{Processes, Window, generator_cpus};
 use super::{Conductor, Glimpse, LOOKED_INTO_NS, News, RunError};
-use crate::deploy::{DeployError, Deployed};
+use crate::deploy::{DeployError, Deployed, Guard};
 use crate::drive::program::Program;
 use crate::drive::{Assignment, DriveError, Load, Piece, Session};
 use crate::observe::{
@@ -27,6 +28,10 @@ use crate::plan::{CountersOf, Event, Point, Target, TargetKind};
 pub(super) struct Bench {
     pub(super) session: Option<Session>,
     pub(super) deployed: Option<Deployed>,
+    /// Ends what events start, when the lab is killed.
+    guard: Arc<Guard>,
+    /// Set when the run is to stop.
+    stop: Arc<AtomicBool>,
     meter: Option<GroupMeter>,
     /// Reads what the target counts itself.
     service: Option<ServiceMeter>,
@@ -163,7 +168,9 @@ impl Conductor<'_> {
         }
         let meter = group.map(GroupMeter::new);
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
-        Bench { session: None, meter, service, deployed, trial, measured: 0, repeats: 0 }
+        let (guard, stop) = (Arc::clone(self.deployer.guard()), Arc::clone(&self.stop));
+        let (session, measured, repeats) = (None, 0, 0);
+        Bench { session, deployed, guard, stop, meter, service, trial, measured, repeats }
     }
 
     /// The program that loads the target, where one does.
@@ -464,6 +471,8 @@ impl Bench {
             name: deployed.name.clone(),
             group: deployed.group(),
             address: deployed.address.to_string(),
+            guard: Arc::clone(&self.guard),
+            stop: Arc::clone(&self.stop),
         });
         let (before, totals) = (watch.mark(), watch.totals());
         let Some((session, subject)) = self.session.as_mut().zip(subject) else {

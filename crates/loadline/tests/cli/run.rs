@@ -140,6 +140,19 @@ fn a_build_or_setup_that_takes_long_ends_with_the_run() {
     }
 }
 
+#[test]
+fn a_command_of_an_event_ends_with_the_run() {
+    for (signal, code, marker) in [("-TERM", Some(130), "67108911"), ("-KILL", None, "67108912")] {
+        let text = suite(SERVE, "20s", "");
+        let event = format!("[[event]]\nat = \"10ms\"\ndo = ['sh', '-c', 'sleep {marker} & wait']");
+        let place = Place::with(&format!("{text}\n{event}\n"));
+        let mut child = measuring(&place, marker);
+        send_signal(signal, child.id());
+        assert_eq!(await_end(&mut child).code(), code, "{signal}");
+        await_that("the command ends, and its children", || processes_with(marker).is_empty());
+    }
+}
+
 /// A cache with a memory size that no other test has, so that its process can be told apart.
 fn marked(bytes: u32) -> (String, String) {
     let target = format!("{SERVE}\noptions = {{ memory = {bytes} }}");
