@@ -320,6 +320,13 @@ impl TrialSummary {
     pub fn is_valid(&self) -> bool {
         self.row.validity == Validity::Valid
     }
+
+    /// Whether each operation has a latency, but for updates, which nobody waits for.
+    fn has_all_latencies(&self) -> bool {
+        let latencies: u64 = self.groups.iter().map(|group| group.latency.count).sum();
+        let updates: u64 = self.stream_groups.iter().map(|(_, streams)| streams.updates).sum();
+        latencies + updates >= self.row.operations
+    }
 }
 
 /// What hangs on the trials of a run, by trial.
@@ -410,7 +417,9 @@ fn broken_laws(
         }
     }
     let mut found = Vec::new();
-    for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| trial.is_valid()) {
+    // Without a latency for each operation (of a sample of them, say) the law says nothing.
+    let is_told = |trial: &TrialSummary| trial.is_valid() && trial.has_all_latencies();
+    for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| is_told(trial)) {
         for row in at.get(&trial.point).into_iter().flatten() {
             found.extend(broken(index, &trial.groups, row, trial.row.measured_ns));
         }

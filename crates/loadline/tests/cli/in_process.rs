@@ -26,6 +26,7 @@ fn parsers_are_measured_in_samples_with_bytes_and_allocations_per_operation() {
         let json = serde_json::from_str::<serde_json::Value>(&stdout(&output));
         let json = json.unwrap_or_else(|_| panic!("{}", stderr(&output)));
         let trial = &json["trials"][0];
+        assert_eq!(json["little"], serde_json::json!([]), "latencies are of samples");
         assert_eq!(
             (&trial["validity"], &trial["wrong"]),
             (&"valid".into(), &0.into()),
