@@ -170,6 +170,7 @@ fn print(setting: &Setting, args: &GetArgs, name: &str, item: &Item) -> anyhow::
         let array = show::array(item).with_context(|| format!("{name} holds no array"))?;
         npy::write(path, array)?;
     }
+    let item = &show::asked(&args.request, item);
     let text = if args.all { show::item_text(item) } else { show::record_line(item) };
     let time = show::time(item).map(|time| format!("{time}  ")).unwrap_or_default();
     let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });

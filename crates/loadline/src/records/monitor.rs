@@ -242,16 +242,17 @@ fn print(setting: &Setting, args: &MonitorArgs, update: &Update, lost: u64) -> a
         let name = |bit| update.item.kind().path(bit).map(|(path, _)| path);
         bits.iter().filter_map(name).collect::<Vec<_>>()
     };
+    let item = &show::asked(&args.request, &update.item);
     let object = json!({
         "schema": 1,
         "name": args.name,
         "changed": bits(&update.changed),
         "server_overrun": bits(&update.overrun),
         "client_overrun": lost,
-        "value": show::item_json(&update.item),
+        "value": show::item_json(item),
     });
-    let time = show::time(&update.item).map(|time| format!("{time}  ")).unwrap_or_default();
-    let mut text = format!("{}  {time}{}", args.name, show::record_line(&update.item));
+    let time = show::time(item).map(|time| format!("{time}  ")).unwrap_or_default();
+    let mut text = format!("{}  {time}{}", args.name, show::record_line(item));
     if !update.overrun.is_empty() {
         text.push_str(&format!("  (values of {} were lost)", bits(&update.overrun).join(", ")));
     }

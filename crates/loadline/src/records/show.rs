@@ -3,8 +3,13 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use ::records::protocol::{Array, Chosen, Field, Item, Length, Number, Type, Value};
+use ::records::protocol::{Array, Chosen, Field, Item, Length, Number, Request, Type, Value};
 use serde_json::{Map, Value as Json, json};
+
+/// The fields of an item that were asked for.
+pub(crate) fn asked(request: &Request, item: &Item) -> Item {
+    request.field.as_ref().map_or_else(|| item.clone(), |selection| selection.part(item))
+}
 
 /// A value as JSON: structures are objects, arrays lists; numbers that JSON can't say are null.
 pub(crate) fn item_json(item: &Item) -> Json {

@@ -221,6 +221,12 @@ fn the_example_of_the_readme_is_served_and_found_without_saying_where() {
         .expect("loadline runs");
     let text = String::from_utf8_lossy(&found.stdout);
     assert!(found.status.success() && text.starts_with("temperature  "), "{found:?}");
+    // What wasn't asked for isn't zero.
+    let part = ["get", "temperature", "--request", "field(value,display.units)"];
+    let said = |how: &[&str]| ask(served.address(), &[&part[..], how].concat()).expect("a value");
+    assert_eq!(said(&[]), "temperature  20.5 C\n");
+    let json: serde_json::Value = serde_json::from_str(&said(&["--json"])).expect("JSON");
+    assert_eq!(json["value"], serde_json::json!({ "value": 20.5, "display": { "units": "C" } }));
 }
 
 #[test]

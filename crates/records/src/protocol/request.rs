@@ -149,6 +149,35 @@ impl Selection {
         }
     }
 
+    /// What of an item was asked for: a server may answer with the whole type, and has zeros where
+    /// nothing was.
+    pub fn part(&self, item: &Item) -> Item {
+        let mut nodes = Vec::new();
+        let kind = self.cut(item.kind(), item.nodes(), &mut nodes);
+        Item::made(kind, nodes)
+    }
+
+    fn cut(&self, kind: &Type, nodes: &[Value], kept: &mut Vec<Value>) -> Type {
+        let Type::Structure(structure) = kind else {
+            kept.push(nodes[0].clone());
+            return kind.clone();
+        };
+        kept.push(Value::Structure);
+        let all = Self::default();
+        let mut fields = Vec::new();
+        for field in structure.fields() {
+            let named = self.fields.iter().find(|(name, _)| **name == *field.name);
+            let below = match named {
+                Some((_, below)) => below,
+                None if self.fields.is_empty() => &all,
+                None => continue,
+            };
+            let kind = below.cut(&field.kind, &nodes[field.at()..], kept);
+            fields.push(Field::new(&field.name, kind));
+        }
+        Type::Structure(Structure::new(structure.id(), fields))
+    }
+
     /// The options of the field at `path`.
     pub fn options_of(&self, path: &str) -> Option<&Options> {
         let mut selection = self;
