@@ -167,8 +167,7 @@ impl<'a> Printed<'a> {
 
 fn print(setting: &Setting, args: &GetArgs, name: &str, item: &Item) -> anyhow::Result<()> {
     if let Some(path) = &args.npy {
-        let array = show::array(item).with_context(|| format!("{name} holds no array"))?;
-        npy::write(path, array)?;
+        npy::write(path, name, item)?;
     }
     let item = &show::asked(&args.request, item);
     let text = if args.all { show::item_text(item) } else { show::record_line(item) };

@@ -220,8 +220,7 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
         setting.print(&done.json(), &done.text())?;
     }
     if let (Some(path), Some(item)) = (&args.npy, &last) {
-        let array = show::array(item).with_context(|| format!("{} holds no array", args.name))?;
-        npy::write(path, array)?;
+        npy::write(path, &args.name, item)?;
     }
     match end {
         Some(error) => Err(error).with_context(|| args.name.clone()),

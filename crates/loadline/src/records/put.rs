@@ -17,7 +17,8 @@ pub(crate) struct PutArgs {
     /// The channel
     name: String,
 
-    /// A value, the elements of an array, a choice, or FIELD=VALUE for several fields
+    /// A value, the elements of an array (or all of them as [1,2]; [] is none), a choice, or
+    /// FIELD=VALUE for several fields
     #[arg(value_name = "VALUE", allow_negative_numbers = true)]
     values: Vec<String>,
 
@@ -78,7 +79,8 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> Result<ExitCode, Failure
         client.put(&operation, &fields, &item).with_context(|| name.clone())?;
         client.get(&mut operation)?;
     }
-    setting.print_record(name, operation.item().context("a channel's value")?)?;
+    let item = operation.item().context("a channel's value")?;
+    setting.print_record(name, &show::asked(&args.request, item))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -127,6 +127,10 @@ pub(crate) fn time(item: &Item) -> Option<String> {
     let nanoseconds = item.number("timeStamp.nanoseconds")?.whole()?;
     let nanoseconds = i32::try_from(nanoseconds).ok()?;
     let seconds = i64::try_from(seconds).ok()?;
+    // All zeros is what a record has that was never given a time.
+    if (seconds, nanoseconds) == (0, 0) {
+        return None;
+    }
     jiff::Timestamp::new(seconds, nanoseconds).ok().map(|time| format!("{time:.6}"))
 }
 
@@ -146,6 +150,27 @@ pub(crate) fn item_text(item: &Item) -> String {
         }
     }
     text
+}
+
+fn is_image(item: &Item) -> bool {
+    item.kind().structure().is_some_and(|of| of.id().starts_with("epics:nt/NTNDArray:"))
+}
+
+/// The sizes of an array of several dimensions, the slowest first, as NumPy writes them; of one
+/// that says none, or others than it has elements, how many elements it has.
+pub(crate) fn shape(item: &Item, array: &Array) -> Vec<usize> {
+    let size = |nodes: &Option<Box<[Value]>>| {
+        let whole = nodes.as_ref()?.get(1)?.number()?.whole()?;
+        usize::try_from(whole).ok()
+    };
+    let sizes: Option<Vec<usize>> = match item.get("dimension") {
+        Some(Value::Structures(all)) if is_image(item) => all.iter().rev().map(size).collect(),
+        _ => None,
+    };
+    let elements = |sizes: &Vec<usize>| {
+        sizes.iter().try_fold(1_usize, |all, size| all.checked_mul(*size)) == Some(array.len())
+    };
+    sizes.filter(|sizes| !sizes.is_empty() && elements(sizes)).unwrap_or(vec![array.len()])
 }
 
 /// The array that a record holds, wherever it holds it.

@@ -55,6 +55,12 @@ def wrapped():
         assert (client.get("wave") == wave).all()
         client.put("wave", wave[:3])
         assert list(client.get("table").value.b) == [1.0, 2.0]
+        assert client.get("camera").shape == (0,)
+        for kind in ["u1", "i4", "f8", "u2"]:
+            image = numpy.arange(12, dtype=kind).reshape(3, 4)
+            client.put("camera", image)
+            seen = client.get("camera")
+            assert seen.dtype == image.dtype and (seen == image).all(), kind
         many = client.get(["temperature", "wave", "label"])
         assert many[2] == "words" and list(many[1]) == [0, 1, 2]
 

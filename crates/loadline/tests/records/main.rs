@@ -54,6 +54,12 @@ fn p4ps_client_gets_puts_monitors_and_calls() {
         let address = served.address();
         let output = run(&python, &[script, address, served.search(), way]);
         assert_eq!(output, "all is well\n", "by {way}");
+        let folder = tempfile::tempdir().expect("a folder");
+        let npy = folder.path().join("image.npy");
+        ask(address, &["get", "camera", "--npy", npy.to_str().expect("UTF-8")]).expect("an image");
+        let image = std::fs::read(&npy).expect("a file");
+        let head = String::from_utf8_lossy(&image[..128]).into_owned();
+        assert!(head.contains("'<u2'") && head.contains("'shape': (3,4,)"), "{head}");
     }
 }
 
@@ -227,6 +233,20 @@ fn the_example_of_the_readme_is_served_and_found_without_saying_where() {
     assert_eq!(said(&[]), "temperature  20.5 C\n");
     let json: serde_json::Value = serde_json::from_str(&said(&["--json"])).expect("JSON");
     assert_eq!(json["value"], serde_json::json!({ "value": 20.5, "display": { "units": "C" } }));
+}
+
+#[test]
+fn what_was_not_asked_for_is_not_shown() {
+    let served = Served::start(RECORDS, &[]);
+    let asks = |arguments: &[&str]| ask(served.address(), arguments).expect("an answer");
+    let get = |request| asks(&["get", "temperature", "--request", request]);
+    assert_eq!(get("field(value)"), "temperature  20.5\n");
+    assert_eq!(get("field(alarm.severity)"), "temperature  alarm.severity  0\n");
+    let json = ["get", "temperature", "--json", "--request", "field(value,alarm.severity)"];
+    let said: serde_json::Value = serde_json::from_str(&asks(&json)).expect("JSON");
+    assert_eq!(said["value"], serde_json::json!({ "value": 20.5, "alarm": { "severity": 0 } }));
+    let monitor = ["monitor", "temperature", "--count", "1", "--request", "field(value)"];
+    assert_eq!(asks(&monitor), "temperature  20.5\n");
 }
 
 #[test]

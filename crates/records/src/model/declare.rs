@@ -336,6 +336,9 @@ fn set_value(
     whole: Range<usize>,
     item: &mut Item,
 ) -> Result<(), Mistake> {
+    if matches!(kind, Named::NdArray) {
+        item.set("value", normative::no_pixels());
+    }
     let Some(value) = &written.value else { return Ok(()) };
     let (span, value) = (value.span(), value.get_ref());
     let refused = |what: &str| (span.clone(), wrong(value, what));
@@ -471,6 +474,7 @@ mod tests {
         assert_eq!(shown(3, "value.name"), r#"["a", "b"]"#);
         assert_eq!(shown(4, "value"), r#"["red", "3"]"#);
         assert_eq!(all[5].item.kind().structure().unwrap().id(), "epics:nt/NTNDArray:1.0");
+        assert_eq!(shown(5, "value"), "[]");
     }
 
     #[test]

@@ -1,7 +1,9 @@
 //! The normative types that records have: `Normative-Types-Specification.rst`, with the fields in
 //! the order of pvxs' `src/nt.cpp`.
 
-use crate::protocol::{Field, Scalar, Structure, Type, Union};
+use std::sync::Arc;
+
+use crate::protocol::{Chosen, Field, Scalar, Structure, Type, Union, Value};
 
 /// Which of its optional parts a normative type has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -139,6 +141,16 @@ pub fn uri<'a>(query: impl IntoIterator<Item = &'a str>) -> Type {
     let texts = ["scheme", "authority", "path"].map(|name| Field::new(name, Scalar::String));
     let query = Field::new("query", structure("", query));
     structure("epics:nt/NTURI:1.0", texts.into_iter().chain([query]))
+}
+
+/// What an NTNDArray holds before it was given anything. A client of pvxs that reads a union without
+/// a member before it puts one breaks off its connection, so it has one: no unsigned bytes.
+pub fn no_pixels() -> Value {
+    let kinds = Scalar::ALL.into_iter().filter(|scalar| *scalar != Scalar::String);
+    let member = kinds.take_while(|scalar| *scalar != Scalar::UByte).count();
+    let nodes = [Value::array(Scalar::UByte, Vec::new())].into();
+    let member = u32::try_from(member).unwrap_or_default();
+    Value::Union(Some(Arc::new(Chosen { member, nodes })))
 }
 
 /// `NTNDArray`: an image or other array of several dimensions.
