@@ -5,8 +5,8 @@ use std::sync::Arc;
 use ::records::protocol::{Bits, Chosen, Item, Number, Scalar, Type, Value};
 use anyhow::{Context as _, bail};
 
-/// Puts what was typed into `item`, and says which fields that are: `21.5`, `1 2 3`, `[1,2,3]`, `on`,
-/// or `value=21.5 alarm.severity=1`.
+/// Puts what was typed into `item`, and says which fields that are: `21.5`, `1 2 3`, `[1,2,3]`,
+/// `on`, or `value=21.5 alarm.severity=1`.
 pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
     let is_named = |word: &String| {
         word.split_once('=').is_some_and(|(path, _)| {

@@ -15,11 +15,15 @@ pub(crate) struct Served {
 
 impl Served {
     pub(crate) fn start(records: &str, arguments: &[&str]) -> Self {
+        Self::start_at("127.0.0.1:0", records, arguments)
+    }
+
+    pub(crate) fn start_at(listen: &str, records: &str, arguments: &[&str]) -> Self {
         let folder = tempfile::tempdir().expect("a folder");
         let config = folder.path().join("records.toml");
         std::fs::write(&config, records).expect("written");
         let mut child = Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["serve", "records", "--listen", "127.0.0.1:0", "--config"])
+            .args(["serve", "records", "--listen", listen, "--config"])
             .arg(&config)
             .args(arguments)
             .stdin(Stdio::null())

@@ -250,6 +250,24 @@ fn what_was_not_asked_for_is_not_shown() {
 }
 
 #[test]
+fn servers_are_found_by_ipv6_too() {
+    if std::net::UdpSocket::bind("[::1]:0").is_err() {
+        println!("skipped: this host has no IPv6");
+        return;
+    }
+    let served = Served::start_at("[::1]:0", RECORDS, &[]);
+    assert!(served.search().starts_with("[::1]:"), "{}", served.search());
+    // An address of IPv4 beside it, where nobody answers.
+    let found = std::process::Command::new(env!("CARGO_BIN_EXE_loadline"))
+        .args(["records", "get", "label"])
+        .env("EPICS_PVA_AUTO_ADDR_LIST", "NO")
+        .env("EPICS_PVA_ADDR_LIST", format!("127.0.0.1 {}", served.search()))
+        .output()
+        .expect("loadline runs");
+    assert!(String::from_utf8_lossy(&found.stdout).ends_with("words\n"), "{found:?}");
+}
+
+#[test]
 fn our_client_reads_and_writes_at_p4ps_server() {
     let Some(python) = peer("python", "p4p") else { return };
     let script = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/server.py");

@@ -1,7 +1,7 @@
 //! Where a channel is: searches by datagrams and through name servers.
 
 use std::io::ErrorKind;
-use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -105,6 +105,8 @@ fn missing(names: &[&str], all: &[Option<SocketAddr>]) -> Vec<(u32, Arc<str>)> {
 struct Seeker<'a> {
     socket: UdpSocket,
     port: u16,
+    /// Whether the socket is one of IPv6, which reaches addresses of IPv4 as `::ffff:a.b.c.d`.
+    is_v6: bool,
     to: &'a [SocketAddr],
     sequence: u32,
     buffer: Vec<u8>,
@@ -112,15 +114,19 @@ struct Seeker<'a> {
 
 impl<'a> Seeker<'a> {
     fn open(environment: &'a ClientEnvironment) -> Result<Self, ClientError> {
+        let to = &environment.searches;
+        let is_v6 = to.iter().any(SocketAddr::is_ipv6);
         let open = || {
-            let socket = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?;
+            let socket = match is_v6 {
+                true => UdpSocket::bind((Ipv6Addr::UNSPECIFIED, 0))?,
+                false => UdpSocket::bind((Ipv4Addr::UNSPECIFIED, 0))?,
+            };
             socket.set_broadcast(true)?;
             let port = socket.local_addr()?.port();
             Ok::<_, std::io::Error>((socket, port))
         };
         let (socket, port) = open().map_err(failed)?;
-        let to = &environment.searches;
-        Ok(Self { socket, port, to, sequence: 0, buffer: vec![0; 64 << 10] })
+        Ok(Self { socket, port, is_v6, to, sequence: 0, buffer: vec![0; 64 << 10] })
     }
 
     /// Searches for what has no server yet until it is found, less and less often.
@@ -189,6 +195,10 @@ impl<'a> Seeker<'a> {
             message(&mut bytes, Sender::Client, Order::Little, Command::Search, |writer| {
                 asked.write(writer);
             });
+            let to = match to {
+                SocketAddr::V4(at) if self.is_v6 => (at.ip().to_ipv6_mapped(), at.port()).into(),
+                to => *to,
+            };
             // A network that isn't there is found out by nobody's answering.
             let _ = self.socket.send_to(&bytes, to);
         }
@@ -232,7 +242,8 @@ fn answer(datagram: &[u8], from: SocketAddr) -> Option<(Found, Vec<u32>)> {
     if reader.end().is_err() || &*said.protocol != "tcp" {
         return None;
     }
-    let ip = if said.server.ip().is_unspecified() { from.ip() } else { said.server.ip() };
+    let is_senders = said.server.ip().is_unspecified();
+    let ip = if is_senders { from.ip().to_canonical() } else { said.server.ip() };
     let found = Found { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) };
     Some((found, if said.found { said.channels } else { Vec::new() }))
 }

@@ -143,8 +143,8 @@ pub fn uri<'a>(query: impl IntoIterator<Item = &'a str>) -> Type {
     structure("epics:nt/NTURI:1.0", texts.into_iter().chain([query]))
 }
 
-/// What an NTNDArray holds before it was given anything. A client of pvxs that reads a union without
-/// a member before it puts one breaks off its connection, so it has one: no unsigned bytes.
+/// What an NTNDArray holds before it was given anything: no unsigned bytes. A client of pvxs that
+/// reads a union without a member, before it puts one, gets stuck.
 pub fn no_pixels() -> Value {
     let kinds = Scalar::ALL.into_iter().filter(|scalar| *scalar != Scalar::String);
     let member = kinds.take_while(|scalar| *scalar != Scalar::UByte).count();
