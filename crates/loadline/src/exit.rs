@@ -12,6 +12,7 @@ use std::process::ExitCode;
 use ::cache::client::ClientError;
 use lab::plan::SuiteError;
 
+use crate::file_limit;
 use crate::out::{is_unread, note};
 
 /// Why a command could not do what it was asked.
@@ -51,6 +52,9 @@ impl Failure {
             Self::Other(error) if is_enough(&error) => ExitCode::SUCCESS,
             Self::Other(error) => {
                 note(format!("error: {error:#}"));
+                if let Some(advice) = file_limit::advice() {
+                    note(format!("  {advice}"));
+                }
                 ExitCode::from(if is_typed(&error) { 2 } else { 1 })
             }
         }

@@ -61,9 +61,16 @@ impl Home {
         opened.map_err(|error| self.failure(error))
     }
 
-    /// A ledger that can't be opened is a mistake of whoever named what is none.
+    /// What goes wrong with this ledger, by its name. One that can't be opened is a mistake of
+    /// whoever named what is none.
     pub(crate) fn failure(&self, error: LedgerError) -> Failure {
-        if self.is_named && error.is_no_ledger() { Failure::usage(error) } else { error.into() }
+        match error {
+            error if self.is_named && error.is_no_ledger() => Failure::usage(error),
+            LedgerError::Sql(_) => {
+                Failure::Other(anyhow::Error::new(error).context(self.ledger.display().to_string()))
+            }
+            error => error.into(),
+        }
     }
 
     /// Where commits are built, a folder for each.

@@ -10,6 +10,7 @@ mod compare;
 mod doctor;
 mod exit;
 mod expected;
+mod file_limit;
 mod history;
 mod home;
 mod house;
@@ -111,6 +112,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    file_limit::heed();
     let outcome = match Cli::parse().command {
         Command::Run(args) => run::run(&args),
         Command::Capacity(args) => capacity::run(&args),

@@ -119,7 +119,10 @@ pub(crate) fn measure_with(
         progress: &mut |progress| live.show(progress),
     });
     drop(live);
-    let (run, ending) = measured?;
+    let (run, ending) = measured.map_err(|error| match error {
+        RunError::Ledger(error) => home.failure(error),
+        error => error.into(),
+    })?;
     drop(lock);
     let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
     let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;

@@ -519,6 +519,9 @@ impl Drop for Deployed {
 fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with status {code}"),
+        (None, Some(signal)) if signal == Signal::XFSZ.as_raw() => {
+            "it was ended because it wrote a larger file than ulimit -f allows".to_owned()
+        }
         (None, Some(signal)) => format!("it was ended by signal {signal}"),
         (None, None) => "it ended".to_owned(),
     }

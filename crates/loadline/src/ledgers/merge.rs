@@ -44,7 +44,9 @@ pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
     let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
     let mut all = Vec::new();
     for (file, other) in others {
-        let merged = ledger.merge(&other).with_context(|| format!("merging {}", file.display()))?;
+        let merged = ledger.merge(&other).with_context(|| {
+            format!("merging {} into {}", file.display(), home.ledger.display())
+        })?;
         all.push((file, merged));
     }
     let mut out = out::stream();

@@ -66,7 +66,7 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
                 run.id
             )));
         }
-        let mut freed = ledger.delete_runs(&ids)?;
+        let mut freed = ledger.delete_runs(&ids).map_err(|error| home.failure(error))?;
         for run in &ids {
             freed += delete_logs(&home, *run)?;
         }

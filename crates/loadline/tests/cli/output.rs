@@ -60,6 +60,18 @@ fn a_disk_that_takes_no_more_is_an_error_and_a_reader_who_has_enough_is_none() {
 }
 
 #[test]
+fn a_limit_on_the_size_of_files_is_an_error_that_names_the_file_and_the_limit() {
+    let place = Place::with(BROKEN);
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let script = format!("ulimit -f 64; {exe} run suite.toml --wait --ledger here.sqlite");
+    let mut shell = std::process::Command::new("sh");
+    let output = shell.args(["-c", &script]).current_dir(place.path()).output().expect("sh runs");
+    let said = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(said.contains("here.sqlite") && said.contains("bytes (ulimit -f)"), "{said}");
+}
+
+#[test]
 fn a_file_without_end_or_text_is_refused_by_name_and_line() {
     let place = Place::with(BROKEN);
     let latin = place.path().join("latin.toml");
