@@ -93,7 +93,11 @@ impl Source {
         }
         let mut path = key.split('.').peekable();
         while let Some(part) = path.next() {
-            let Some(value) = table.get(part) else { break };
+            // What is required or derived has names with dots of their own, such as latency.p99.
+            let whole = || [&[part], &path.clone().collect::<Vec<_>>()[..]].concat().join(".");
+            let Some(value) = table.get(part) else {
+                return table.get(whole().as_str()).map(toml::Spanned::span).or(found);
+            };
             found = Some(value.span());
             match value.get_ref() {
                 toml::de::DeValue::Table(inner) => table = inner,
@@ -182,5 +186,8 @@ mod tests {
         assert_eq!(&text[source.span_of("clients.b.pipeline").unwrap()], "22");
         assert_eq!(&text[source.span_of("clients.pipeline").unwrap()], "1");
         assert_eq!(source.span_of("nowhere.at.all"), None);
+        let text = "[require]\nwrong = '= 0'\n'latency.p99' = 'soon'\n";
+        let source = Source::new(Path::new("s.toml"), text.to_owned());
+        assert_eq!(&text[source.span_of("require.latency.p99").unwrap()], "'soon'");
     }
 }

@@ -53,10 +53,25 @@ impl Names<'_> {
     /// The expression behind a requirement's left side, with only metrics left as names.
     fn figure(&self, name: &str) -> Result<Expression, String> {
         let expression = match self.derived.get(name) {
-            Some(text) => Expression::parse(text).map_err(|error| format!("{name}: {error}"))?,
+            Some(text) => Expression::parse(text)?,
             None => Expression::Name(name.to_owned()),
         };
         self.fill(expression)
+    }
+
+    /// That every line of `[derive]` can be read, whether anything asks for it or not.
+    ///
+    /// # Errors
+    /// The name of the first that can't be, and what is wrong with it.
+    pub(super) fn check(&self) -> Result<(), (&str, String)> {
+        for (name, text) in self.derived {
+            let read = match is_metric(name) {
+                true => Err("is a metric already; choose another name".to_owned()),
+                false => Expression::parse(text).and_then(|expression| self.fill(expression)),
+            };
+            read.map_err(|problem| (name.as_str(), problem))?;
+        }
+        Ok(())
     }
 
     fn fill(&self, expression: Expression) -> Result<Expression, String> {
@@ -64,6 +79,9 @@ impl Names<'_> {
             Expression::Name(name) if is_metric(&name) => Ok(Expression::Name(name)),
             Expression::Name(name) => match self.number(&name) {
                 Some(number) => Ok(Expression::Number(number)),
+                None if self.derived.contains_key(&name) => {
+                    Err(format!("\"{name}\" is derived itself: write what it is made of"))
+                }
                 None => {
                     let metrics = judge::METRICS.iter().map(|row| row.suite);
                     let known = metrics.chain(self.derived.keys().map(String::as_str));
@@ -164,6 +182,19 @@ mod tests {
         assert_eq!(requirement.figure.value(&|_| Some(100e9)), Some(5e9));
         let unknown = parse("latency.p98", "< 1ms").unwrap_err();
         assert!(unknown.contains("did you mean \"latency.p9"), "{unknown}");
+    }
+
+    #[test]
+    fn every_derived_line_is_read_though_nothing_asks_for_it() {
+        let wrong = |name: &str, text: &str| {
+            let derived = BTreeMap::from([(name.to_owned(), text.to_owned())]);
+            let names = Names { derived: &derived, table: &toml::Table::new() };
+            names.check().map_err(|(at, problem)| format!("{at}: {problem}")).unwrap_err()
+        };
+        assert!(wrong("a", "latency.mean /").starts_with("a: \"latency.mean /\": a number"));
+        assert!(wrong("a", "latency.maen / 2").contains("did you mean \"latency.mean\"?"));
+        assert!(wrong("a", "a + 1").contains("derived itself"));
+        assert!(wrong("latency.p99", "1").contains("is a metric already"));
     }
 
     #[test]

@@ -116,6 +116,9 @@ fn resolve_point(
     unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
     clients::check_streams(source, &workload, &clients, &targets)?;
     let names = Names { derived: &spec.derive, table };
+    names
+        .check()
+        .map_err(|(name, problem)| source.error_at(&format!("derive.{name}"), problem, None))?;
     let conditions = |section: &str, written: &BTreeMap<String, String>| {
         let read = |(figure, bound): (&String, &String)| {
             let requirement = Requirement::parse(figure, bound, &names);

@@ -178,6 +178,10 @@ fn a_suite_error_names_the_place_and_what_would_be_right() {
         assert!(said.contains("suite.toml:13:1"), "{said}");
         assert!(said.contains("did you mean `pipeline`?"), "{said}");
     }
+    let unused = "[derive]\nserver_time = \"latency.maen / 2\"";
+    let place = Place::with(&suite(SERVE, "60ms", unused));
+    place.refuses(&["plan", "suite.toml"], 2, "suite.toml:24:15");
+    place.refuses(&["plan", "suite.toml"], 2, "derive.server_time: \"latency.maen\" is neither");
 }
 
 #[test]
