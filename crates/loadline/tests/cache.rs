@@ -33,6 +33,19 @@ fn memcacheds_options_are_taken_and_what_means_nothing_is_said() {
 }
 
 #[test]
+fn more_memory_than_the_host_has_is_warned_of() {
+    for (megabytes, is_warned) in [("99999999", true), ("64", false)] {
+        let mut served = Served::start(&["-l", "127.0.0.1:0", "-m", megabytes]);
+        let mut stderr = served.child.stderr.take().expect("a pipe");
+        assert!(served.stop(), "it serves all the same");
+        let mut said = String::new();
+        stderr.read_to_string(&mut said).expect("text");
+        let warned = said.contains("95.4 TiB of memory are more than this");
+        assert_eq!(warned, is_warned, "{megabytes}: {said}");
+    }
+}
+
+#[test]
 fn what_would_be_missed_is_refused_by_name() {
     for (option, said) in [
         (&["-d"][..], "-d:"),

@@ -230,6 +230,7 @@ pub(crate) fn run(mut args: CacheArgs) -> Result<ExitCode, Failure> {
     let end = End::catch()?;
     let options = options(&args).map_err(Failure::usage)?;
     let memory = options.memory_bytes;
+    door::warn_of_memory(memory as u64);
     let server = CacheServer::start(options).map_err(explained)?;
     let metrics = args.metrics.as_ref().map(|at| serve_metrics(at, &server)).transpose()?;
     let pid_file = args.memcached.pid_file.as_deref();

@@ -2,6 +2,7 @@
 //! end by signals.
 
 use std::io::{self, IsTerminal as _, Write as _};
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
@@ -51,6 +52,36 @@ pub(super) fn make_room(connections: u32, threads: u16) -> u32 {
         );
     }
     room as u32
+}
+
+/// Warns of more memory than there is: the system gives it as long as it is not used, and ends
+/// whoever uses it.
+pub(super) fn warn_of_memory(wanted: u64) {
+    let Some((has, whose)) = memory() else { return };
+    if wanted > has {
+        let [wanted, has] = [wanted, has].map(|bytes| report::bytes(bytes as f64));
+        tracing::warn!(
+            "{wanted} of memory are more than {whose} has, {has}: the system may end this process \
+             before they are full. Take less with --memory (or -m)"
+        );
+    }
+}
+
+/// The memory that this process can have at most, and whose that is: the host's, or that of a
+/// control group (Linux, Documentation/admin-guide/cgroup-v2.rst, `memory.max`).
+fn memory() -> Option<(u64, &'static str)> {
+    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
+    let line = text.lines().find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
+    let host = (kibibytes.saturating_mul(1024), "this host");
+    let groups = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
+    let group = groups.lines().find_map(|line| line.strip_prefix("0::/"));
+    let folder = group.map(|group| Path::new("/sys/fs/cgroup").join(group));
+    let limits = folder.iter().flat_map(|folder| folder.ancestors()).filter_map(|folder| {
+        let text = std::fs::read_to_string(folder.join("memory.max")).ok()?;
+        Some((text.trim().parse().ok()?, "this control group"))
+    });
+    limits.chain([host]).min()
 }
 
 /// Where a service is, as its ready line says it.
