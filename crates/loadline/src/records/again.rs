@@ -12,21 +12,32 @@ use super::{Setting, begin, seconds};
 /// How something is done again and again.
 #[derive(Debug, clap::Args)]
 pub(super) struct Again {
-    /// Do it again and again, and report once a second
+    /// Do it again and again, and report once a second; the options that say how do so, too
     #[arg(long)]
-    pub(super) repeat: bool,
+    repeat: bool,
 
-    /// Close and open the channel anew after so many times; 0 is never
-    #[arg(long, value_name = "TIMES", default_value_t = 0)]
-    pub(super) recreate_channel_every: u64,
+    /// Close and open the channel anew after so many times; 0 is never [default: 0]
+    #[arg(long, value_name = "TIMES")]
+    recreate_channel_every: Option<u64>,
 
-    /// Seconds between two times
-    #[arg(long, value_name = "SECONDS", default_value = "1", value_parser = seconds)]
-    delay: Duration,
+    /// Seconds between two times [default: 1]
+    #[arg(long, value_name = "SECONDS", value_parser = seconds)]
+    delay: Option<Duration>,
 
     /// End after so many times
     #[arg(long, value_name = "TIMES")]
     count: Option<u64>,
+}
+
+/// The pause between two times where nothing else is said.
+const USUAL_DELAY: Duration = Duration::from_secs(1);
+
+impl Again {
+    /// Whether it is done more than once: who says how often or how fast wants that.
+    pub(super) fn is_asked(&self) -> bool {
+        let says_how = self.delay.is_some() || self.count.is_some();
+        self.repeat || says_how || self.recreate_channel_every.is_some()
+    }
 }
 
 /// What is done again and again, and to which channel.
@@ -53,7 +64,7 @@ impl Repeated<'_> {
         let every =
             |number: u64, times: u64| times > 0 && number > 0 && number.is_multiple_of(times);
         for number in 0..again.count.unwrap_or(u64::MAX) {
-            if every(number, again.recreate_channel_every) {
+            if every(number, again.recreate_channel_every.unwrap_or(0)) {
                 client.close(&channel)?;
                 (channel, operation) = begin(&mut client, name, what, request)?;
             } else if every(number, recreate_every) {
@@ -64,7 +75,7 @@ impl Repeated<'_> {
             if let Some(done) = report.due() {
                 setting.print(&done.json(), &done.text())?;
             }
-            std::thread::sleep(again.delay);
+            std::thread::sleep(again.delay.unwrap_or(USUAL_DELAY));
         }
         if let Some(done) = report.take() {
             setting.print(&done.json(), &done.text())?;

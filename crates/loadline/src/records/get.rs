@@ -38,15 +38,13 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     again: Again,
 
-    /// Begin the get anew after so many times; 0 is never
-    #[arg(long, value_name = "TIMES", default_value_t = 0)]
-    recreate_get_every: u64,
+    /// Begin the get anew after so many times; 0 is never [default: 0]
+    #[arg(long, value_name = "TIMES")]
+    recreate_get_every: Option<u64>,
 }
 
 pub(crate) fn run(setting: &Setting, args: &GetArgs) -> Result<ExitCode, Failure> {
-    let is_repeated =
-        args.again.repeat || args.again.recreate_channel_every > 0 || args.recreate_get_every > 0;
-    if is_repeated {
+    if args.again.is_asked() || args.recreate_get_every.is_some() {
         let [name] = &args.names[..] else {
             let message = "only one channel can be read again and again";
             return Err(Failure::Usage(message.to_owned()));
@@ -183,7 +181,7 @@ fn repeat(setting: &Setting, args: &GetArgs, name: &str) -> anyhow::Result<ExitC
         name,
         what: What::Get,
         request: &args.request,
-        recreate_every: args.recreate_get_every,
+        recreate_every: args.recreate_get_every.unwrap_or(0),
     };
     let report = Report::new("gets").checking(setting.check);
     repeated.run(report, |client, operation, report, _| {

@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use ::records::client::shared::Segments;
 use ::records::client::{Client, ClientError, Operation, Update, What};
-use ::records::protocol::{Bits, Item, Place, Request, SHARED_OPTION, Scalar, placed_scalar};
+use ::records::protocol::{
+    Array, Bits, Item, Place, Request, SHARED_OPTION, Scalar, placed_scalar,
+};
 use anyhow::Context as _;
 use serde_json::json;
 
@@ -185,6 +187,8 @@ impl Queue {
 fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<ExitCode> {
     let mut report = Report::new("updates").checking(setting.check);
     let mut segments = Segments::default();
+    let fields = args.request.field.as_ref().map_or(&[][..], |selection| &selection.fields);
+    let asks_array = fields.is_empty() || fields.iter().any(|(name, _)| name == "value");
     let mut left = args.count.unwrap_or(u64::MAX);
     let mut last: Option<Item> = None;
     let mut end = None;
@@ -199,10 +203,11 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
                         None => report.lost(1),
                     }
                     report.told(&update.changed, &update.overrun);
-                } else if args.report || show::array(&update.item).is_some() {
-                    report.add(show::array(&update.item));
+                } else if args.report || (asks_array && show::array(&update.item).is_some()) {
+                    let array = show::array(&update.item).filter(|_| asks_array);
+                    report.add(array);
                     report.told(&update.changed, &update.overrun);
-                    check(args, &update.item);
+                    check(args, array);
                 } else {
                     print(setting, args, &update, lost)?;
                 }
@@ -229,9 +234,8 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
 }
 
 /// An array that brings nothing is no update of one.
-fn check(args: &MonitorArgs, item: &Item) {
-    let Some(array) = show::array(item) else { return };
-    if array.is_empty() {
+fn check(args: &MonitorArgs, array: Option<&Array>) {
+    if array.is_some_and(Array::is_empty) {
         note(format!("{}: an update without elements", args.name));
     }
 }

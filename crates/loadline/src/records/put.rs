@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use ::records::client::{Operation, What};
 use ::records::protocol::{Bits, Item, Number, Pool, Request, Scalar, Type, Value};
+use ::records::server::available_bytes;
 use anyhow::{Context as _, bail};
 
 use super::again::{Again, Repeated};
@@ -37,20 +38,20 @@ pub(crate) struct PutArgs {
     #[command(flatten)]
     again: Again,
 
-    /// Begin the put anew after so many times; 0 is never
-    #[arg(long, value_name = "TIMES", default_value_t = 0)]
-    recreate_put_every: u64,
+    /// Begin the put anew after so many times; 0 is never [default: 0]
+    #[arg(long, value_name = "TIMES")]
+    recreate_put_every: Option<u64>,
 }
+
+/// What fits into a message beside the little that goes around an array: its length has 32 bits.
+const MOST_BYTES: usize = u32::MAX as usize - 4096;
 
 /// How many elements are put where nothing else is said.
 const USUAL_SIZE: usize = 10;
 
 pub(crate) fn run(setting: &Setting, args: &PutArgs) -> Result<ExitCode, Failure> {
-    let again = &args.again;
-    let is_repeated = again.repeat
-        || args.size.is_some()
-        || again.recreate_channel_every > 0
-        || args.recreate_put_every > 0;
+    let is_repeated =
+        args.again.is_asked() || args.size.is_some() || args.recreate_put_every.is_some();
     if args.values.is_empty() != is_repeated {
         let message = "write either the value to put, or --size to put arrays again and again";
         return Err(Failure::Usage(message.to_owned()));
@@ -119,7 +120,7 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
         name: &args.name,
         what: What::Put,
         request: &args.request,
-        recreate_every: args.recreate_put_every,
+        recreate_every: args.recreate_put_every.unwrap_or(0),
     };
     repeated.run(Report::new("puts"), |client, operation, report, number| {
         let (fields, item) = array(operation, &pool, size, number)?;
@@ -148,12 +149,27 @@ fn array(
         Scalar::Short | Scalar::UShort => 1 << 15,
         _ => 1 << 24,
     };
+    let is_first = number == 0;
     let number = Number::Whole(i128::from(number) % most);
     let number = Value::of_number(scalar, number).context("a number of that type")?;
     let mut one = Vec::new();
     number.put_le(&mut one);
     let mut item = Item::new(kind.clone());
-    let mut buffer = pool.take(one.len().saturating_mul(size));
+    let bytes = one.len().saturating_mul(size);
+    if bytes > MOST_BYTES {
+        bail!(
+            "an array of {size} elements takes {bytes} bytes; a message has at most {MOST_BYTES}"
+        );
+    }
+    // Looked at once: what was there for the first is there for the next.
+    let available = available_bytes().filter(|_| is_first);
+    if let Some(available) = available.filter(|available| bytes as u64 > *available) {
+        bail!(
+            "an array of {size} elements takes {bytes} bytes and the host has {available} \
+             available: use a smaller --size"
+        );
+    }
+    let mut buffer = pool.take(bytes);
     match <[u8; 8]>::try_from(one.as_slice()) {
         Ok(one) => buffer.as_mut().as_chunks_mut::<8>().0.fill(one),
         Err(_) => {

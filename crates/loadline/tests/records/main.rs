@@ -311,6 +311,30 @@ fn a_source_of_arrays_is_monitored_and_one_that_is_too_large_is_refused() {
 }
 
 #[test]
+fn who_says_how_often_or_how_fast_repeats() {
+    let served = Served::start(RECORDS, &[]);
+    let lines = |arguments: &[&str]| {
+        let said = ask(served.address(), &[arguments, &["--json", "--count", "3"]].concat());
+        let reports = said.expect("reports");
+        let count = |line: &str, what: &str| -> u64 {
+            let report: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            report[what].as_u64().expect("a count")
+        };
+        let what = if arguments[0] == "get" { "gets" } else { "puts" };
+        reports.lines().map(|line| count(line, what)).sum::<u64>()
+    };
+    assert_eq!(lines(&["get", "wave", "--delay", "0"]), 3);
+    assert_eq!(lines(&["get", "wave", "--recreate-channel-every", "0", "--delay", "0"]), 3);
+    assert_eq!(lines(&["put", "wave", "--size", "4", "--recreate-put-every", "1"]), 3);
+    let refused = |arguments: &[&str]| ask(served.address(), arguments).expect_err("too large");
+    let said = refused(&["put", "wave", "--size", "200000000000"]);
+    assert!(said.contains("a message has at most"), "{said}");
+    let made = "toml=[[record]]\nname = \"server\"\ntype = \"int\"\n";
+    let said = refused(&["call", "server", "op=create", made]);
+    assert!(said.contains("no name for a record"), "{said}");
+}
+
+#[test]
 fn rules_say_who_may_do_what_and_puts_are_logged() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("puts.jsonl");

@@ -17,7 +17,7 @@ use std::time::Duration;
 use wire::{Address, Config, ListenOptions, Listener, WhenFull};
 
 pub use connection::{RecordsConnection, Who};
-pub use producer::{ProduceError, Producer, Production, Seen, Watcher};
+pub use producer::{ProduceError, Producer, Production, Seen, Watcher, available_bytes};
 pub use putlog::{PutEntry, PutLog};
 pub use search::Discovery;
 pub use service::{AddError, Limits, Service};

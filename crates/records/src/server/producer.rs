@@ -217,7 +217,7 @@ fn produce(
 }
 
 /// What the host can give without swapping, in bytes; unseen where `/proc` isn't.
-fn available_bytes() -> Option<u64> {
+pub fn available_bytes() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/meminfo").ok()?;
     let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.trim().trim_end_matches("kB").trim().parse().ok()?;
@@ -293,6 +293,7 @@ fn watch(record: &Arc<Record>, queue: usize, wait: Duration, into: &Watched) {
     let bell = Arc::new(Bell::default());
     let mut subscription = record.subscribe(queue, Arc::clone(&bell) as _);
     let wanted: Bits = (1..record.kind().width()).collect();
+    let mut is_first = true;
     while !record.is_gone() {
         let next = subscription.next(&wanted, |update, nodes| (update.clone(), nodes[1].clone()));
         let Some((update, value)) = next else {
@@ -302,6 +303,10 @@ fn watch(record: &Arc<Record>, queue: usize, wait: Duration, into: &Watched) {
             continue;
         };
         let array = value.as_array().map(|array| array.bytes().clone()).unwrap_or_default();
+        // What the record held before it was given the first array is none.
+        if std::mem::take(&mut is_first) && array.is_empty() {
+            continue;
+        }
         let mut seen = into.state.lock().unwrap_or_else(PoisonError::into_inner);
         seen.updates += 1;
         seen.elements += array.len() as u64 / 8;

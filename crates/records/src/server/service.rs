@@ -6,12 +6,13 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use super::calls::NAME;
 use super::monitors::Inbox;
 use super::putlog::PutLog;
 use super::segments::Segments;
 use crate::model::{Access, Declarations, Gate, GroupError, Record, Time};
 use crate::protocol::messages::Guid;
-use crate::protocol::{MOST_MESSAGE_BYTES, Pool, Unfinished};
+use crate::protocol::{MOST_MESSAGE_BYTES, MOST_NAME_BYTES, Pool, Unfinished};
 
 /// What a service allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,9 +51,14 @@ impl Default for Limits {
     }
 }
 
-/// There is a record with this name already, or there are too many.
+/// A record can't be added.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddError {
+    /// It is no name of a record.
+    #[error(
+        "{0:?} is no name for a record: one has 1 to {MOST_NAME_BYTES} bytes and is not {NAME:?}"
+    )]
+    Name(String),
     /// The name is taken.
     #[error("there is a record {0:?} already")]
     Taken(String),
@@ -138,6 +144,10 @@ impl Service {
     /// # Errors
     /// When its name is taken, or there are too many.
     pub fn add(&self, record: Arc<Record>) -> Result<(), AddError> {
+        let name = record.name();
+        if !(1..=MOST_NAME_BYTES).contains(&name.len()) || **name == *NAME {
+            return Err(AddError::Name(name.to_string()));
+        }
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
         if records.contains_key(record.name()) {
             return Err(AddError::Taken(record.name().to_string()));

@@ -49,8 +49,13 @@ pub(crate) struct ProducerArgs {
     #[arg(long, requires = "producer", value_enum, default_value_t = Provider::Local)]
     provider: Provider,
 
-    /// How many monitors of its own there are
-    #[arg(long, requires = "producer", default_value_t = 1)]
+    /// How many monitors of its own there are, at most 1,000
+    #[arg(
+        long,
+        requires = "producer",
+        default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(..=1000)
+    )]
     monitors: u32,
 
     /// How many versions may wait for each of these monitors; 0 becomes 1
