@@ -46,6 +46,27 @@ impl Tenths for u32 {
 }
 
 #[test]
+fn a_batch_is_drawn_against_swept_values_as_runs_with_the_figures_that_they_told() {
+    let mut bench = Bench::new(&["builder"]);
+    for size in [10, 1_000] {
+        bench.point("batch", size);
+        bench.round();
+        let trial = bench.trial(0, 1, 1_000_000_000, |_| ());
+        let names = ["wall_ns", "user_ns", "system_ns", "peak_bytes", "updates_per_s"];
+        for (ordinal, name) in (0..).zip(names) {
+            bench.value(trial, ordinal, name, f64::from(size));
+        }
+    }
+    let summary = bench.finish();
+    let view = bench.ledger.run_view(bench.run).unwrap();
+    let page = report::html(&summary, &Sights::read(&bench.ledger, &view, ..).unwrap());
+    for drawn in ["Runs per second: ", "Median time of a run: ", "Mean of updates_per_s: "] {
+        assert!(page.contains(drawn), "{drawn}: {page}");
+    }
+    assert!(!page.contains("Median latency: ") && !page.contains("Mean of wall"), "{page}");
+}
+
+#[test]
 fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
     let (summary, sights) = run(3);
     let page = report::html(&summary, &sights);

@@ -1,5 +1,6 @@
 //! Figures against each swept value: rate, latency, and every resource of either side.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use maud::{Markup, html};
@@ -13,10 +14,29 @@ use crate::summary::{Summary, TargetSummary};
 
 /// One figure of a target that is drawn against swept values.
 struct Shown {
-    title: &'static str,
-    of: fn(&TargetSummary) -> Option<f64>,
+    title: Cow<'static, str>,
+    of: Of,
     show: fn(f64) -> String,
     log: bool,
+}
+
+/// Where a figure comes from.
+enum Of {
+    /// The lab has measured it.
+    Figure(fn(&TargetSummary) -> Option<f64>),
+    /// Calls measured it themselves, by this name: its mean.
+    Told(String),
+}
+
+impl Shown {
+    fn value(&self, target: &TargetSummary) -> Option<f64> {
+        match &self.of {
+            Of::Figure(of) => of(target),
+            Of::Told(name) => {
+                target.values.iter().find(|one| one.name == *name).map(|one| one.mean)
+            }
+        }
+    }
 }
 
 /// A figure whose axis starts at zero.
@@ -25,19 +45,24 @@ const fn linear(
     show: fn(f64) -> String,
     of: fn(&TargetSummary) -> Option<f64>,
 ) -> Shown {
-    Shown { title, of, show, log: false }
+    Shown { title: Cow::Borrowed(title), of: Of::Figure(of), show, log: false }
 }
 
 /// A latency: a logarithmic axis holds both ends of what a sweep does to it.
 const fn latency(title: &'static str, of: fn(&TargetSummary) -> Option<f64>) -> Shown {
-    Shown { title, of, show: duration, log: true }
+    Shown { title: Cow::Borrowed(title), of: Of::Figure(of), show: duration, log: true }
 }
+
+const RATE: &str = "Rate";
+const MEDIAN: &str = "Median latency";
+const P99: &str = "99th percentile of latency";
 
 /// What is drawn, in this order; what no target has is left out.
 const SHOWN: &[Shown] = &[
-    linear("Rate", rate, |one| one.figures.rate_per_s),
-    latency("Median latency", |one| ns(one.figures.latency.p50_ns)),
-    latency("99th percentile of latency", |one| ns(one.figures.latency.p99_ns)),
+    linear(RATE, rate, |one| one.figures.rate_per_s),
+    latency(MEDIAN, |one| ns(one.figures.latency.p50_ns)),
+    latency(P99, |one| ns(one.figures.latency.p99_ns)),
+    linear("Updates", rate, |one| one.figures.streams.as_ref()?.updates_per_s),
     linear("Bytes of values", bytes_per_s, |one| one.figures.bytes_per_s),
     linear("Hit ratio", percent, |one| one.figures.hit_ratio),
     latency("Median staleness", |one| ns(one.figures.streams.as_ref()?.staleness.p50_ns)),
@@ -53,6 +78,41 @@ const SHOWN: &[Shown] = &[
     linear("Generator memory", bytes, |one| ns(one.figures.generator.rss_bytes)),
 ];
 
+/// What a batch's runs measure of themselves is drawn as every target's is.
+const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
+
+/// Whether whole processes were measured: an operation is then a run.
+fn is_batch(summary: &Summary) -> bool {
+    let mut targets = summary.points.iter().flat_map(|point| &point.targets).peekable();
+    let told = |target: &TargetSummary, name| target.values.iter().any(|one| one.name == name);
+    let is_one = |target: &TargetSummary| OF_RUNS.iter().all(|name| told(target, *name));
+    targets.peek().is_some() && targets.filter(|one| one.valid_trials > 0).all(is_one)
+}
+
+/// What a figure is called in a run of batches.
+fn of_runs(title: &str) -> Option<&'static str> {
+    match title {
+        RATE => Some("Runs per second"),
+        MEDIAN => Some("Median time of a run"),
+        P99 => Some("99th percentile of the time of a run"),
+        _ => None,
+    }
+}
+
+/// What calls measured themselves, by name.
+fn told(summary: &Summary) -> Vec<Shown> {
+    let is_batch = is_batch(summary);
+    let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
+    let names: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
+    let names = names.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
+    let shown = names.map(|name| {
+        let (title, show) = crate::values::shown(name);
+        let title = Cow::Owned(format!("Mean of {}", fit(&title, 100)));
+        Shown { title, of: Of::Told(name.to_owned()), show, log: false }
+    });
+    shown.collect()
+}
+
 fn ns(value: Option<u64>) -> Option<f64> {
     value.map(|value| value as f64)
 }
@@ -67,10 +127,11 @@ pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
     let swept = if summary.capacity.is_some() { Vec::new() } else { swept(summary) };
     let numbers: Vec<&String> =
         swept.iter().copied().filter(|key| is_number(summary, key)).collect();
+    let told = told(summary);
     let mut left_out = 0;
     let mut groups = Vec::new();
     for key in numbers {
-        let charts = SHOWN.iter().map(|shown| chart(summary, &swept, key, shown));
+        let charts = SHOWN.iter().chain(&told).map(|shown| chart(summary, &swept, key, shown));
         let (charts, more) = room.list(charts.filter(|chart| !chart.0.is_empty()));
         left_out += more;
         if !charts.0.is_empty() || more > 0 {
@@ -147,8 +208,9 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
         0 => String::new(),
         left_out => format!("{left_out} more lines have no room here: see the table of points."),
     };
+    let title = of_runs(&shown.title).filter(|_| is_batch(summary)).unwrap_or(&shown.title);
     Chart {
-        title: shown.title.to_owned(),
+        title: title.to_owned(),
         x: Axis {
             label: key.to_owned(),
             scale: if log { Scale::Log } else { Scale::FromZero },
@@ -157,7 +219,7 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
             ..Axis::default()
         },
         y: Axis {
-            label: shown.title.to_lowercase(),
+            label: title.to_lowercase(),
             scale: if shown.log || is_wide { Scale::Log } else { Scale::FromZero },
             show: shown.show,
             binary: shown.title.ends_with("memory"),
@@ -190,13 +252,13 @@ fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec
             let Some(one) = point.of_target(target).filter(|one| one.valid_trials > 0) else {
                 continue;
             };
-            let (Some(x), Some(y)) = (x, (shown.of)(one)) else { continue };
+            let (Some(x), Some(y)) = (x, shown.value(one)) else { continue };
             let name = named(summary, target, &others, &point.row.keys);
             let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
                 lines.push(Line { name, marked: true, ..Line::default() });
                 lines.len() - 1
             });
-            let range = (shown.title == "Rate").then(|| one.rate.map(|rate| (rate.low, rate.high)));
+            let range = (shown.title == RATE).then(|| one.rate.map(|rate| (rate.low, rate.high)));
             lines[at].points.push(Dot { x, y, range: range.flatten() });
         }
     }
