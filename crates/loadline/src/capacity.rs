@@ -16,9 +16,9 @@ use crate::run::HowArgs;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 Examples:
-  loadline capacity suites/open-loop.toml
-  loadline capacity suites/tour.toml --target loadline --set clients.pipeline=1 --from 20k/s
-  loadline capacity suites/cache-peers.toml --over clients.connections --target memcached
+  loadline capacity suites/tour.toml --set clients.pipeline=1
+  loadline capacity suites/tour.toml --target memcached --set clients.pipeline=1 --from 20k/s
+  loadline capacity suites/tour.toml --over clients.connections --set clients.pipeline=16
 
 Loads are doubled until a `require` line breaks, then the gap is halved until it is as narrow as
 --precision. Each load is measured for 3 to 12 rounds, until it is clear whether it holds.
@@ -165,10 +165,7 @@ fn plan_at(args: &CapacityArgs, base: &Plan, load: f64) -> Result<Plan, Box<Suit
 fn check(plan: &Plan, args: &CapacityArgs) -> Result<(), Failure> {
     let usage = |message: String| Err(Failure::Usage(message));
     if plan.points.len() > 1 {
-        let count = plan.points.len();
-        return usage(format!(
-            "the suite has {count} points; choose one with --set for every other swept key"
-        ));
+        return usage(choose_one(plan));
     }
     let Some(target) = plan.targets().first() else {
         let wanted = args.target.as_deref().unwrap_or_default();
@@ -182,6 +179,18 @@ fn check(plan: &Plan, args: &CapacityArgs) -> Result<(), Failure> {
         return usage(format!("the suite says nothing that must hold; write e.g.\n{example}"));
     }
     Ok(())
+}
+
+/// How to say which of several points is meant: the first, for one.
+fn choose_one(plan: &Plan) -> String {
+    let mut message = format!("the suite has {} points; choose one, such as", plan.points.len());
+    for (key, value) in &plan.points[0].keys {
+        if plan.points.iter().any(|point| point.keys.get(key) != Some(value)) {
+            let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+            message += &format!(" --set {key}={value}");
+        }
+    }
+    message
 }
 
 fn words(args: &CapacityArgs, load: f64) -> String {

@@ -43,7 +43,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline run suites/tour.toml            measure, check every answer, and say what was found
   loadline compare suites/tour.toml --a loadline --b memcached
-  loadline capacity suites/open-loop.toml  find the highest rate that it carries
+  loadline capacity suites/tour.toml --set clients.pipeline=1    the highest rate that it carries
   loadline plan suites/tour.toml           say what would run, and for how long
   loadline report last --json              the last run again, for a program
   loadline ui                              look at all runs in a browser
