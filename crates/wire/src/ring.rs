@@ -9,31 +9,56 @@ use std::io;
 use std::os::fd::AsRawFd as _;
 
 use io_uring::{IoUring, opcode, squeue, types};
-use rustix::fd::BorrowedFd;
+use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
 /// At most so many requests are made together.
 pub(crate) const MOST_TOGETHER: usize = 64;
 
-/// What has become of a request: how many bytes have moved.
+/// So many times in a row the kernel may refuse to take requests before it is asked no more.
+const MOST_REFUSALS: usize = 100;
+
+/// What has become of a request: how many bytes have moved. `CANCELED` is one that the kernel has
+/// never taken.
 pub(crate) type Outcome = Result<usize, Errno>;
 
 /// One thread's way to the kernel.
 pub(crate) struct Ring {
-    ring: IoUring,
+    /// None once the kernel has refused to go on.
+    ring: Option<IoUring>,
     entries: Vec<squeue::Entry>,
     outcomes: Vec<Outcome>,
 }
 
 impl Ring {
-    /// A ring of its own.
+    /// A ring of its own, which has shown that it does what is wanted.
     ///
     /// # Errors
-    /// When the kernel has none to give, or forbids it.
+    /// When the kernel has none to give, forbids it, or knows one without such calls, as before
+    /// Linux 5.6 and in some sandboxes.
     pub(crate) fn new() -> io::Result<Self> {
-        let ring = IoUring::new(MOST_TOGETHER as u32)?;
-        Ok(Self { ring, entries: Vec::new(), outcomes: Vec::new() })
+        let mut ring = Self::of(IoUring::new(MOST_TOGETHER as u32)?);
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
+        let ((near, far), (_open, silent)) = (pair()?, pair()?);
+        let mut space = [[0; 2]; 2];
+        let sent = ring.send([(near.as_fd(), &[7][..])].into_iter()) == [Ok(1)];
+        let spaces = space.iter_mut().map(|space| &mut space[..]);
+        let received = ring.receive([far.as_fd(), silent.as_fd()].into_iter().zip(spaces));
+        if sent && received == [Ok(1), Err(Errno::AGAIN)] && space[0][0] == 7 {
+            return Ok(ring);
+        }
+        Err(io::Error::other("it neither sends nor receives"))
+    }
+
+    fn of(ring: IoUring) -> Self {
+        Self { ring: Some(ring), entries: Vec::new(), outcomes: Vec::new() }
+    }
+
+    /// Whether the kernel has refused to go on: then it is to be done without.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.ring.is_none()
     }
 
     /// Receives once from each of at most [`MOST_TOGETHER`] sockets, none of which waits. Gives
@@ -70,29 +95,32 @@ impl Ring {
         self.carry_out()
     }
 
-    /// Hands the entries to the kernel and waits until each has its outcome.
+    /// Hands the entries to the kernel and waits until each that it takes has its outcome.
     #[allow(unsafe_code)]
     fn carry_out(&mut self) -> &[Outcome] {
-        let Self { ring, entries, outcomes } = self;
+        let Self { ring: owned, entries, outcomes } = self;
         outcomes.clear();
         outcomes.resize(entries.len(), Err(Errno::CANCELED));
+        let Some(ring) = owned else {
+            entries.clear();
+            return outcomes;
+        };
         for (number, entry) in entries.drain(..).enumerate() {
             let entry = entry.user_data(number as u64);
             // SAFETY: the sockets and buffers of all entries are borrowed for the `'a` of the
             // caller's jobs, which lasts until this function has returned, buffers to be written
-            // to exclusively. It returns only once each entry has its outcome, after which the
-            // kernel touches them no more, and nothing on the way there panics. The queue is empty
-            // at the start of each call, so no entry is ever handed over later.
+            // to exclusively. It returns only once each entry that the kernel has taken has its
+            // outcome, after which the kernel touches them no more, and nothing on the way there
+            // panics. Entries that it has not taken then go with the ring, so that the queue is
+            // empty at the start of each call and no entry is ever handed over later.
             let pushed = unsafe { ring.submission().push(&entry) };
             debug_assert!(pushed.is_ok(), "a ring has room for all that is done together");
         }
-        let mut left = outcomes.len();
+        let mut left = ring.submission().len();
+        let mut refusals = 0;
         while left > 0 {
-            // It fails when a signal has come, or for want of memory: then it is begun again,
-            // because what has been handed over may not be left behind.
-            if ring.submit_and_wait(left).is_err() {
-                std::thread::yield_now();
-            }
+            let before = left;
+            let handed_over = ring.submit_and_wait(left);
             for done in ring.completion() {
                 let result = done.result();
                 if let Some(outcome) = outcomes.get_mut(done.user_data() as usize) {
@@ -100,6 +128,16 @@ impl Ring {
                     *outcome = usize::try_from(result).map_err(|_| error());
                 }
                 left = left.saturating_sub(1);
+            }
+            // A signal, or want of memory: it is begun again, because what the kernel has taken may
+            // not be left behind. What it has not taken may.
+            if handed_over.is_err() && left == before {
+                refusals += 1;
+                if refusals > MOST_REFUSALS && ring.submission().len() == left {
+                    *owned = None;
+                    break;
+                }
+                std::thread::yield_now();
             }
         }
         outcomes
@@ -146,5 +184,26 @@ mod tests {
             assert_eq!(got, [number as u8; 3]);
         }
         assert_eq!(ring.send(std::iter::empty()), []);
+    }
+
+    #[test]
+    fn a_kernel_that_takes_no_more_is_not_asked_for_ever_and_has_touched_nothing() {
+        // It takes nothing before it is enabled, which this one never is.
+        let Ok(disabled) = io_uring::IoUring::builder().setup_r_disabled().build(64) else {
+            return println!("skipped: this kernel gives no io_uring");
+        };
+        let mut ring = Ring::of(disabled);
+        let (mut near, far) = UnixStream::pair().expect("a pair");
+        near.write_all(b"here").expect("written");
+        let mut space = [0; 8];
+        assert_eq!(
+            ring.receive(std::iter::once((far.as_fd(), &mut space[..]))),
+            [Err(Errno::CANCELED)]
+        );
+        assert!(ring.is_lost() && space == [0; 8]);
+        assert_eq!(ring.send(std::iter::once((far.as_fd(), &b"no"[..]))), [Err(Errno::CANCELED)]);
+        let mut got = [0; 4];
+        (&far).read_exact(&mut got).expect("it is still there");
+        assert_eq!(&got, b"here");
     }
 }

@@ -102,7 +102,7 @@ pub(crate) struct Shared {
     /// Accepting is suspended until a connection is closed.
     pub(crate) accept_paused: AtomicBool,
     /// Threads that make their calls together.
-    rings: AtomicUsize,
+    pub(crate) rings: AtomicUsize,
 }
 
 impl Shared {

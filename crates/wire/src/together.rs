@@ -37,6 +37,11 @@ impl Together {
         let space = vec![0; MOST_TOGETHER * SPACE_BYTES];
         Self { ring, space, receiving: Vec::new(), outcomes: Vec::new(), sending: Vec::new() }
     }
+
+    /// Whether the kernel has refused to go on: then each call is made by itself.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.ring.is_lost()
+    }
 }
 
 impl<C: Connection, D: Datagrams> Worker<C, D> {
@@ -68,6 +73,11 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             receiving.iter().zip(outcomes.iter()).zip(space.chunks(SPACE_BYTES))
         {
             let received = match *outcome {
+                // The kernel never took it.
+                Err(Errno::CANCELED) => {
+                    self.read(*token);
+                    continue;
+                }
                 Ok(0) => ReadOutcome::Closed,
                 Ok(count) => ReadOutcome::Bytes(count),
                 Err(Errno::AGAIN | Errno::INTR) => ReadOutcome::Blocked,
@@ -126,7 +136,8 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                     self.moved_bytes += count;
                     if output.is_empty() { After::Idle } else { After::Blocked }
                 }
-                Err(Errno::AGAIN | Errno::INTR) => After::Blocked,
+                // What the kernel never took is sent once the socket is said to have room.
+                Err(Errno::AGAIN | Errno::INTR | Errno::CANCELED) => After::Blocked,
                 Err(error) => After::Gone(Closed::Socket(kind(error))),
             };
             if after == After::Idle {

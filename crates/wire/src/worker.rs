@@ -79,7 +79,11 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 None => (0..events).for_each(|index| self.dispatch(self.poller.event(index))),
                 Some(mut together) => {
                     self.dispatch_together(events, &mut together);
-                    self.together = Some(together);
+                    if together.is_lost() {
+                        self.shared.rings.fetch_sub(1, SeqCst);
+                    } else {
+                        self.together = Some(together);
+                    }
                 }
             }
             if self.mailbox().is_pending() {
