@@ -65,8 +65,9 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         if receiving.is_empty() {
             return;
         }
-        let sockets = receiving.iter().filter_map(|token| self.slots.get(*token));
-        let sockets = sockets.map(|slot| slot.socket.as_fd());
+        // One left out would have the others given what is not theirs.
+        let slot = |token: &u64| self.slots.get(*token).expect("nobody closes another's");
+        let sockets = receiving.iter().map(|token| slot(token).socket.as_fd());
         outcomes.clear();
         outcomes.extend_from_slice(ring.receive(sockets.zip(space.chunks_mut(SPACE_BYTES))));
         for ((token, outcome), space) in
@@ -113,8 +114,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             return false;
         }
         let is_free = !slot.queued && slot.output.is_none() && !slot.owed && slot.link.is_plain();
-        let limit = self.shared.config.input_limit_bytes.saturating_sub(SPACE_BYTES);
-        is_free && slot.input.len() <= limit
+        is_free && slot.input.len() + SPACE_BYTES <= self.shared.config.input_limit_bytes
     }
 
     /// Sends what connections have been left with.

@@ -3,9 +3,11 @@
 
 mod common;
 
-use common::{HANG_GUARD, Lines, Random, client, internet, listener};
+use common::{HANG_GUARD, Lines, Random, client, internet, listener, until};
 use std::io::{Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex};
 use wire::{Calls, Config, Connection, Flow, Output, Server};
 
 /// A server that makes its calls together, unless the kernel does not let it.
@@ -116,7 +118,7 @@ fn a_client_that_goes_takes_nobody_with_it() {
         drop(goes);
         hear(&mut stays, b"here\n");
     }
-    common::until("they are gone", || server.counters().current_connections == 1);
+    until("they are gone", || server.counters().current_connections == 1);
 }
 
 #[test]
@@ -134,4 +136,162 @@ fn where_they_may_be_made_together_the_server_says_what_has_come_of_it() {
         }
         clients.iter_mut().for_each(|client| hear(client, b"line\n"));
     }
+}
+
+/// What `give` is answered with: less than is sent together at most.
+const GIVEN_BYTES: usize = 60_000;
+
+/// Has a server's first thread stand still, so that all that is said meanwhile is ready at once.
+struct Holder {
+    client: TcpStream,
+    is_held: Receiver<()>,
+    go: Sender<()>,
+}
+
+impl Holder {
+    fn hold(&mut self) {
+        self.client.write_all(b"hold\n").expect("write");
+        self.is_held.recv_timeout(HANG_GUARD).expect("it is held");
+    }
+
+    fn release(&mut self) {
+        self.go.send(()).expect("it waits");
+        hear(&mut self.client, b"hold\n");
+    }
+}
+
+/// A server of those who stand still at `hold`, give much at `give`, say nothing to what begins
+/// with a minus, go at `quit`, and say back everything else.
+fn held(config: Config) -> Option<(Server, SocketAddr, Holder)> {
+    let ((tell, is_held), (go, wait)) = (channel(), channel());
+    let wait = Arc::new(Mutex::new(wait));
+    let (server, address) = serve(config, move |_| {
+        let (tell, wait) = (tell.clone(), Arc::clone(&wait));
+        Lines(move |line: &[u8], out: &mut Output| {
+            if line == b"hold\n" {
+                tell.send(()).expect("a holder");
+                wait.lock().expect("one holds").recv_timeout(HANG_GUARD).expect("a release");
+            }
+            match line {
+                b"give\n" => out.put(&[b'x'; GIVEN_BYTES]),
+                [b'-', ..] => {}
+                _ => out.put(line),
+            }
+            if line == b"quit\n" { Flow::Close } else { Flow::Continue }
+        })
+    })?;
+    // The first connection is the first thread's.
+    let mut holder = Holder { client: client(address), is_held, go };
+    holder.client.write_all(b"first\n").expect("write");
+    hear(&mut holder.client, b"first\n");
+    Some((server, address, holder))
+}
+
+fn say(client: &mut TcpStream, text: &str) {
+    client.write_all(text.as_bytes()).expect("write");
+}
+
+#[test]
+fn who_comes_and_who_goes_in_a_turn_leaves_the_others_what_is_theirs() {
+    let Some((server, address, mut holder)) = held(Config::default()) else { return };
+    let mut staying: Vec<_> = (0..100).map(|_| client(address)).collect();
+    for round in 0..10 {
+        let mut going: Vec<_> = (0..40).map(|_| client(address)).collect();
+        for client in &mut going {
+            say(client, "here\n");
+            client.peek(&mut [0]).expect("an answer");
+        }
+        holder.hold();
+        for (number, client) in staying.iter_mut().enumerate() {
+            say(client, &format!("-\nround {round} client {number}\n-"));
+        }
+        let mut ends = Vec::new();
+        for (number, mut client) in going.into_iter().enumerate() {
+            match number % 4 {
+                0 => {
+                    say(&mut client, "last\nquit\nnever");
+                    ends.push((client, "here\nlast\nquit\n"));
+                }
+                1 => {
+                    say(&mut client, "half\n");
+                    client.shutdown(Shutdown::Write).expect("shut down");
+                    ends.push((client, "here\nhalf\n"));
+                }
+                2 => say(&mut client, "resets, as it has not read its answer\n"),
+                _ => {}
+            }
+        }
+        let mut coming: Vec<_> = (0..20).map(|_| client(address)).collect();
+        for (number, client) in coming.iter_mut().enumerate() {
+            say(client, &format!("new {number}\n"));
+        }
+        holder.release();
+        for (number, client) in staying.iter_mut().enumerate() {
+            hear(client, format!("round {round} client {number}\n").as_bytes());
+            say(client, "\n");
+        }
+        for (mut client, heard) in ends {
+            let mut got = String::new();
+            client.read_to_string(&mut got).expect("the end");
+            assert_eq!(got, heard);
+        }
+        for (number, client) in coming.iter_mut().enumerate() {
+            hear(client, format!("new {number}\n").as_bytes());
+        }
+    }
+    until("only those who stay are there", || server.counters().current_connections == 101);
+}
+
+#[test]
+fn what_a_peer_takes_only_in_part_is_sent_when_it_takes_more() {
+    let Some((_server, address, mut holder)) = held(Config::default()) else { return };
+    let mut clients: Vec<_> = (0..6).map(|_| client(address)).collect();
+    let rounds = 120;
+    for _ in 0..rounds {
+        holder.hold();
+        clients.iter_mut().for_each(|client| say(client, "give\n"));
+        holder.release();
+    }
+    for client in &mut clients {
+        hear(client, &vec![b'x'; rounds * GIVEN_BYTES]);
+        say(client, "more\n");
+        hear(client, b"more\n");
+    }
+}
+
+#[test]
+fn what_was_said_before_a_stop_is_answered() {
+    let config = Config { threads: 2, ..Config::default() };
+    let Some((server, address, mut holder)) = held(config) else { return };
+    // The other thread's, which is told to stop after the one that is held.
+    let mut idle = client(address);
+    let mut clients: Vec<_> = (0..150).map(|_| client(address)).collect();
+    for client in &mut clients {
+        say(client, "early\n");
+        hear(client, b"early\n");
+    }
+    holder.hold();
+    clients.iter_mut().for_each(|client| say(client, "late\n"));
+    let stopping = std::thread::spawn(move || server.stop(HANG_GUARD));
+    assert_eq!(idle.read(&mut [0]).expect("its end"), 0);
+    holder.release();
+    for client in &mut clients {
+        hear(client, b"late\n");
+        assert_eq!(client.read(&mut [0]).expect("the end"), 0);
+    }
+    assert_eq!(stopping.join().expect("stopped").current_connections, 0);
+}
+
+#[test]
+fn a_limit_on_input_that_is_less_than_what_is_received_at_once_holds() {
+    let config = Config { input_limit_bytes: 1000, ..Config::default() };
+    let Some((server, address, mut holder)) = held(config) else { return };
+    let mut clients: Vec<_> = (0..10).map(|_| client(address)).collect();
+    holder.hold();
+    clients.iter_mut().for_each(|client| say(client, &format!("{}\n", "x".repeat(5000))));
+    holder.release();
+    for client in &mut clients {
+        assert_eq!(client.read(&mut [0]).expect("the end"), 0);
+    }
+    assert_eq!(server.counters().faults, 10);
 }
