@@ -16,6 +16,7 @@ use records::protocol::{
 };
 use records::server::{Limits, Service};
 use session::Session;
+use wire::Output;
 
 const RECORDS: &str = r#"
     [[record]]
@@ -106,33 +107,55 @@ fn a_slow_subscriber_gets_the_newest_versions_and_is_told_what_was_lost() {
     assert_eq!(record.subscribers(), 0);
 }
 
-#[test]
-fn news_that_come_soon_after_a_send_wait_for_more_but_not_for_a_second_of_the_same_monitor() {
-    let service = service();
+/// A session that monitors two records, by the numbers 0 and 1, and has heard what they hold.
+fn watching() -> (Session, [Arc<Record>; 2]) {
+    let service = Service::new(Limits::default());
+    let names = ["one", "two"];
+    let declared = names.map(|name| format!("[[record]]\nname = \"{name}\"\ntype = \"double\"\n"));
+    service.declare(declare(&declared.concat()).unwrap()).unwrap();
     let mut session = Session::introduced(&service);
-    for (request, name) in [(7, "number"), (8, "array")] {
+    for (request, name) in (0..).zip(names) {
         let text = "record[queueSize=2]field(value)";
         let (channel, _) = begun_as(&mut session, Command::Monitor, name, request, text);
         let start = Operation { channel, request, subcommand: 0x44 };
         assert_eq!(session.say(Command::Monitor, |writer| start.write(writer)).len(), 1);
     }
-    let number = service.find("number").unwrap();
-    let array = service.find("array").unwrap();
-    let post = |record: &Record| {
-        record.update(Time::default(), |draft| draft.set(1, draft.nodes()[1].clone()));
-    };
-    post(&number);
+    (session, names.map(|name| service.find(name).unwrap()))
+}
+
+fn post(record: &Record, value: u32) {
+    record.update(Time::default(), |draft| draft.set(1, Value::Double(value.into())));
+}
+
+#[test]
+fn news_that_come_soon_after_a_send_wait_for_more_but_not_for_a_second_of_the_same_monitor() {
+    let (mut session, [one, two]) = watching();
+    post(&one, 1);
     assert_eq!(session.resume_now().len(), 0, "something was sent at this moment");
     assert_eq!(session.waits_ns(), Some(50_000));
-    post(&array);
+    let wakes = session.wakes();
+    post(&two, 1);
+    assert_eq!(session.wakes(), wakes, "the wait ends by itself, and one is enough");
     assert_eq!(session.resume_now().len(), 0);
     assert_eq!(session.resume().len(), 2, "in one send");
     assert_eq!(session.waits_ns(), None);
     let wakes = session.wakes();
-    post(&number);
-    post(&number);
+    post(&one, 2);
+    post(&one, 3);
     assert_eq!(session.wakes(), wakes + 2);
     assert_eq!(session.resume_now().len(), 2, "a queue of two was full");
+}
+
+#[test]
+fn what_a_full_output_leaves_has_no_time_and_is_said_once_it_has_drained() {
+    let (mut session, [one, two]) = watching();
+    post(&one, 1);
+    post(&two, 1);
+    assert_eq!(session.resume_now().len(), 0);
+    session.out = Output::new(1);
+    session.pass(session.waits_ns().unwrap());
+    assert_eq!((session.resume_now().len(), session.waits_ns()), (1, None), "one has filled it");
+    assert_eq!((session.resume_now().len(), session.waits_ns()), (1, None));
 }
 
 #[test]

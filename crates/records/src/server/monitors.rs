@@ -82,6 +82,10 @@ impl Inbox {
         self.gone.load(SeqCst) && self.gone.swap(false, SeqCst)
     }
 
+    fn has_news(&self) -> bool {
+        !self.lock().news.is_empty()
+    }
+
     fn take(&self, into: &mut VecDeque<u32>) {
         into.extend(self.lock().news.drain(..));
     }
@@ -218,14 +222,13 @@ impl Turns {
         service: &Service,
         out: &mut Output,
     ) {
-        inbox.take(&mut self.listed);
-        if self.listed.is_empty() {
-            return;
-        }
-        self.is_gathering = now < self.gather_until && inbox.may_wait.load(SeqCst);
+        let may_wait = now < self.gather_until && inbox.may_wait.load(SeqCst);
+        // What waits stays in the inbox, so that what joins it there wakes nobody.
+        self.is_gathering = may_wait && (!self.listed.is_empty() || inbox.has_news());
         if self.is_gathering {
             return;
         }
+        inbox.take(&mut self.listed);
         let before = out.len();
         while !out.is_full() {
             let Some(request) = self.listed.pop_front() else {

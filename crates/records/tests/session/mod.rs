@@ -139,9 +139,14 @@ impl Session {
         self.wakes.load(SeqCst)
     }
 
+    /// Lets time go by.
+    pub(crate) fn pass(&mut self, ns: Ns) {
+        self.now += ns;
+    }
+
     /// What the connection says of itself, once it was woken. A second has gone by.
     pub(crate) fn resume(&mut self) -> Vec<Said> {
-        self.now += 1_000_000_000;
+        self.pass(1_000_000_000);
         self.resume_now()
     }
 
