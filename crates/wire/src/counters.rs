@@ -25,7 +25,8 @@ pub(crate) fn add(counter: &AtomicU64, count: usize) {
     counter.store(counter.load(Relaxed).wrapping_add(count as u64), Relaxed);
 }
 
-/// A reading of a server's counters. Each only grows, save for `current_connections`.
+/// A reading of a server's counters. Each only grows, save for `current_connections` and
+/// `threads_together`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
@@ -39,6 +40,8 @@ pub struct Counters {
     pub listen_disabled: u64,
     /// Whether connections are accepted now.
     pub accepting: bool,
+    /// Threads that make the system calls of several connections [together](crate::Calls).
+    pub threads_together: u64,
     /// Connections closed because the peer broke the protocol or a limit.
     pub faults: u64,
     /// Bytes received over connections.

@@ -106,6 +106,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
+    fn counters(&self) -> Counters {
+        let mut counters = Counters::sum(self.counters.iter());
+        counters.current_connections = self.current.load(SeqCst) as u64;
+        counters.accepting = !self.accept_paused.load(SeqCst);
+        counters.threads_together = self.rings.load(SeqCst) as u64;
+        counters
+    }
+
     /// Counts one connection off, and has accepting go on if it was waiting for that.
     pub(crate) fn release_one(&self) {
         self.current.fetch_sub(1, SeqCst);
@@ -218,21 +226,14 @@ impl Server {
 
     /// What the server has counted so far. Cheap, and takes no lock.
     pub fn counters(&self) -> Counters {
-        let mut counters = Counters::sum(self.shared.counters.iter());
-        counters.current_connections = self.shared.current.load(SeqCst) as u64;
-        counters.accepting = !self.shared.accept_paused.load(SeqCst) && !self.threads.is_empty();
-        counters
+        let counters = self.shared.counters();
+        Counters { accepting: counters.accepting && !self.threads.is_empty(), ..counters }
     }
 
     /// A reader of the same counters that can be given away, and outlives the server.
     pub fn counters_reader(&self) -> impl Fn() -> Counters + Send + Sync + Clone + use<> {
         let shared = Arc::clone(&self.shared);
-        move || {
-            let mut counters = Counters::sum(shared.counters.iter());
-            counters.current_connections = shared.current.load(SeqCst) as u64;
-            counters.accepting = !shared.accept_paused.load(SeqCst);
-            counters
-        }
+        move || shared.counters()
     }
 
     /// Stops accepting, closes connections with nothing in flight at once, and lets the others

@@ -64,6 +64,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("store", &options.sharing.name());
     put("answers_flushed", &if options.flush_each { "per-answer" } else { "per-batch" });
     put("io", &io(options.calls));
+    put("io_in_force", &io(calls_in_force(service)));
     put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
@@ -100,6 +101,13 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("debug_time", &yes(options.debug_time));
     put("track_sizes", &yes(service.tracks_sizes()));
     put("shards", &service.store.shards());
+}
+
+/// How all threads make their calls.
+fn calls_in_force(service: &Service) -> Calls {
+    let counters = service.counters.get().map(|read| read()).unwrap_or_default();
+    let is_together = counters.threads_together == service.options.threads as u64;
+    if is_together { Calls::Together } else { Calls::Each }
 }
 
 /// What `--io` calls it.
