@@ -127,8 +127,14 @@ fn token(index: u32, generation: u32) -> u64 {
     u64::from(generation) << 32 | u64::from(index)
 }
 
-/// This many emptied output buffers are kept for the next connections whose peers don't read.
+/// This many emptied output buffers, with so much memory in all, are kept for the next connections
+/// whose answers wait.
 const SPARE_OUTPUTS: usize = 64;
+const SPARE_BYTES: usize = 4 << 20;
+
+/// What waits in a buffer with more memory than this is copied into another if it is little: the
+/// memory of large answers is not handed round with small ones.
+const LARGE_BYTES: usize = 128 << 10;
 
 /// An unfinished message up to this size is copied back into the lent buffer to be read on; a
 /// larger one is read on where it is.
@@ -139,6 +145,7 @@ pub(crate) struct Lent {
     pub(crate) input: Input,
     pub(crate) output: Output,
     spare: Vec<Output>,
+    spare_bytes: usize,
     limit_bytes: usize,
 }
 
@@ -147,7 +154,8 @@ impl Lent {
         let mut input = Input::new();
         // Grows the buffer to its full size once and for all; no limit is passed here.
         let _ = input.space(input_bytes, input_bytes);
-        Self { input, output: Output::new(limit_bytes), spare: Vec::new(), limit_bytes }
+        let output = Output::new(limit_bytes);
+        Self { input, output, spare: Vec::new(), spare_bytes: 0, limit_bytes }
     }
 
     /// The buffer that a connection is read into: the lent one, unless much of a message waits in
@@ -169,7 +177,7 @@ impl Lent {
     pub(crate) fn begin(&mut self, own: &mut Option<Output>) {
         if let Some(own) = own.take() {
             let lent = mem::replace(&mut self.output, own);
-            self.spare.push(lent);
+            self.keep(lent);
         }
     }
 
@@ -177,19 +185,47 @@ impl Lent {
     #[inline]
     pub(crate) fn end(&mut self, own: &mut Option<Output>) {
         if !self.output.is_empty() {
-            let next = self.spare.pop().unwrap_or_else(|| Output::new(self.limit_bytes));
-            *own = Some(mem::replace(&mut self.output, next));
+            let mut next = self.spare();
+            match self.output.plain() {
+                Some(bytes)
+                    if self.output.capacity() > LARGE_BYTES && bytes.len() <= LARGE_BYTES / 2 =>
+                {
+                    next.put(bytes);
+                    self.output.clear(self.keep_bytes());
+                }
+                _ => mem::swap(&mut next, &mut self.output),
+            }
+            *own = Some(next);
         } else if self.output.capacity() > self.keep_bytes() {
             self.output.clear(self.keep_bytes());
         }
-        self.spare.truncate(SPARE_OUTPUTS);
+    }
+
+    /// Takes an empty buffer back, if it is to be had for the next.
+    #[inline]
+    pub(crate) fn keep(&mut self, empty: Output) {
+        let spare_bytes = self.spare_bytes + empty.capacity();
+        if self.spare.len() < SPARE_OUTPUTS && spare_bytes <= SPARE_BYTES {
+            self.spare_bytes = spare_bytes;
+            self.spare.push(empty);
+        }
+    }
+
+    #[inline]
+    fn spare(&mut self) -> Output {
+        match self.spare.pop() {
+            Some(spare) => {
+                self.spare_bytes -= spare.capacity();
+                spare
+            }
+            None => Output::new(self.limit_bytes),
+        }
     }
 
     /// Throws away what a connection that has ended can't use any more.
     pub(crate) fn discard(&mut self) {
         self.input.clear();
         self.output.clear(self.keep_bytes());
-        self.spare.truncate(SPARE_OUTPUTS);
     }
 
     /// A buffer grows by doubling, so one that keeps to the limit has at most twice its size; the
@@ -201,7 +237,7 @@ impl Lent {
 
 #[cfg(test)]
 mod tests {
-    use super::{Lent, Link, Slot, Slots};
+    use super::{Lent, Link, Output, SPARE_BYTES, Slot, Slots};
 
     fn slot(name: &'static str) -> Slot<&'static str> {
         let (socket, _) = std::os::unix::net::UnixStream::pair().expect("a pair");
@@ -239,5 +275,32 @@ mod tests {
         lent.end(&mut own);
         assert!(own.is_none());
         assert!(lent.output.capacity() < 100_000, "an overgrown buffer shrinks");
+    }
+
+    #[test]
+    fn the_memory_of_large_answers_is_neither_handed_round_nor_kept_without_limit() {
+        let mut lent = Lent::new(4096, 1 << 20);
+        let mut all = [const { None }; 100];
+        let answer = |lent: &mut Lent, own: &mut _, bytes| {
+            lent.output.put(&vec![1; bytes]);
+            lent.end(own);
+        };
+        for own in &mut all {
+            lent.output.put(&[1; 300_000]);
+            lent.output.advance(300_000);
+            answer(&mut lent, own, 1000);
+        }
+        let held = |own: &Option<Output>| own.as_ref().map_or(0, Output::capacity);
+        assert!(all.iter().all(|own| held(own) < 10_000) && lent.output.capacity() >= 300_000);
+        for own in &mut all {
+            answer(&mut lent, own, 300_000);
+        }
+        for own in &mut all {
+            lent.begin(own);
+            lent.output.advance(300_000);
+        }
+        assert!(lent.spare.iter().map(Output::capacity).sum::<usize>() <= SPARE_BYTES);
+        assert_eq!(lent.spare.iter().map(Output::capacity).sum::<usize>(), lent.spare_bytes);
+        assert!(!lent.spare.is_empty());
     }
 }

@@ -141,8 +141,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 Err(error) => After::Gone(Closed::Socket(kind(error))),
             };
             if after == After::Idle {
-                // The empty buffer goes back to those that are lent.
-                self.lent.begin(&mut slot.output);
+                slot.output.take().into_iter().for_each(|empty| self.lent.keep(empty));
             } else {
                 slot.owed = true;
             }
