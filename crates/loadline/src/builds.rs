@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use anyhow::{Context, anyhow, bail};
 use lab::plan::{Medium, Target, TargetKind};
@@ -115,14 +115,13 @@ pub(crate) fn build(folder: &Path, revision: &str, command: &str) -> Result<Buil
     note(format!("building {short} ({}) …", built.subject));
     let log = place.join("build.log");
     let out = File::create(&log).with_context(|| log.display().to_string())?;
-    let status = Command::new("sh")
-        .args(["-c", command])
-        .current_dir(&built.tree)
-        .stdin(Stdio::null())
-        .stdout(out.try_clone().context("the build's log")?)
-        .stderr(out)
-        .status()
-        .context("sh can't be started")?;
+    let copy = out.try_clone().context("the build's log")?;
+    let exe = std::env::current_exe().context("this program can't find itself")?;
+    let shell = ["sh", "-c", command].map(str::to_owned);
+    let status = lab::deploy::run_guarded(&exe, &shell, |command| {
+        command.current_dir(&built.tree).stdout(copy).stderr(out)
+    });
+    let status = status.context("sh can't be started")?;
     if !status.success() {
         let text = std::fs::read_to_string(&log).unwrap_or_default();
         let lines: Vec<&str> = text.lines().collect();

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::io::{BufRead, Read, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitCode, Stdio};
+use std::process::{Child, ChildStdin, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::{Mutex, PoisonError};
 
 use rustix::process::{Pid, Signal, kill_process_group};
@@ -63,6 +63,27 @@ impl Guard {
             let _ = writeln!(pipe, "{sign}{group}");
         }
     }
+}
+
+/// Runs a command to its end, by `exe`, this program, and with what `set` adds: its folder, its
+/// output. It leads a group, which ends when this process does.
+///
+/// # Errors
+/// When neither it nor its guard can be started. One that isn't there exits with 127.
+pub fn run_guarded(
+    exe: &Path,
+    command: &[String],
+    set: impl FnOnce(&mut Command) -> &mut Command,
+) -> std::io::Result<ExitStatus> {
+    let guard = Guard::start(exe)?;
+    let words = guard.at_the_door(command);
+    let mut command = Command::new(&words[0]);
+    set(command.args(&words[1..])).stdin(Stdio::piped()).process_group(0);
+    let mut child = command.spawn()?;
+    guard.let_in(&mut child);
+    let ended = child.wait();
+    guard.forget(child.id());
+    ended
 }
 
 impl Drop for Guard {

@@ -8,7 +8,7 @@ mod ready;
 use std::path::PathBuf;
 
 pub(crate) use guard::Guard;
-pub use guard::{enter_main, guard_main};
+pub use guard::{enter_main, guard_main, run_guarded};
 pub use process::{DeployError, Deployed, Deployer};
 
 /// The CPUs that this process may use.

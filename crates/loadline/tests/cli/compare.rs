@@ -1,6 +1,8 @@
 //! `loadline compare`, from outside.
 
-use crate::common::{Place, code, small_reads, stderr, stdout};
+use crate::common::{
+    Place, await_end, await_that, code, processes_with, send_signal, small_reads, stderr, stdout,
+};
 
 /// Two caches, one of which has twice the memory.
 fn suite() -> String {
@@ -121,6 +123,27 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
     write("bad.txt", "1 2\n3 x");
     let bad = ["compare", "--samples", "bad.txt", "before.txt"];
     place.refuses(&bad, 2, "bad.txt: line 2: \"x\" is no number");
+}
+
+#[test]
+fn the_build_of_a_commit_ends_with_the_comparison() {
+    let place = Place::with(&suite());
+    let script = "git init -q && git -c user.name=t -c user.email=t@t.invalid commit -q -m one \
+                  --allow-empty && mkdir .loadline";
+    let mut shell = std::process::Command::new("sh");
+    let made = shell.args(["-c", script]).current_dir(place.path()).status().expect("sh runs");
+    assert!(made.success());
+    for (signal, marker) in [("-TERM", "67108921"), ("-KILL", "67108922")] {
+        let build = format!("sleep {marker} & wait");
+        let arguments = ["compare", "suite.toml", "--commits", "HEAD..HEAD", "--build", &build];
+        let mut command = place.command(&arguments);
+        let mut child = command.stderr(std::process::Stdio::null()).spawn().expect("it runs");
+        let is_built = || processes_with(marker).len() > 2;
+        await_that("the build runs", is_built);
+        send_signal(signal, child.id());
+        await_end(&mut child);
+        await_that("the build ends, and its children", || processes_with(marker).is_empty());
+    }
 }
 
 /// Two commits of a program that serves a cache; the later one says more in its script.
