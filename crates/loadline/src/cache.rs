@@ -11,6 +11,8 @@ use anyhow::{Context as _, bail};
 use serde_json::json;
 use wire::{Address, TlsTrust};
 
+use show::Form;
+
 use crate::exit::Failure;
 use crate::serve::cache::MOST_KEPT_BYTES;
 
@@ -90,6 +92,9 @@ pub(crate) enum CacheCommand {
         /// The keys
         #[arg(required = true, value_name = "KEY")]
         keys: Vec<String>,
+        /// Print values as they are, byte for byte, with no line's end after them
+        #[arg(long, conflicts_with = "json")]
+        raw: bool,
     },
     /// Like get, with flags and the unique number of each store
     Gets {
@@ -212,8 +217,11 @@ pub(crate) fn run(args: CacheArgs) -> Result<ExitCode, Failure> {
 /// Asks one thing.
 fn ask(command: CacheCommand, client: &mut Client, json: bool) -> anyhow::Result<ExitCode> {
     match command {
-        CacheCommand::Get { keys } => show::get(client, &keys, false, json),
-        CacheCommand::Gets { keys } => show::get(client, &keys, true, json),
+        CacheCommand::Get { keys, raw } => {
+            let form = if raw { Form::Raw } else { Form::lines_or(json) };
+            show::get(client, &keys, false, form)
+        }
+        CacheCommand::Gets { keys } => show::get(client, &keys, true, Form::lines_or(json)),
         CacheCommand::Set { key, value, flags, expire, condition, cas } => {
             let when = when(condition, cas);
             let value = read_value(value)?;

@@ -33,6 +33,20 @@ fn memcacheds_options_are_taken_and_what_means_nothing_is_said() {
 }
 
 #[test]
+fn options_may_be_said_again_and_small_memories_take_smaller_items() {
+    let twice = ["-l", "127.0.0.1:0", "-m", "64", "-m", "4", "-t", "9", "-t", "1"];
+    let served = Served::start(&[&twice[..], &["-o", "no_chunked_items"]].concat());
+    let said = served.ask(&["stats", "settings"]);
+    let said = String::from_utf8_lossy(&said.stdout).into_owned();
+    let of = |name: &str| {
+        let line = said.lines().find(|line| line.starts_with(&format!("{name} ")));
+        line.and_then(|line| line.rsplit(' ').next()).map(str::to_owned)
+    };
+    let told = ["maxbytes", "item_size_max", "num_threads"].map(of);
+    assert_eq!(told, ["4194304", "524288", "1"].map(|text| Some(text.to_owned())));
+}
+
+#[test]
 fn more_memory_than_the_host_has_is_warned_of() {
     for (megabytes, is_warned) in [("99999999", true), ("64", false)] {
         let mut served = Served::start(&["-l", "127.0.0.1:0", "-m", megabytes]);
@@ -56,7 +70,7 @@ fn what_would_be_missed_is_refused_by_name() {
         (&["-o", "ext_path=/x:1G"], "ext_path"),
     ] {
         let output = Command::new(env!("CARGO_BIN_EXE_loadline"))
-            .args(["serve", "cache", "-p", "0"])
+            .args(["serve", "cache", "-l", "127.0.0.1:0"])
             .args(option)
             .output()
             .expect("loadline runs");
@@ -121,6 +135,7 @@ fn the_client_asks_all_that_a_cache_can_be_asked() {
     assert_eq!(ask(&["set", "key", "c", "--if", "behind"], 0), "stored\n");
     assert_eq!(ask(&["set", "key", "a", "--if", "before"], 0), "stored\n");
     assert_eq!(ask(&["get", "key"], 0), "abc\n");
+    assert_eq!(ask(&["get", "key", "--raw"], 0), "abc");
     let gets = ask(&["gets", "key", "--json"], 0);
     let gets: serde_json::Value = serde_json::from_str(&gets).expect("JSON");
     let cas = gets["items"][0]["cas"].to_string();

@@ -59,18 +59,36 @@ pub(super) fn stats(stats: Vec<(String, String)>, json: bool) -> anyhow::Result<
     Ok(ExitCode::SUCCESS)
 }
 
+/// How values are printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Form {
+    /// Each with a line's end after it.
+    Lines,
+    /// As they are, byte for byte.
+    Raw,
+    /// As JSON.
+    Json,
+}
+
+impl Form {
+    /// What people read, or what programs do.
+    pub(super) fn lines_or(json: bool) -> Self {
+        if json { Self::Json } else { Self::Lines }
+    }
+}
+
 /// The values of keys.
 pub(super) fn get(
     client: &mut Client,
     keys: &[String],
     all: bool,
-    json: bool,
+    form: Form,
 ) -> anyhow::Result<ExitCode> {
     let wanted: Vec<&[u8]> = keys.iter().map(String::as_bytes).collect();
     let found = client.get(&wanted, all)?;
     let is_complete = found.len() == keys.len();
     let mut out = stream();
-    if json {
+    if form == Form::Json {
         let items: Vec<_> = found.iter().map(described).collect();
         writeln!(out, "{}", json!({ "schema": 1, "items": items }))?;
         return Ok(exit_code(is_complete));
@@ -83,7 +101,9 @@ pub(super) fn get(
         }
         // The value as it is, whatever bytes it has.
         out.write_all(&item.value)?;
-        out.write_all(b"\n")?;
+        if form == Form::Lines {
+            out.write_all(b"\n")?;
+        }
     }
     for key in keys {
         if !found.iter().any(|item| item.key == key.as_bytes()) {

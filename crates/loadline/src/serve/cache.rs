@@ -37,7 +37,7 @@ LICENSE-MIT and LICENSE-APACHE of its source say both in full. It holds no code 
 
 /// Arguments of `loadline serve cache`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES, version)]
+#[command(after_help = EXAMPLES, version, args_override_self = true)]
 pub(crate) struct CacheArgs {
     /// Where to listen: ADDRESS, ADDRESS:PORT or unix:PATH; may be given several times; `notls:`
     /// before it leaves that one unencrypted
@@ -72,9 +72,10 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "BYTES", default_value = "64MiB")]
     pub(crate) memory: ByteCount,
 
-    /// The largest item: key, value, and the little that the store adds
-    #[arg(long, value_name = "BYTES", default_value = "1MiB")]
-    pub(crate) max_item: ByteCount,
+    /// The largest item: key, value, and the little that the store adds [default: 1MiB, at most an
+    /// eighth of the memory]
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_item: Option<ByteCount>,
 
     /// Memory beside the items for data blocks on their way in, at least --max-item; what does not
     /// fit is refused [default: a quarter of the memory]
@@ -260,17 +261,21 @@ pub(crate) fn run(mut args: CacheArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The largest item where nothing else is said, and the memory has room for eight.
+const USUAL_ITEM_BYTES: u64 = 1 << 20;
+
 /// What was typed, as the server is set.
 fn options(args: &CacheArgs) -> anyhow::Result<Options> {
     let bytes = |count: u64| usize::try_from(count).context("too many bytes");
-    let item_bytes = args.memcached.item_bytes.unwrap_or(args.max_item.bytes);
-    if item_bytes == 0 {
-        bail!("--max-item has to be at least 1 byte");
-    }
     let memory = match args.memcached.megabytes {
         None => args.memory.bytes,
         Some(megabytes) => megabytes.checked_mul(1 << 20).context("-m is too many megabytes")?,
     };
+    let item_bytes = args.memcached.item_bytes.or(args.max_item.map(|given| given.bytes));
+    let item_bytes = item_bytes.unwrap_or(USUAL_ITEM_BYTES.min(memory / 8));
+    if item_bytes == 0 {
+        bail!("--max-item has to be at least 1 byte");
+    }
     let incoming = args.incoming_memory.map(|given| given.bytes);
     let incoming = incoming.or(args.memcached.incoming_bytes()?);
     if incoming.is_some_and(|given| given < item_bytes) {

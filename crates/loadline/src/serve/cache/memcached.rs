@@ -157,6 +157,7 @@ const MEANINGLESS: &[&str] = &[
     "resp_obj_mem_limit",
     "worker_logbuf_size",
     "inline_ascii_resp",
+    "chunked_items",
     "ssl_wbuf_size",
     "ssl_session_cache",
     "ssl_kernel_tls",
