@@ -43,12 +43,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
         fingerprint: &summary.fingerprint.json,
         targets: summary.targets.iter().zip(&summary.facts).map(target).collect(),
         points: names.points(),
-        trials: summary.trials.iter().map(|trial| names.trial(trial)).collect(),
-        comparisons: summary.comparisons.iter().map(|one| names.comparison(one)).collect(),
-        requirements: summary.requirements.iter().map(|one| names.requirement(one)).collect(),
-        findings: names.findings_of(summary.findings.iter()),
-        events: names.events_of(summary.events.iter()),
-        slow: names.slow_of(summary.slow.iter()),
+        seen: names.seen(|_| true),
         floors_ns: floors(summary),
         verdicts: names.verdicts(),
         rungs: ladder::rungs(summary),
@@ -65,23 +60,11 @@ pub fn point_json(summary: &Summary, index: usize) -> Result<Option<Value>, serd
         return Ok(None);
     }
     let names = Names { summary };
-    let here = |trial: usize| summary.trials[trial].point == index;
-    let findings = names.findings_of(summary.findings.iter().filter(|one| here(one.trial)));
-    let events = names.events_of(summary.events.iter().filter(|one| here(one.trial)));
-    let slow = names.slow_of(summary.slow.iter().filter(|one| here(one.trial)));
-    let requirements = summary.requirements.iter().filter(|one| one.point == index);
-    let trials = summary.trials_at(index).map(|(_, trial)| names.trial(trial));
-    let comparisons = summary.comparisons_at(index).map(|one| names.comparison(one));
     serde_json::to_value(PointDocument {
         schema: SCHEMA,
         run: summary.id.get(),
         point: names.one_point(index),
-        trials: trials.collect(),
-        comparisons: comparisons.collect(),
-        requirements: requirements.map(|one| names.requirement(one)).collect(),
-        findings,
-        events,
-        slow,
+        seen: names.seen(|point| point == index),
     })
     .map(Some)
 }
@@ -92,6 +75,13 @@ struct PointDocument<'a> {
     run: i64,
     #[serde(flatten)]
     point: PointJson<'a>,
+    #[serde(flatten)]
+    seen: SeenJson<'a>,
+}
+
+/// What was seen at some points.
+#[derive(Serialize)]
+struct SeenJson<'a> {
     trials: Vec<TrialJson<'a>>,
     comparisons: Vec<ComparisonJson<'a>>,
     requirements: Vec<RequirementJson<'a>>,
@@ -108,12 +98,8 @@ struct Document<'a> {
     fingerprint: &'a Map<String, Value>,
     targets: Vec<TargetJson<'a>>,
     points: Vec<PointJson<'a>>,
-    trials: Vec<TrialJson<'a>>,
-    comparisons: Vec<ComparisonJson<'a>>,
-    requirements: Vec<RequirementJson<'a>>,
-    findings: Vec<FindingJson<'a>>,
-    events: Vec<EventJson<'a>>,
-    slow: Vec<SlowJson<'a>>,
+    #[serde(flatten)]
+    seen: SeenJson<'a>,
     floors_ns: Map<String, Value>,
     #[serde(flatten)]
     verdicts: VerdictsJson<'a>,
@@ -168,6 +154,23 @@ impl<'a> Names<'a> {
 
     fn point(&self, index: usize) -> &'a Map<String, Value> {
         &self.summary.points[index].row.keys
+    }
+
+    /// What was seen at the points that are asked for.
+    fn seen(&self, is_asked: impl Fn(usize) -> bool) -> SeenJson<'a> {
+        let all = self.summary;
+        let of_trial = |trial: usize| is_asked(all.trials[trial].point);
+        let trials = all.trials.iter().filter(|one| is_asked(one.point));
+        let comparisons = all.comparisons.iter().filter(|one| is_asked(one.point));
+        let requirements = all.requirements.iter().filter(|one| is_asked(one.point));
+        SeenJson {
+            trials: trials.map(|one| self.trial(one)).collect(),
+            comparisons: comparisons.map(|one| self.comparison(one)).collect(),
+            requirements: requirements.map(|one| self.requirement(one)).collect(),
+            findings: self.findings_of(all.findings.iter().filter(|one| of_trial(one.trial))),
+            events: self.events_of(all.events.iter().filter(|one| of_trial(one.trial))),
+            slow: self.slow_of(all.slow.iter().filter(|one| of_trial(one.trial))),
+        }
     }
 
     fn run(&self) -> RunJson<'a> {

@@ -7,10 +7,10 @@ mod fixture;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixture::Bench;
+use fixture::{Bench, runs};
 use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
 use report::{History, Listed, Progress, Question, Sights, Summary};
-use serde_json::{Value, json};
+use serde_json::Value;
 
 /// Looks at a page from inside, and leaves what it saw in the document's title.
 const PROBE: &str = r##"<script>
@@ -195,18 +195,8 @@ fn pages() -> Vec<Page> {
     searched(&mut search);
     let (summary, sights) = both(&mut search);
     pages.push(page("capacity", report::run_served(&summary, &sights), 6, 12));
-    let mut ledger = Ledger::in_memory().unwrap();
-    for rate in [100_000, 100_300, 99_800, 100_100, 93_000, 93_100, 92_900, 93_050] {
-        let facts = json!({"cpu": "X", "program_commit": format!("{rate:040}")});
-        let mut bench = Bench::built(ledger, &["ours"], "rate_per_s", &facts);
-        bench.point("cache/get", 16);
-        for round in 0..5 {
-            bench.round();
-            bench.trial(0, rate + round, 33_000, |_| ());
-        }
-        bench.finish();
-        ledger = bench.ledger;
-    }
+    let rates = [100_000, 100_300, 99_800, 100_100, 93_000, 93_100, 92_900, 93_050];
+    let ledger = runs(Ledger::in_memory().unwrap(), "X", &rates);
     let (title, hunt) = ("Cache: reads under load".to_owned(), judge::Hunt::default());
     let question = Question { title, target: None, metric: None, since: None, hunt };
     let history = History::of(&ledger, &question).unwrap().unwrap();

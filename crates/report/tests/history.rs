@@ -2,28 +2,11 @@
 
 mod fixture;
 
-use fixture::Bench;
+use fixture::{Bench, runs};
 use judge::Hunt;
 use ledger::Ledger;
 use report::{History, Question};
 use serde_json::json;
-
-/// A ledger with a run per rate, each of a commit of its own, on this kind of CPU.
-fn runs(mut ledger: Ledger, cpu: &str, rates: &[u64]) -> Ledger {
-    for (number, rate) in rates.iter().enumerate() {
-        let commit = format!("{number:040}");
-        let facts = json!({"cpu": cpu, "cpus": "2", "program_commit": commit});
-        let mut bench = Bench::built(ledger, &["ours"], "rate_per_s", &facts);
-        bench.point("cache/get", 16);
-        for round in 0..5 {
-            bench.round();
-            bench.trial(0, rate + round, 33_000, |_| ());
-        }
-        bench.finish();
-        ledger = bench.ledger;
-    }
-    ledger
-}
 
 /// A run that compares these targets, at this rate.
 fn comparison(ledger: Ledger, targets: &[&str], rate: u64) -> Ledger {

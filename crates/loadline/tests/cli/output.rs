@@ -5,35 +5,19 @@ use std::fs::OpenOptions;
 use std::os::unix::ffi::OsStrExt;
 use std::process::Stdio;
 
-use crate::common::{Place, await_end, code, stderr, stdout};
+use crate::common::{Place, await_end, code, small_reads, stderr, stdout};
 
 /// Two rounds of a cache that answers wrongly, so that the exit code is 3.
-const BROKEN: &str = r#"
-title = "A broken promise"
-[[target]]
-name = "ours"
-serve = "cache"
-options = { test-corrupt-every = 100 }
-[workload]
-room = "cache"
-operation = "get"
-keys = { count = 500 }
-value = { bytes = 40 }
-[[clients]]
-[require]
-wrong = "= 0"
-[rounds]
-disturbed = "ignore"
-measure = "60ms"
-slice = "30ms"
-warm_up = "10ms"
-at_least = 2
-at_most = 2
-"#;
+fn broken() -> String {
+    let ours = "serve = \"cache\"\noptions = { test-corrupt-every = 100 }";
+    let rounds = "measure = \"60ms\"\nslice = \"30ms\"\nat_least = 2\nat_most = 2\n\
+                  [require]\nwrong = \"= 0\"";
+    small_reads(&[("ours", ours)], rounds)
+}
 
 #[test]
 fn a_run_that_nobody_reads_goes_on_to_its_end_and_its_exit_code() {
-    let place = Place::with(BROKEN);
+    let place = Place::with(&broken());
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
     let mut command = place.command(&["run", "suite.toml", "--wait"]);
     let mut run = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("a run");
@@ -46,7 +30,7 @@ fn a_run_that_nobody_reads_goes_on_to_its_end_and_its_exit_code() {
 
 #[test]
 fn a_disk_that_takes_no_more_is_an_error_and_a_reader_who_has_enough_is_none() {
-    let place = Place::with(BROKEN);
+    let place = Place::with(&broken());
     let full = || OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
     for arguments in [&["plan", "suite.toml"][..], &["plan", "suite.toml", "--json"]] {
         let output = place.command(arguments).stdout(full()).output().expect("loadline runs");
@@ -61,7 +45,7 @@ fn a_disk_that_takes_no_more_is_an_error_and_a_reader_who_has_enough_is_none() {
 
 #[test]
 fn a_limit_on_the_size_of_files_is_an_error_that_names_the_file_and_the_limit() {
-    let place = Place::with(BROKEN);
+    let place = Place::with(&broken());
     let exe = env!("CARGO_BIN_EXE_loadline");
     let script = format!("ulimit -f 64; {exe} run suite.toml --wait --ledger here.sqlite");
     let mut shell = std::process::Command::new("sh");
@@ -73,7 +57,7 @@ fn a_limit_on_the_size_of_files_is_an_error_that_names_the_file_and_the_limit() 
 
 #[test]
 fn a_file_without_end_or_text_is_refused_by_name_and_line() {
-    let place = Place::with(BROKEN);
+    let place = Place::with(&broken());
     let latin = place.path().join("latin.toml");
     std::fs::write(latin, b"title = 'a'\n# caf\xe9\n").expect("written");
     for (arguments, expected, said) in [
@@ -93,7 +77,7 @@ fn a_file_without_end_or_text_is_refused_by_name_and_line() {
 
 #[test]
 fn a_suite_whose_name_is_no_text_runs() {
-    let place = Place::with(BROKEN);
+    let place = Place::with(&broken());
     let name = OsStr::from_bytes(b"caf\xe9.toml");
     std::fs::rename(place.path().join("suite.toml"), place.path().join(name)).expect("renamed");
     std::fs::create_dir_all(place.path().join(".loadline")).expect("a folder");
