@@ -14,5 +14,6 @@ pub mod server;
 
 mod sync;
 
-/// The version that the service says it has.
-pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));
+/// The version that the service says it has: memcached's whose answers it gives, and its own.
+/// Clients read the number at its start (libmemcached refuses one that is 0 or none).
+pub const VERSION: &str = concat!("1.6.18-loadline-", env!("CARGO_PKG_VERSION"));

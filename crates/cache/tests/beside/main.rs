@@ -23,6 +23,7 @@ mod script;
 mod side;
 mod stats;
 
+use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
@@ -123,6 +124,24 @@ fn memccapable_finds_all_of_both_protocols() {
         assert!(output.status.success() && passed == 54, "{passed} of 54 pass\n{said}");
         server.stop(Duration::from_secs(1));
     }
+}
+
+#[test]
+fn libmemcacheds_programs_ask_for_version_statistics_and_keys() {
+    let (server, address) = ours(Options::default());
+    let at = format!("--servers={address}");
+    let mut client = std::net::TcpStream::connect(address).expect("a connection");
+    client.write_all(b"set greeting 0 0 5 noreply\r\nhello\r\nquit\r\n").expect("sent");
+    client.read_to_end(&mut Vec::new()).expect("an end");
+    for (name, said) in
+        [("memcping", ""), ("memcstat", "curr_items: 1"), ("memcdump", "greeting\n")]
+    {
+        let Some(program) = program(name) else { continue };
+        let output = Command::new(&program).arg(&at).output().expect("it runs");
+        let text = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && text.contains(said), "{name}: {output:?}");
+    }
+    server.stop(Duration::from_secs(1));
 }
 
 #[test]
