@@ -62,9 +62,13 @@ impl Filters {
                 }
                 Filter::Deadband { width, is_relative, last } => {
                     let number = nodes[*bit].number().map(Number::real).unwrap_or_default();
-                    let width = if *is_relative { *width / 100.0 * number.abs() } else { *width };
+                    // Percents are of what was sent last, as in pvDatabase.
+                    let least = |last: f64| match is_relative {
+                        true => *width / 100.0 * last.abs(),
+                        false => *width,
+                    };
                     match last {
-                        Some(last) if (number - *last).abs() < width => {
+                        Some(last) if (number - *last).abs() < least(*last) => {
                             changed.remove(*bit);
                         }
                         _ if changed.contains(*bit) => *last = Some(number),
@@ -329,22 +333,36 @@ mod tests {
         assert!(put("9223372036854775807:9223372036854775807", &[7]).is_err());
     }
 
-    #[test]
-    fn a_number_that_hardly_differs_is_not_sent() {
+    /// Those of `values` that are sent through this deadband.
+    fn sent(deadband: &str, values: &[f64]) -> Vec<f64> {
         let kind = scalar(Scalar::Double, Parts::default());
-        let mut filters = filters("field(value[deadband=abs:1],timeStamp)", &kind).unwrap();
+        let request = format!("field(value[deadband={deadband}],timeStamp)");
+        let mut filters = filters(&request, &kind).unwrap();
         let mut sent = Vec::new();
-        for step in 0..10 {
+        for value in values {
             let mut nodes = zeros(&kind);
-            nodes[1] = Value::Double(f64::from(step) * 0.4);
+            nodes[1] = Value::Double(*value);
             let mut changed: Bits = [1, 7].into_iter().collect();
             filters.apply(Time::default(), &nodes, &mut changed);
             assert!(changed.contains(7));
             if changed.contains(1) {
-                sent.push(step);
+                sent.push(*value);
             }
         }
-        assert_eq!(sent, [0, 3, 6, 9]);
+        sent
+    }
+
+    #[test]
+    fn a_number_that_hardly_differs_is_not_sent() {
+        let steps: Vec<f64> = (0..10).map(|step| f64::from(step) * 0.5).collect();
+        assert_eq!(sent("abs:1.2", &steps), [0.0, 1.5, 3.0, 4.5]);
+    }
+
+    #[test]
+    fn percents_of_a_deadband_are_of_what_was_sent_last() {
+        let values = [12.5, 18.0, 20.0, 11.0, 10.0, 0.0, 0.001];
+        assert_eq!(sent("rel:50", &values), [12.5, 20.0, 10.0, 0.0, 0.001]);
+        assert_eq!(sent("rel:50", &[-10.0, -14.0, -15.0]), [-10.0, -15.0]);
     }
 
     #[test]
