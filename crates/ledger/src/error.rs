@@ -34,7 +34,7 @@ pub enum LedgerError {
     },
     /// There is no ledger to read.
     #[error(
-        "there is no ledger at {}: measure something first, or name one with --ledger",
+        "there is no ledger at {}: measure something first, or name another file",
         path.display()
     )]
     Missing {

@@ -19,12 +19,18 @@ fn with_width(
     value: Option<f64>,
     shown: impl Fn(f64) -> String,
 ) -> Option<String> {
-    let Some(interval) = interval else { return value.map(shown) };
+    interval.map(|interval| mean_of(&interval, &shown)).or_else(|| value.map(&shown))
+}
+
+/// A mean with its width. Of two rounds that differ a lot it is thousands of percent, which say
+/// no more than that it isn't known.
+pub(crate) fn mean_of(interval: &SeriesInterval, shown: impl Fn(f64) -> String) -> String {
     let mean = shown(interval.mean);
-    Some(match interval.relative_half_width.is_finite() {
-        true => format!("{mean} ±{}", percent(interval.relative_half_width)),
-        false => mean,
-    })
+    match interval.relative_half_width {
+        half if half <= 10.0 => format!("{mean} ±{}", percent(half)),
+        half if half.is_finite() => format!("{mean} ±over 1,000 %"),
+        _ => mean,
+    }
 }
 
 /// The rate as a table shows it: `–` where the target wasn't measured.

@@ -298,7 +298,7 @@ impl Conductor<'_> {
     /// Runs what targets need to be built, and notes what they are built from.
     fn build_targets(&mut self, keeper: &mut Keeper<'_>) -> Result<(), RunError> {
         for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
-            self.tell(0, 1, &format!("building {}", target.name));
+            self.tell(0, 0, &format!("building {}", target.name));
             let stop = || self.stop.load(Ordering::Relaxed);
             match self.deployer.build(target, &stop) {
                 // Whoever looks next sees that the run is stopped.

@@ -43,12 +43,12 @@ impl Conductor<'_> {
                 if self.stopped() {
                     return Ok(());
                 }
-                self.tell(0, ordinal, &format!("profiling {}", target.name));
+                self.tell(0, 0, &format!("profiling {}, {ordinal} of {times}", target.name));
                 match self.profile_one(folder, (index, target)) {
                     Ok(shares) => keeper.profile(index, ordinal, shares)?,
                     Err(why) => {
                         let said = format!("{} is not profiled: {why}", target.name);
-                        self.say(0, ordinal, ACTIVITY, Some(News::Said(&said)));
+                        self.say(0, 0, ACTIVITY, Some(News::Said(&said)));
                     }
                 }
             }

@@ -85,7 +85,7 @@ fn may_view() -> bool {
     std::io::stderr().is_terminal() && !dumb && !piped && screen::in_foreground()
 }
 
-/// A line whenever a round begins.
+/// A line whenever a round begins, or something behind the last one.
 #[derive(Default)]
 struct Lines {
     last: String,
@@ -96,7 +96,11 @@ impl Lines {
         if let Some(News::Said(said)) = progress.news {
             note(said);
         }
-        let line = format!("{}  round {}", progress.point, progress.round);
+        // What comes behind the last round is none.
+        let line = match progress.round {
+            0 => format!("{}  {}", progress.point, progress.activity),
+            round => format!("{}  round {round}", progress.point),
+        };
         if line != self.last {
             let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
             note(format!("{line}{}", left.unwrap_or_default()));

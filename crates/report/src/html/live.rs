@@ -10,7 +10,7 @@ use super::served::{ledger_nav, state};
 use super::{moment, page, room_of_a_page};
 use crate::number::{count, duration, percent, rate};
 use crate::progress::{PointProgress, Progress, TargetProgress};
-use crate::words::many;
+use crate::words::{many, mean_of};
 
 /// How often the page loads itself again, in seconds.
 const RELOAD_S: u32 = 2;
@@ -117,10 +117,7 @@ fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
     let trials = own.valid + own.disturbed + own.invalid;
     let spoiled = own.disturbed + own.invalid > 0;
     let none = || "–".to_owned();
-    let mean = own.rate.map(|one| match one.relative_half_width.is_finite() {
-        true => format!("{} ±{}", rate(one.mean), percent(one.relative_half_width)),
-        false => rate(one.mean),
-    });
+    let mean = own.rate.map(|one| mean_of(&one, rate));
     html! {
         td {
             span class=(format!("dot s{}", target % LOOKS)) {}
