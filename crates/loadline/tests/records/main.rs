@@ -329,9 +329,11 @@ fn who_says_how_often_or_how_fast_repeats() {
     let refused = |arguments: &[&str]| ask(served.address(), arguments).expect_err("too large");
     let said = refused(&["put", "wave", "--size", "200000000000"]);
     assert!(said.contains("a message has at most"), "{said}");
-    let made = "toml=[[record]]\nname = \"server\"\ntype = \"int\"\n";
-    let said = refused(&["call", "server", "op=create", made]);
-    assert!(said.contains("no name for a record"), "{said}");
+    for name in ["server", r"two\nlines"] {
+        let made = format!("toml=[[record]]\nname = \"{name}\"\ntype = \"int\"\n");
+        let said = refused(&["call", "server", "op=create", &made]);
+        assert!(said.contains("no name for a record"), "{said}");
+    }
 }
 
 #[test]

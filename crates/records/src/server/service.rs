@@ -56,7 +56,8 @@ impl Default for Limits {
 pub enum AddError {
     /// It is no name of a record.
     #[error(
-        "{0:?} is no name for a record: one has 1 to {MOST_NAME_BYTES} bytes and is not {NAME:?}"
+        "{0:?} is no name for a record: one has 1 to {MOST_NAME_BYTES} bytes, no control \
+         characters, and is not {NAME:?}"
     )]
     Name(String),
     /// The name is taken.
@@ -145,7 +146,9 @@ impl Service {
     /// When its name is taken, or there are too many.
     pub fn add(&self, record: Arc<Record>) -> Result<(), AddError> {
         let name = record.name();
-        if !(1..=MOST_NAME_BYTES).contains(&name.len()) || **name == *NAME {
+        let is_long = !(1..=MOST_NAME_BYTES).contains(&name.len());
+        // A line's end would make two names of one in lists and logs.
+        if is_long || name.chars().any(char::is_control) || **name == *NAME {
             return Err(AddError::Name(name.to_string()));
         }
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
