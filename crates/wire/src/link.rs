@@ -13,6 +13,7 @@ use crate::tls::Session;
 use crate::{Input, Output};
 
 /// How far a handshake has come.
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only encryption has one"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     /// Bytes of the connection may be read and sent.
