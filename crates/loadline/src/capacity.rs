@@ -46,7 +46,7 @@ pub(crate) struct CapacityArgs {
     #[arg(long, value_name = "SHARE", default_value = "2%")]
     precision: Share,
     /// Measured time of a round; the suite's own, but 1 s at most, unless given
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = crate::plan::measured_time)]
     measure: Option<Span>,
     /// Time after which no further load is tried
     #[arg(long, value_name = "TIME", default_value = "10min")]
@@ -68,8 +68,14 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let base =
         Plan::read(&args.suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
     let is_rate = args.over.ends_with("rate");
-    let from = load_of(args, &args.from, is_rate)?.unwrap_or_else(|| first_load(&base, args));
+    let from = load_of(args, &args.from, is_rate)?;
     let most = load_of(args, &args.most, is_rate)?;
+    if let Some((from, most)) = from.zip(most).filter(|(from, most)| from > most) {
+        let [from, most] = [from, most].map(|load| words(args, load));
+        return Err(Failure::Usage(format!("--from {from} is above --most {most}")));
+    }
+    let usual = || first_load(&base, args).min(most.unwrap_or(f64::MAX));
+    let from = from.unwrap_or_else(usual);
     let precision = args.precision.fraction;
     if !(precision > 0.0 && precision < 1.0) {
         return Err(Failure::Usage("--precision lies between 0 and 100 %".to_owned()));

@@ -60,7 +60,7 @@ pub(crate) struct CompareArgs {
     #[arg(long, value_name = "TIME", default_value = "60s")]
     budget: Span,
     /// Measured time of each target in a round; chosen to fit at least 24 rounds unless given
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", value_parser = crate::plan::measured_time)]
     measure: Option<Span>,
     /// Go on until the interval is this tight, even when the verdict is told
     #[arg(long, value_name = "SHARE")]

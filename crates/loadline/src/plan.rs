@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-use lab::plan::{Plan, TargetKind};
-use workload::units::ByteCount;
+use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
+use workload::units::{ByteCount, Span, UnitError};
 
 use crate::exit::Failure;
 use crate::expected::Expected;
@@ -41,6 +41,13 @@ impl SuiteArgs {
     pub(crate) fn read(&self) -> Result<Plan, Failure> {
         Plan::read(&self.suite, &self.settings, crate::house::house()).map_err(Failure::Suite)
     }
+}
+
+/// The measured time of a round, as it is typed.
+pub(crate) fn measured_time(written: &str) -> Result<Span, String> {
+    let time: Span = written.parse().map_err(|error: UnitError| error.to_string())?;
+    let short = || format!("at least {LEAST_MEASURE}: less measures the starting and stopping");
+    (time >= LEAST_MEASURE).then_some(time).ok_or_else(short)
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {

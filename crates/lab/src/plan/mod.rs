@@ -30,6 +30,7 @@ pub use error::SuiteError;
 pub use event::{Action, Event};
 pub use expression::Expression;
 pub use require::{Comparison, Requirement};
+pub use rounds::LEAST_MEASURE;
 pub use rung::Rung;
 pub use sweep::parse_setting;
 

@@ -12,6 +12,9 @@ use super::{Arrivals, Point, Rounds, Target, TargetKind};
 const LEAST_WARM_UP: Span = Span::from_ms(2_000);
 const MOST_WARM_UP: Span = Span::from_ms(20_000);
 
+/// The least time that is measured in a piece.
+pub const LEAST_MEASURE: Span = Span { ns: 10_000_000 };
+
 /// Rounds of a suite that doesn't say how many.
 const LEAST_ROUNDS: u32 = 5;
 const MOST_ROUNDS: u32 = 50;
@@ -34,10 +37,10 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         let help = "at least 10ms; shorter pieces measure the starting and stopping";
         source.error_at(key, "too short", Some(help.into()))
     };
-    if measure < Span::from_ms(10) {
+    if measure < LEAST_MEASURE {
         return Err(too_short("rounds.measure"));
     }
-    if slice.is_some_and(|slice| slice < Span::from_ms(10)) {
+    if slice.is_some_and(|slice| slice < LEAST_MEASURE) {
         return Err(too_short("rounds.slice"));
     }
     let slice = slice.filter(|slice| *slice < measure);

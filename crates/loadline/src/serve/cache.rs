@@ -272,7 +272,8 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         Some(megabytes) => megabytes.checked_mul(1 << 20).context("-m is too many megabytes")?,
     };
     let item_bytes = args.memcached.item_bytes.or(args.max_item.map(|given| given.bytes));
-    let item_bytes = item_bytes.unwrap_or(USUAL_ITEM_BYTES.min(memory / 8));
+    // Of too little memory the store says that it is too little.
+    let item_bytes = item_bytes.unwrap_or(USUAL_ITEM_BYTES.min((memory / 8).max(1)));
     if item_bytes == 0 {
         bail!("--max-item has to be at least 1 byte");
     }

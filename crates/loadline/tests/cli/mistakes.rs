@@ -12,6 +12,9 @@ const TYPED: &[(&str, &str)] = &[
     ("compare --runs 1 2 --ledger suite.toml", "file is not a database"),
     ("compare suite.toml --a ours --b theirs", "the suite has ours"),
     ("compare suite.toml --commits nosuch..HEAD --build true", "there is no commit \"HEAD\" here"),
+    ("compare suite.toml --a ours --b ours --measure 0s", "at least 10 ms"),
+    ("capacity suite.toml --measure 1ms", "at least 10 ms"),
+    ("capacity suite.toml --from 5/s --most 1/s", "--from 5.00/s is above --most 1.00/s"),
     ("history --metric nosuch", "there is no metric \"nosuch\""),
     ("history --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
     ("ladder --ledger suite.toml --keep a --because b", "name another file with --ledger"),
@@ -46,7 +49,7 @@ const TYPED: &[(&str, &str)] = &[
 /// What is typed well, and can't be done.
 const REFUSED: &[(&str, &str)] = &[
     ("report last", "measure something first"),
-    ("serve cache -l unix:/nosuch/socket", "cannot listen on unix:/nosuch/socket"),
+    ("serve cache -l unix:/dev/null/socket", "cannot listen on unix:/dev/null/socket"),
     ("cache get k --server unix:/nosuch/socket", "loadline serve cache"),
     ("records get name --server 127.0.0.1:1", "loadline serve records"),
 ];
