@@ -18,7 +18,7 @@ pub(crate) struct PutArgs {
     /// The channel
     name: String,
 
-    /// A value, the elements of an array (or all of them as [1,2]; [] is none), a choice, or
+    /// A value, the elements of an array (or all of them as `[1,2]`; `[]` is none), a choice, or
     /// FIELD=VALUE for several fields
     #[arg(value_name = "VALUE", allow_negative_numbers = true)]
     values: Vec<String>,

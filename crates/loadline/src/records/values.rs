@@ -178,6 +178,7 @@ mod tests {
         assert_eq!(filled(modes.clone(), "on").unwrap().1, [2]);
         assert!(filled(modes, "up").unwrap_err().starts_with("\"up\" is none of"));
     }
+
     #[test]
     fn lists_are_arrays_and_only_arrays() {
         let shown = |item: Item, words: &str| {
