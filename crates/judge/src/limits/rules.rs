@@ -76,8 +76,7 @@ pub static LIMITS: &[Limit] = &[
     Limit {
         code: "listen",
         name: "the listen queue",
-        condition: "a connection a second is lost at the listening socket, or one segment in a \
-            thousand is sent again",
+        condition: "a connection a second is lost at the listening socket",
         advice: "accept faster or in more threads, raise the listen backlog and \
             net.core.somaxconn, or keep connections",
         kind: Kind::Full,
@@ -286,8 +285,8 @@ fn network_receive(figures: &Figures) -> Finding {
 fn listen(figures: &Figures) -> Finding {
     let lost = figures.listen_drops.unwrap_or(0.0).max(figures.listen_overflows.unwrap_or(0.0));
     let per_s = figures.per_s(Some(lost))?;
-    let again = figures.per_operation(figures.tcp_retransmits).unwrap_or(0.0);
-    if per_s < at::LISTEN_LOST && again < at::RETRANSMITS {
+    // Segments are sent again for many reasons: without a connection lost they tell nothing of it.
+    if per_s < at::LISTEN_LOST {
         return None;
     }
     let retransmits = figures.tcp_retransmits.unwrap_or(0.0);
@@ -295,7 +294,7 @@ fn listen(figures: &Figures) -> Finding {
         "{lost:.0} connections lost at a listening socket ({per_s:.1} a second), {retransmits:.0} \
          segments sent again"
     );
-    let share = figures.per_operation(Some(lost)).unwrap_or(1.0).max(again);
+    let share = figures.per_operation(Some(lost)).unwrap_or(1.0);
     Some((0.8 + 0.1 * share.min(1.0), evidence))
 }
 

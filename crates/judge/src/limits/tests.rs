@@ -39,6 +39,9 @@ fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
 fn a_light_load_reaches_nothing_and_neither_does_one_that_nobody_saw() {
     assert_eq!(codes(&none()), Vec::<&str>::new());
     assert_eq!(codes(&Figures::default()), Vec::<&str>::new());
+    // Arrays of 8 MB, a segment of every tenth sent again, and nobody who connects.
+    let sent_again = Figures { tcp_retransmits: Some(300.0), listen_drops: Some(0.0), ..none() };
+    assert_eq!(codes(&sent_again), Vec::<&str>::new());
 }
 
 /// What was not planted live: the light load that was recorded, with what such a limit changes.

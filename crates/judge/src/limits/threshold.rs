@@ -43,8 +43,6 @@ thresholds! {
         "one operation that waits for another thread costs one or two; batches share them";
     LISTEN_LOST = 1.0, "connections lost at the listening socket per second",
         "each costs its client a second (the first SYN's time-out, RFC 6298)";
-    RETRANSMITS = 0.001, "segments sent again per operation",
-        "one in a thousand makes p99.9 the retransmission's 200 ms, on loopback as on a wire";
     DISK_BUSY = 0.40, "share of time in which a disk was busy",
         "a thread that waits for each write keeps a fast disk half busy, for it also has to ask";
     DISK_PER_OPERATION = 0.1, "writes, reads and flushes of disks per operation",
