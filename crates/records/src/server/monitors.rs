@@ -224,7 +224,7 @@ impl Turns {
     ) {
         let may_wait = now < self.gather_until && inbox.may_wait.load(SeqCst);
         // What waits stays in the inbox, so that what joins it there wakes nobody.
-        self.is_gathering = may_wait && (!self.listed.is_empty() || inbox.has_news());
+        self.is_gathering = may_wait && inbox.has_news();
         if self.is_gathering {
             return;
         }
