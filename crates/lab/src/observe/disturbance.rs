@@ -1,6 +1,8 @@
 //! Whether something else got into a slice: pure rules over two marks, one row each, with the
 //! limit and why it is what it is.
 
+use std::collections::BTreeSet;
+
 use super::mark::{CoreMark, Mark};
 
 /// The kernel prints idle and stolen time in ticks of this length.
@@ -27,8 +29,9 @@ pub struct Wait<'a> {
     pub waited_ns: u64,
     /// How many of them wanted to run most of the time.
     pub runnable: usize,
-    /// How many cores that side has. With more runnable threads than cores it waits for itself.
-    pub cores: usize,
+    /// The cores that they may use. With more runnable threads than cores, those of a side that
+    /// shares them too, the run waits for itself.
+    pub cores: &'a [usize],
 }
 
 /// What lay between two marks. `None` is unseen.
@@ -50,7 +53,7 @@ pub struct Disturbance {
     pub lost_ns: Option<u64>,
     /// Pages swapped in and out.
     pub swapped_pages: Option<u64>,
-    /// The greatest share of the slice that a side without too many threads waited for a core.
+    /// The greatest share of the slice that a side waited for a core and not for the run itself.
     pub most_waited: Option<(String, f64)>,
 }
 
@@ -133,7 +136,7 @@ pub static RULES: &[Rule] = &[
     Rule {
         name: "waiting for a core",
         limit: 0.05,
-        why: "of the time, of a side that has a core for each of its runnable threads: measured, \
+        why: "of the time, where there is a core for each runnable thread of the run: measured, \
               quiet runs stay under 2 % and disturbed ones begin at 9 %",
         judge: |seen, limit| {
             let (side, share) = seen.most_waited.as_ref().filter(|(_, share)| *share > limit)?;
@@ -232,11 +235,18 @@ fn foreign(cores: &[Core], own_ns: Option<u64>) -> (Option<u64>, bool) {
     }
 }
 
-/// The side that waited most, of those that did not wait for themselves.
+/// The side that waited most, of those that did not wait for the run itself.
 fn most_waited(waits: &[Wait<'_>], length_ns: u64) -> Option<(String, f64)> {
-    let judged = waits.iter().filter(|wait| wait.runnable <= wait.cores);
+    let judged = waits.iter().filter(|wait| !waits_for_the_run(wait, waits));
     let most = judged.max_by_key(|wait| wait.waited_ns)?;
     Some((most.side.to_owned(), most.waited_ns as f64 / length_ns.max(1) as f64))
+}
+
+fn waits_for_the_run(wait: &Wait<'_>, waits: &[Wait<'_>]) -> bool {
+    let shares = |other: &&Wait<'_>| other.cores.iter().any(|core| wait.cores.contains(core));
+    let sharing = || waits.iter().filter(shares);
+    let cores: BTreeSet<usize> = sharing().flat_map(|one| one.cores.iter().copied()).collect();
+    sharing().fold(0, |sum: usize, one| sum.saturating_add(one.runnable)) > cores.len()
 }
 
 fn percent(share: f64) -> String {

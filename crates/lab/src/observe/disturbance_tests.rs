@@ -150,15 +150,27 @@ fn swapping_disturbs_beyond_a_page_cluster_or_two() {
 }
 
 #[test]
-fn waiting_counts_only_for_a_side_that_does_not_wait_for_itself() {
-    let wait =
-        |side, waited_ms, runnable| Wait { side, waited_ns: waited_ms * MS, runnable, cores: 1 };
+fn waiting_counts_only_where_the_run_does_not_wait_for_itself() {
+    let on = |cores, side, waited_ms: u64, runnable| Wait {
+        side,
+        waited_ns: waited_ms * MS,
+        runnable,
+        cores,
+    };
+    let server = |waited_ms, runnable| on(&[0], "memcached", waited_ms, runnable);
+    let load = |waited_ms, runnable| on(&[1], "the generator", waited_ms, runnable);
     let judge = |waits: &[Wait<'_>]| {
         Disturbance::between(&before(), &after(), &OwnCpu { waits, ..OWN }, &[0, 1])
     };
-    assert_eq!(judge(&[wait("memcached", 10, 1), wait("the generator", 300, 4)]), None);
-    let reason = judge(&[wait("memcached", 45, 1), wait("the generator", 5, 1)]).unwrap();
-    assert_eq!(reason, "memcached waited 9.0 % of the time for a core");
+    assert_eq!(judge(&[server(10, 1), load(300, 4)]), None);
+    let reason = "memcached waited 9.0 % of the time for a core";
+    assert_eq!(judge(&[server(45, 1), load(5, 1)]).unwrap(), reason);
+    let both = |of_server, of_load| {
+        judge(&[on(&[0, 1], "memcached", 45, of_server), on(&[0, 1], "load", 5, of_load)])
+    };
+    assert_eq!(both(1, 1).unwrap(), reason, "two cores for two threads");
+    assert_eq!(both(1, 2), None, "the sides wait for each other");
+    assert_eq!(judge(&[on(&[0, 1], "memcached", 45, 2), load(300, 1)]), None);
 }
 
 #[test]

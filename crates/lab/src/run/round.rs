@@ -13,7 +13,7 @@ use workload::Counters;
 
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
-use super::usage::{Processes, Window, generator_cpus};
+use super::usage::{Processes, Window, each_once, generator_cpus};
 use super::{Conductor, Glimpse, LOOKED_INTO_NS, News, RunError};
 use crate::deploy::{DeployError, Deployed, Guard};
 use crate::drive::program::Program;
@@ -503,26 +503,22 @@ impl Bench {
         here: &Point,
     ) -> Disturbance {
         let target = &here.targets[self.trial.target];
-        let here_cpus = crate::deploy::cpus_here().len();
-        let cores = |cpus: &[usize]| if cpus.is_empty() { here_cpus } else { cpus.len() };
-        let mut pinned: Vec<&[usize]> = here.clients.iter().map(|group| &group.cpus[..]).collect();
-        pinned.push(&target.cpus);
-        let free = pinned.iter().any(|cpus| cpus.is_empty());
-        let mut cpus = if free { Vec::new() } else { pinned.concat() };
-        cpus.sort_unstable();
-        cpus.dedup();
+        let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::deploy::cpus_here);
+        let load_cores = generator_cpus(&here.clients);
+        let groups = here.clients.iter().map(|group| &group.cpus[..]);
+        let cpus = each_once(groups.chain([&target.cpus[..]])).unwrap_or_default();
         let waits = [
             Wait {
                 side: &target.name,
                 waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
                 runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
-                cores: cores(&target.cpus),
+                cores: &server_cores,
             },
             Wait {
                 side: "the generator",
                 waited_ns: piece.generator.waited_ns,
                 runnable: here.clients.iter().map(|group| group.threads).sum(),
-                cores: generator_cpus(&here.clients).len(),
+                cores: &load_cores,
             },
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);

@@ -190,7 +190,7 @@ pub(super) fn generator_cpus(groups: &[Clients]) -> Vec<usize> {
 
 /// Every core once, however many groups share it, or threads that wait for each other there would
 /// seem to wait for somebody else. `None` when a group isn't pinned.
-fn each_once<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Option<Vec<usize>> {
+pub(super) fn each_once<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Option<Vec<usize>> {
     let mut cores = BTreeSet::new();
     for group in groups {
         cores.extend(group);
