@@ -7,7 +7,7 @@ use std::sync::Arc;
 use cache::load::{DELETE, GET, MG, MGET, Memcached, MemcachedUdp, Redis, SET};
 use libfuzzer_sys::fuzz_target;
 use wire::{Input, Output};
-use workload::{Dialect, Events, Keys, Op, Truth, Values};
+use load::{Dialect, Events, Keys, Op, Oracle, Values};
 
 const ASKED: &[(usize, &[u64])] =
     &[(GET, &[1]), (MGET, &[2, 1, 3]), (SET, &[1]), (MG, &[2]), (DELETE, &[3]), (GET, &[3])];
@@ -15,13 +15,13 @@ const ASKED: &[(usize, &[u64])] =
 fuzz_target!(|data: &[u8]| {
     let Some((size, bytes)) = data.split_first() else { return };
     let keys = Keys::new(10, 2).expect("keys");
-    let truth = Arc::new(Truth::new(keys, Values::new(1, 4), size & 1 == 0, true));
+    let oracle = Arc::new(Oracle::new(keys, Values::new(1, 4), size & 1 == 0, true));
     // The first bits choose; a datagram's answers come in any order, so only their number is held.
     let is_udp = size & 12 == 4;
     let mut dialect: Box<dyn Dialect> = match size & 12 {
-        4 => Box::new(MemcachedUdp::new(&truth)),
-        8 => Box::new(Redis::new(&truth)),
-        _ => Box::new(Memcached::new(&truth)),
+        4 => Box::new(MemcachedUdp::new(&oracle)),
+        8 => Box::new(Redis::new(&oracle)),
+        _ => Box::new(Memcached::new(&oracle)),
     };
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     for (tag, (operation, keys)) in ASKED.iter().enumerate() {

@@ -5,14 +5,14 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use workload::http::Metrics;
-use workload::{Counters, MOST_COUNTERS};
+use load::http::Metrics;
+use load::{Counters, MOST_COUNTERS};
 
 /// memcached's `stats`, Redis' `INFO`, and a page of Prometheus text.
 static READERS: LazyLock<Vec<Box<dyn Counters>>> = LazyLock::new(|| {
     let mut readers: Vec<Box<dyn Counters>> = Vec::new();
     for name in ["memcached", "redis"] {
-        let dialect = cache::load::ROOM.dialect(name).expect("a dialect of the cache");
+        let dialect = cache::load::SERVICE.dialect(name).expect("a dialect of the cache");
         readers.push(Box::new(dialect.counters.expect("it has counters")));
     }
     readers.push(Box::new(Metrics::new("127.0.0.1:80", "/metrics").expect("a page")));

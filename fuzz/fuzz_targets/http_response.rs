@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use wire::{Input, Output};
-use workload::http::{Http, ROOM};
-use workload::{Dialect, Done, Events, Op, Workload, WorkloadSpec};
+use load::http::{Http, SERVICE};
+use load::{Dialect, Done, Events, Op, Workload, WorkloadSpec};
 
-const SUITE: &str = "room = 'http'\nmix = {a = 1, b = 1, c = 1, d = 1}\nkeys = {count = 9}\n\
+const SUITE: &str = "service = 'http'\nmix = {a = 1, b = 1, c = 1, d = 1}\nkeys = {count = 9}\n\
     [[request]]\nname = 'a'\npath = '/'\nexpect.body = 'hello'\n\
     [[request]]\nname = 'b'\npath = '/'\nmethod = 'HEAD'\nexpect.headers = {a = 'b'}\n\
     [[request]]\nname = 'c'\npath = '/{key}'\nexpect.body = '<{key}>'\n\
@@ -17,14 +17,14 @@ const SUITE: &str = "room = 'http'\nmix = {a = 1, b = 1, c = 1, d = 1}\nkeys = {
 
 static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
     let spec: WorkloadSpec = toml::from_str(SUITE).expect("well formed");
-    spec.resolve(&ROOM).expect("right")
+    spec.resolve(&SERVICE).expect("right")
 });
 
 const ASKED: &[usize] = &[0, 1, 2, 3, 0, 0, 3];
 
 /// The answered requests, whether it went well, and whether the server closes.
 fn answered(bytes: &[u8], piece_bytes: usize, expired: u32) -> (Vec<Done>, bool, bool) {
-    let mut dialect = Http::new(&WORKLOAD.truth());
+    let mut dialect = Http::new(&WORKLOAD.oracle());
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     for (tag, operation) in ASKED.iter().enumerate() {
         dialect.request(0, tag as u32, &Op { operation: *operation, keys: &[4] }, &mut out);

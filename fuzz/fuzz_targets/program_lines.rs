@@ -3,7 +3,7 @@
 #![no_main]
 
 use lab::drive::Figure;
-use lab::drive::program::{ROOM, read_lines};
+use lab::drive::program::{SERVICE, read_lines};
 use libfuzzer_sys::fuzz_target;
 
 /// The first line of a program in order.
@@ -13,7 +13,7 @@ fuzz_target!(|data: &[u8]| {
     let Some((how, bytes)) = data.split_first() else { return };
     let text = String::from_utf8_lossy(bytes);
     let text = if how & 1 == 0 { text.into_owned() } else { format!("{BEGIN}{text}") };
-    let Ok(piece) = read_lines(&ROOM, &text) else { return };
+    let Ok(piece) = read_lines(&SERVICE, &text) else { return };
     let counts = piece.counts;
     assert!(counts.wrong <= counts.operations && counts.unchecked <= counts.operations);
     let latencies = piece.intervals.iter().filter(|one| one.figure == Figure::Latency);

@@ -7,13 +7,13 @@ use std::sync::Arc;
 use libfuzzer_sys::fuzz_target;
 use records::load::{CONNECT, GET, MONITOR, PUT, PvAccess, RPC, Updates};
 use wire::{Input, Output};
-use workload::{Dialect, Done, Events, Keys, Op, Truth, Update, Values, WrittenBy};
+use load::{Dialect, Done, Events, Keys, Op, Oracle, Update, Values, WrittenBy};
 
 fn heard(bytes: &[u8], piece_bytes: usize, is_array: bool) -> (Vec<Done>, Vec<Update>, bool) {
     let keys = Keys::new(9, 8).expect("keys");
-    let truth = Truth::new(keys, Values::new(1, 0), false, true);
-    let truth = Arc::new(truth.with_numbers(is_array.then_some(3), WrittenBy::Clients));
-    let mut dialect = PvAccess::new(&truth, Updates::Plain);
+    let oracle = Oracle::new(keys, Values::new(1, 0), false, true);
+    let oracle = Arc::new(oracle.with_numbers(is_array.then_some(3), WrittenBy::Clients));
+    let mut dialect = PvAccess::new(&oracle, Updates::Plain);
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     dialect.opened(0, &mut events, &mut out).expect("opened");
     for (tag, operation) in [GET, PUT, MONITOR, RPC, CONNECT].into_iter().enumerate() {

@@ -4,10 +4,10 @@
 
 use std::path::Path;
 
-use lab::plan::{House, Plan, Point};
+use lab::plan::{Registry, Plan, Point};
 use libfuzzer_sys::fuzz_target;
 use miette::Diagnostic;
-use workload::{Room, Stream, Workload};
+use load::{Service, Stream, Workload};
 
 type Make = fn(&Workload, u64, u64) -> Stream;
 
@@ -15,15 +15,15 @@ const GOOD: &str = "title = 't'\n[workload]\nroom = 'cache'\noperation = 'get'\n
     keys = { count = 10 }\nvalue = { bytes = 16 }\n[[clients]]\nconnections = 2\n\
     [[target]]\nname = 'a'\nserve = 'cache'\n";
 
-static ROOMS: &[&Room] =
-    &[&cache::load::ROOM, &records::load::ROOM, &workload::http::ROOM, &workload::null::ROOM];
+static SERVICES: &[&Service] =
+    &[&cache::load::SERVICE, &records::load::SERVICE, &load::http::SERVICE, &load::null::SERVICE];
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, bytes)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let text = if how & 1 == 0 { text.to_owned() } else { format!("{GOOD}{text}") };
-    let house = House { rooms: ROOMS, check_arguments: &|_, _| Ok(()) };
-    match Plan::parse(Path::new("suite.toml"), text.clone(), &[], house) {
+    let registry = Registry { services: SERVICES, check_arguments: &|_, _| Ok(()) };
+    match Plan::parse(Path::new("suite.toml"), text.clone(), &[], registry) {
         Ok(plan) => {
             assert!(plan.shortest() <= plan.shortest_disturbed());
             let groups = |point: &Point| {

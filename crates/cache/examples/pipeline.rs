@@ -1,5 +1,5 @@
 //! What one operation costs in memory: a pipelined batch through the dialect, the connection and
-//! back, without a socket. `cargo run --release -p cache --example pipeline`.
+//! back, without a socket. `cargo run --release -p loadline-cache --example pipeline`.
 
 use std::hint::black_box;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use std::time::Instant;
 use cache::load::{GET, MG, MGET, Memcached, SET};
 use cache::model::Clock;
 use cache::server::{CacheConnection, Options, Service};
+use load::{Dialect, Events, Keys, Op, Oracle, Values};
 use wire::{Connection, Input, Output};
-use workload::{Dialect, Events, Keys, Op, Truth, Values};
 
 const DEPTH: usize = 64;
 const BATCHES: usize = 20_000;
@@ -25,9 +25,9 @@ fn main() {
     for (count, value_bytes) in [(10_000, 16), (1_000_000, 100), (21_000, 480)] {
         let keys = Keys::new(count, 8).expect("keys fit");
         for (name, operation) in [("get", GET), ("mg", MG), ("mget", MGET), ("set", SET)] {
-            let truth =
-                Truth::new(keys.clone(), Values::new(1, value_bytes), false, operation == SET);
-            let costs = measure(&Arc::new(truth), operation);
+            let oracle =
+                Oracle::new(keys.clone(), Values::new(1, value_bytes), false, operation == SET);
+            let costs = measure(&Arc::new(oracle), operation);
             println!(
                 "{count:>8} keys x {value_bytes:>3} B  {name:<5} {:6.1} {:6.1} {:6.1}",
                 costs.request_ns, costs.server_ns, costs.check_ns
@@ -36,16 +36,16 @@ fn main() {
     }
 }
 
-fn measure(truth: &Arc<Truth>, operation: usize) -> Costs {
+fn measure(oracle: &Arc<Oracle>, operation: usize) -> Costs {
     let options = Options { memory_bytes: 512 << 20, ..Options::default() };
     let clock = Clock { start_ns: 0, start_unix_s: 0 };
     let service = Arc::new(Service::new(options, clock).expect("a service"));
     let mut connection = CacheConnection::new(service, 0);
-    let mut dialect = Memcached::new(truth);
+    let mut dialect = Memcached::new(oracle);
     let mut events = Events::default();
     let (mut requests, mut answers) = (Output::new(1 << 24), Output::new(1 << 24));
     let (mut to_server, mut to_client) = (Input::new(), Input::new());
-    for key in 0..truth.keys.count() {
+    for key in 0..oracle.keys.count() {
         dialect.prepare(0, 0, key, &mut requests);
         pass(&mut requests, &mut to_server);
         connection.receive(0, &mut to_server, &mut answers).expect("no fault");
@@ -58,7 +58,7 @@ fn measure(truth: &Arc<Truth>, operation: usize) -> Costs {
     for _ in 0..BATCHES {
         for key in &mut keys {
             random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
-            *key = ((u128::from(random) * u128::from(truth.keys.count())) >> 64) as u64;
+            *key = ((u128::from(random) * u128::from(oracle.keys.count())) >> 64) as u64;
         }
         let start = Instant::now();
         if operation == MGET {

@@ -1,8 +1,8 @@
-//! The `cache` room: a multi-threaded key–value cache that speaks memcached's protocol.
+//! The `cache` service: a multi-threaded key–value cache that speaks memcached's protocol.
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the store; neither does I/O. [`server`] puts
 //! them behind the loop of `wire`, [`client`] is the small client of `loadline cache`, and
-//! [`load`] is the room as the lab sees it. README.md says what it speaks and its limits.
+//! [`load`] is the service as the lab sees it. README.md says what it speaks and its limits.
 
 #![deny(unsafe_code)]
 

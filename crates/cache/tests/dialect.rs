@@ -4,12 +4,12 @@ mod common;
 
 use std::sync::Arc;
 
-use cache::load::{ASIDE, DELETE, GET, MG, MGET, ROOM, SET};
+use cache::load::{ASIDE, DELETE, GET, MG, MGET, SERVICE, SET};
 use cache::server::Options;
 use common::Session;
+use load::{Dialect, Done, Events, Keys, Op, Oracle, Values};
 use proptest::prelude::*;
-use wire::{Fault, Input, Output};
-use workload::{Dialect, Done, Events, Keys, Op, Truth, Values};
+use wire::{Input, Output, ProtocolError};
 
 const KEYS: u64 = 50;
 
@@ -20,17 +20,17 @@ struct Client {
     input: Input,
 }
 
-fn truth(misses_allowed: bool, value_bytes: usize) -> Arc<Truth> {
+fn oracle(misses_allowed: bool, value_bytes: usize) -> Arc<Oracle> {
     let keys = Keys::new(KEYS, 8).expect("keys");
-    Arc::new(Truth::new(keys, Values::new(7, value_bytes), misses_allowed, true))
+    Arc::new(Oracle::new(keys, Values::new(7, value_bytes), misses_allowed, true))
 }
 
 impl Client {
-    fn new(truth: &Arc<Truth>) -> Self {
-        let row = ROOM.dialect("memcached").expect("a dialect");
+    fn new(oracle: &Arc<Oracle>) -> Self {
+        let row = SERVICE.dialect("memcached").expect("a dialect");
         Self {
             dialect: match row.client {
-                workload::Client::Stream(make) => make(truth),
+                load::Client::Stream(make) => make(oracle),
                 _ => panic!("a stream dialect"),
             },
             events: Events::default(),
@@ -44,7 +44,7 @@ impl Client {
         self.requests.take()
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.input.append(bytes);
         self.dialect.receive(0, &mut self.input, &mut self.events, &mut self.requests)
     }
@@ -54,20 +54,20 @@ fn done(tag: u32, keys: u32, misses: u32, wrong: u32) -> Done {
     Done { tag, keys, misses, wrong }
 }
 
-fn value(truth: &Truth, key: u64) -> Vec<u8> {
+fn value(oracle: &Oracle, key: u64) -> Vec<u8> {
     let mut value = Vec::new();
-    truth.values.put(key, 1, &mut value);
+    oracle.values.put(key, 1, &mut value);
     value
 }
 
 /// What a right server answers for `keys`.
-fn values(truth: &Truth, keys: &[u64]) -> Vec<u8> {
+fn values(oracle: &Oracle, keys: &[u64]) -> Vec<u8> {
     let mut answer = Vec::new();
     for key in keys {
         answer.extend_from_slice(b"VALUE ");
-        truth.keys.put(*key, &mut answer);
-        answer.extend_from_slice(format!(" 0 {}\r\n", truth.values.len(*key)).as_bytes());
-        answer.extend(value(truth, *key));
+        oracle.keys.put(*key, &mut answer);
+        answer.extend_from_slice(format!(" 0 {}\r\n", oracle.values.len(*key)).as_bytes());
+        answer.extend(value(oracle, *key));
         answer.extend_from_slice(b"\r\n");
     }
     answer.extend_from_slice(b"END\r\n");
@@ -76,9 +76,9 @@ fn values(truth: &Truth, keys: &[u64]) -> Vec<u8> {
 
 /// Asks for everything of a real server and gives what was found, with the answers cut at `parts`.
 fn converse(value_bytes: usize, asked: &[(usize, Vec<u64>)], parts: &[usize]) -> Events {
-    let truth = truth(true, value_bytes);
+    let oracle = oracle(true, value_bytes);
     let mut session = Session::with(Options { memory_bytes: 8 << 20, ..Options::default() });
-    let mut client = Client::new(&truth);
+    let mut client = Client::new(&oracle);
     for key in 0..KEYS {
         client.dialect.prepare(0, 0, key, &mut client.requests);
     }
@@ -133,8 +133,8 @@ proptest! {
         bytes in prop::collection::vec(any::<u8>(), 0..200),
         part in 1..50_usize,
     ) {
-        let truth = truth(true, 30);
-        let mut client = Client::new(&truth);
+        let oracle = oracle(true, 30);
+        let mut client = Client::new(&oracle);
         for (tag, (operation, keys)) in asked.iter().enumerate() {
             client.ask(tag as u32, *operation, keys);
         }
@@ -151,10 +151,10 @@ proptest! {
         bit in 0..8_u8,
         keys in prop::collection::vec(0..KEYS, 1..5),
     ) {
-        let truth = truth(false, 30);
-        let mut client = Client::new(&truth);
+        let oracle = oracle(false, 30);
+        let mut client = Client::new(&oracle);
         client.ask(9, MGET, &keys);
-        let mut answer = values(&truth, &keys);
+        let mut answer = values(&oracle, &keys);
         let at = at.index(answer.len());
         answer[at] ^= 1 << bit;
         let heard = client.hear(&answer);
@@ -197,31 +197,31 @@ fn answers_split_at_every_byte_are_understood() {
 
 #[test]
 fn a_wrong_value_is_shown_and_the_next_answer_is_still_understood() {
-    let truth = truth(false, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(false, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, GET, &[5]);
     client.ask(2, GET, &[6]);
-    let mut answer = values(&truth, &[5]);
+    let mut answer = values(&oracle, &[5]);
     answer[25] ^= 1;
     client.hear(&answer).unwrap();
-    client.hear(&values(&truth, &[6])).unwrap();
+    client.hear(&values(&oracle, &[6])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 1), done(2, 1, 0, 0)]);
     let finding = &client.events.findings[0];
     assert_eq!((finding.operation, &finding.key[..]), ("get", &b"k0000005"[..]));
-    assert_eq!(finding.expected, value(&truth, 5));
+    assert_eq!(finding.expected, value(&oracle, 5));
     assert_eq!(finding.received.len(), 30);
 }
 
 #[test]
 fn another_keys_value_or_another_length_is_wrong_and_skipped() {
-    let truth = truth(false, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(false, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, GET, &[5]);
     client.ask(2, MGET, &[6, 7]);
     client.ask(3, GET, &[8]);
-    client.hear(&values(&truth, &[4])).unwrap();
+    client.hear(&values(&oracle, &[4])).unwrap();
     client.hear(b"VALUE k0000006 0 3\r\nabc\r\nVALUE k0000007 1 2\r\nxx\r\nEND\r\n").unwrap();
-    client.hear(&values(&truth, &[8])).unwrap();
+    client.hear(&values(&oracle, &[8])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 1), done(2, 2, 0, 2), done(3, 1, 0, 0)]);
     assert!(client.events.findings[1].received.starts_with(b"VALUE k0000006 0 3\r\nabc"));
 }
@@ -229,13 +229,13 @@ fn another_keys_value_or_another_length_is_wrong_and_skipped() {
 #[test]
 fn a_miss_is_wrong_unless_it_is_allowed() {
     for allowed in [false, true] {
-        let truth = truth(allowed, 30);
-        let mut client = Client::new(&truth);
+        let oracle = oracle(allowed, 30);
+        let mut client = Client::new(&oracle);
         client.ask(1, GET, &[5]);
         client.ask(2, MGET, &[1, 2, 3, 4]);
         client.ask(3, MG, &[5]);
         client.hear(b"END\r\n").unwrap();
-        client.hear(&values(&truth, &[1, 3])).unwrap();
+        client.hear(&values(&oracle, &[1, 3])).unwrap();
         client.hear(b"EN\r\n").unwrap();
         let wrong = u32::from(!allowed);
         let expected = [done(1, 1, 1, wrong), done(2, 4, 2, 2 * wrong), done(3, 1, 1, wrong)];
@@ -245,8 +245,8 @@ fn a_miss_is_wrong_unless_it_is_allowed() {
 
 #[test]
 fn a_refusal_is_a_wrong_answer_with_its_words() {
-    let truth = truth(true, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(true, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, SET, &[5]);
     client.ask(2, MGET, &[1, 2]);
     client.ask(3, MG, &[5]);
@@ -258,7 +258,7 @@ fn a_refusal_is_a_wrong_answer_with_its_words() {
 
 #[test]
 fn what_is_no_answer_ends_the_connection_with_what_came() {
-    let truth = truth(true, 30);
+    let oracle = oracle(true, 30);
     for (operation, answer) in [
         (GET, &b"STORED\r\n"[..]),
         (SET, b"END\r\n"),
@@ -267,56 +267,56 @@ fn what_is_no_answer_ends_the_connection_with_what_came() {
         (GET, b"VALUE k0000005 0 30 extra words\r\n"),
         (GET, &[b'x'; 3000]),
     ] {
-        let mut client = Client::new(&truth);
+        let mut client = Client::new(&oracle);
         client.ask(1, operation, &[5]);
         assert!(client.hear(answer).is_err(), "{operation}");
         assert_eq!(client.events.done, [done(1, 1, 0, 1)]);
         assert_eq!(client.events.findings.len(), 1);
     }
-    let mut client = Client::new(&truth);
+    let mut client = Client::new(&oracle);
     assert!(client.hear(b"VALUE").is_err(), "nobody asked");
     assert!(client.events.done.is_empty());
 }
 
 #[test]
 fn a_late_answer_is_swallowed_even_when_its_tag_is_used_again() {
-    let truth = truth(false, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(false, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, GET, &[5]);
     client.dialect.expire(1);
     client.ask(1, GET, &[6]);
-    client.hear(&values(&truth, &[5])).unwrap();
+    client.hear(&values(&oracle, &[5])).unwrap();
     assert!(client.events.done.is_empty());
-    client.hear(&values(&truth, &[6])).unwrap();
+    client.hear(&values(&oracle, &[6])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 0)]);
 }
 
 #[test]
 fn a_stale_value_is_wrong_after_its_write_was_acknowledged() {
-    let truth = truth(false, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(false, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, SET, &[5]);
     client.hear(b"STORED\r\n").unwrap();
     client.ask(2, GET, &[5]);
-    client.hear(&values(&truth, &[5])).unwrap();
+    client.hear(&values(&oracle, &[5])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 0), done(2, 1, 0, 1)]);
     assert!(client.events.findings[0].note.contains("replaced"));
 }
 
 #[test]
 fn a_value_that_comes_back_after_it_was_removed_is_wrong() {
-    let truth = truth(true, 30);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(true, 30);
+    let mut client = Client::new(&oracle);
     client.ask(1, DELETE, &[5]);
     client.hear(b"DELETED\r\n").unwrap();
     client.ask(2, GET, &[5]);
-    client.hear(&values(&truth, &[5])).unwrap();
+    client.hear(&values(&oracle, &[5])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 0), done(2, 1, 0, 1)]);
     // Another write makes it right again, and so does a removal of what wasn't there.
     client.ask(3, DELETE, &[6]);
     client.hear(b"NOT_FOUND\r\n").unwrap();
     client.ask(4, GET, &[6]);
-    client.hear(&values(&truth, &[6])).unwrap();
+    client.hear(&values(&oracle, &[6])).unwrap();
     assert_eq!(client.events.done[3], done(4, 1, 0, 1));
     client.ask(5, GET, &[6]);
     client.hear(b"END\r\n").unwrap();
@@ -325,24 +325,24 @@ fn a_value_that_comes_back_after_it_was_removed_is_wrong() {
 
 #[test]
 fn what_is_expected_is_shown_in_the_form_of_what_is_received() {
-    let truth = truth(false, 30);
+    let oracle = oracle(false, 30);
     let shown = |operation, answer: &[u8]| {
-        let mut client = Client::new(&truth);
+        let mut client = Client::new(&oracle);
         client.ask(1, operation, &[5]);
         let _ = client.hear(answer);
         client.events.findings[0].expected.clone()
     };
-    let right = values(&truth, &[5]);
+    let right = values(&oracle, &[5]);
     assert_eq!(shown(GET, b"END\r\n"), right[..right.len() - "END\r\n".len()]);
-    assert_eq!(shown(MG, b"EN\r\n"), [b"VA 30\r\n", &value(&truth, 5)[..], b"\r\n"].concat());
+    assert_eq!(shown(MG, b"EN\r\n"), [b"VA 30\r\n", &value(&oracle, 5)[..], b"\r\n"].concat());
     assert_eq!(shown(DELETE, b"NOT_FOUND\r\n"), b"DELETED\r\n");
     assert_eq!(shown(SET, b"ERROR\r\n"), b"STORED\r\n");
 }
 
 #[test]
 fn what_is_not_there_is_stored_aside_and_is_there_the_next_time() {
-    let truth = truth(true, 16);
-    let mut client = Client::new(&truth);
+    let oracle = oracle(true, 16);
+    let mut client = Client::new(&oracle);
     let mut server = Session::new();
     let asked = client.ask(1, ASIDE, &[3]);
     client.hear(server.say(&asked).as_bytes()).expect("no fault");

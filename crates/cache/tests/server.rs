@@ -1,4 +1,4 @@
-//! The server over real sockets, spoken to by the room's own client.
+//! The server over real sockets, spoken to by the service's own client.
 
 use std::io::{Read, Write};
 use std::net::TcpStream;

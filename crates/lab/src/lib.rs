@@ -1,6 +1,6 @@
 //! The lab: reads a suite, starts its targets, loads them, watches, and keeps what it saw.
 //!
-//! It knows no protocol by name: rooms are handed in (see [`plan::House`]). [`drive`] is data
+//! It knows no protocol by name: services are handed in (see [`plan::Registry`]). [`drive`] is data
 //! plane; everything else is control plane.
 
 pub mod deploy;

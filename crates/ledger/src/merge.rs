@@ -141,7 +141,7 @@ impl Ledger {
     /// Deletes runs with everything that hangs on them, and suites and fingerprints that no run is
     /// left of, then gives the room back to the file system: so many bytes.
     ///
-    /// Fails when SQLite refuses. The runs are deleted all or none; only giving the room back may
+    /// Fails when SQLite refuses. The runs are deleted all or none; only giving the space back may
     /// fail after that, when something else uses the file.
     pub fn delete_runs(&mut self, runs: &[RunId]) -> Result<u64, LedgerError> {
         let before_bytes = self.size_bytes()?;

@@ -1,11 +1,11 @@
 //! A service of your own in the lab: a folder as a key-value store (docs/adding-a-service.md).
 
+use load::{Caller, Client, DialectRow, Finding, Kind, Op, Operation, Oracle, Outcome, Service};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::{Address, Fault};
-use workload::{Caller, Client, DialectRow, Finding, Kind, Op, Operation, Outcome, Room, Truth};
+use wire::{Address, ProtocolError};
 
-static ROOM: Room = Room {
+static SERVICE: Service = Service {
     name: "files",
     doc: "A folder with one file for every key.",
     operations: &[
@@ -18,15 +18,17 @@ static ROOM: Room = Room {
     prepares: true,
 };
 
-/// One slot's client. The truth knows what the files should hold.
+/// One slot's client. The oracle knows what the files should hold.
 struct Files {
     folder: PathBuf,
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
 }
 
-fn open(address: &Address, truth: &Arc<Truth>) -> Result<Box<dyn Caller>, Fault> {
-    let Address::Unix(folder) = address else { return Err(Fault::new("write unix:FOLDER")) };
-    Ok(Box::new(Files { folder: folder.clone(), truth: truth.clone() }))
+fn open(address: &Address, oracle: &Arc<Oracle>) -> Result<Box<dyn Caller>, ProtocolError> {
+    let Address::Unix(folder) = address else {
+        return Err(ProtocolError::new("write unix:FOLDER"));
+    };
+    Ok(Box::new(Files { folder: folder.clone(), oracle: oracle.clone() }))
 }
 
 impl Files {
@@ -34,37 +36,38 @@ impl Files {
         self.folder.join(key.to_string())
     }
 
-    fn write(&self, key: u64, version: u32) -> Result<Outcome, Fault> {
+    fn write(&self, key: u64, version: u32) -> Result<Outcome, ProtocolError> {
         let mut value = Vec::new();
-        self.truth.values.put(key, version, &mut value);
+        self.oracle.values.put(key, version, &mut value);
         // Renaming is what makes a reader see the old file or the new one and nothing between.
         let new = self.path(key).with_extension(format!("{:?}", std::thread::current().id()));
         let done = std::fs::write(&new, value).and_then(|()| std::fs::rename(new, self.path(key)));
-        done.map(|()| Outcome::right()).map_err(|e| Fault::new(e.to_string()))
+        done.map(|()| Outcome::right()).map_err(|e| ProtocolError::new(e.to_string()))
     }
 }
 
 impl Caller for Files {
-    fn prepare(&mut self, key: u64) -> Result<Outcome, Fault> {
-        self.write(key, self.truth.prepared_version())
+    fn prepare(&mut self, key: u64) -> Result<Outcome, ProtocolError> {
+        self.write(key, self.oracle.prepared_version())
     }
 
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, Fault> {
+    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError> {
         let key = op.keys[0];
-        if ROOM.operations[op.operation].kind == Kind::Write {
-            let write = self.truth.begin_write(key);
+        if SERVICE.operations[op.operation].kind == Kind::Write {
+            let write = self.oracle.begin_write(key);
             let outcome = self.write(key, write.version)?;
-            self.truth.end_write(key, write);
+            self.oracle.end_write(key, write);
             return Ok(outcome);
         }
-        let floor = self.truth.begin_read(key);
-        let received = std::fs::read(self.path(key)).map_err(|e| Fault::new(e.to_string()))?;
-        Ok(match self.truth.check(key, floor, &received) {
+        let floor = self.oracle.begin_read(key);
+        let received =
+            std::fs::read(self.path(key)).map_err(|e| ProtocolError::new(e.to_string()))?;
+        Ok(match self.oracle.check(key, floor, &received) {
             Ok(()) => Outcome::right(),
             Err(why) => Outcome::wrong(Finding {
                 operation: "read",
                 key: key.to_string().into_bytes(),
-                expected: self.truth.example(key),
+                expected: self.oracle.example(key),
                 received,
                 note: why.to_string(),
             }),
@@ -77,10 +80,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         lab::deploy::guard_main(); // The lab starts this program once more, to clean up after it.
         return Ok(());
     }
-    let house = lab::plan::House { rooms: &[&ROOM], check_arguments: &|_, _| Ok(()) };
+    let registry = lab::plan::Registry { services: &[&SERVICE], check_arguments: &|_, _| Ok(()) };
     let folder = std::env::temp_dir().join(format!("loadline-files-{}", std::process::id()));
     let suite = include_str!("files.toml").replace("FOLDER", &folder.display().to_string());
-    let plan = lab::plan::Plan::parse(Path::new("files.toml"), suite, &[], house)?;
+    let plan = lab::plan::Plan::parse(Path::new("files.toml"), suite, &[], registry)?;
     let mut ledger = ledger::Ledger::open(folder.join("ledger/ledger.sqlite"))?;
     let (run, _) = lab::run::run(lab::run::Setting {
         plan: &plan,

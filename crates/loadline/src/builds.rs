@@ -30,8 +30,8 @@ impl Built {
         self.commit.get(..10).unwrap_or(&self.commit)
     }
 
-    /// A target as this commit has it: a room is served by the commit's own program `binary`, and
-    /// `{worktree}` in commands is the worktree.
+    /// A target as this commit has it: a service is served by the commit's own program `binary`,
+    /// and `{worktree}` in commands is the worktree.
     pub(crate) fn variant(&self, target: &Target, binary: &str) -> Target {
         let tree = self.tree.display().to_string();
         let fill = |words: &[String]| -> Vec<String> {
@@ -40,14 +40,14 @@ impl Built {
         let mut variant = target.clone();
         variant.name = self.short().to_owned();
         variant.kind = match &target.kind {
-            TargetKind::Room(room, arguments) => {
+            TargetKind::Service(service, arguments) => {
                 let listen = match target.medium {
                     Medium::Tcp | Medium::Udp => "--listen=127.0.0.1:{port}",
                     Medium::Tcp6 => "--listen=[::1]:{port}",
                     Medium::Unix => "--listen=unix:{socket}",
                 };
                 let mut command = vec![self.tree.join(binary).display().to_string()];
-                command.extend(["serve", room, listen].map(str::to_owned));
+                command.extend(["serve", service, listen].map(str::to_owned));
                 command.extend(arguments.iter().cloned());
                 TargetKind::Command(command)
             }
@@ -71,7 +71,7 @@ impl Built {
 pub(crate) fn program(target: &Target) -> Option<&Path> {
     match &target.kind {
         TargetKind::Command(command) | TargetKind::Batch(command) => command.first().map(Path::new),
-        TargetKind::Room(..) | TargetKind::Address(_) | TargetKind::InProcess => None,
+        TargetKind::Service(..) | TargetKind::Address(_) | TargetKind::InProcess => None,
     }
 }
 

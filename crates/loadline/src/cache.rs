@@ -191,7 +191,7 @@ fn connect(server: &Address, encryption: &EncryptionArgs) -> Result<Client, Fail
             format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
         })?);
     };
-    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES).map_err(Failure::usage);
+    let read = |path: &PathBuf| load::read_bytes(path, MOST_KEPT_BYTES).map_err(Failure::usage);
     let authorities = read(authorities)?;
     let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
     let key = encryption.tls_key.as_ref().map(read).transpose()?;
@@ -272,7 +272,7 @@ fn when(condition: Option<Condition>, cas: Option<u64>) -> When {
 
 /// The name and the password in a file.
 fn account(path: &Path) -> anyhow::Result<(String, String)> {
-    let text = workload::read_text(path, MOST_KEPT_BYTES).context("cannot read who you are")?;
+    let text = load::read_text(path, MOST_KEPT_BYTES).context("cannot read who you are")?;
     let first = text.lines().next().unwrap_or_default();
     let Some((name, password)) = first.split_once(':') else {
         bail!("{}:1: write NAME:PASSWORD", path.display());

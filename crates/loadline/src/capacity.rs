@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use judge::Search;
 use lab::plan::{Arrivals, Plan, SuiteError};
 use lab::run::Quest;
-use workload::units::{Rate, Share, Span};
+use load::units::{Rate, Share, Span};
 
 use crate::exit::Failure;
 use crate::out::note;
@@ -65,8 +65,8 @@ const RATE_MOST: f64 = 1e9;
 const MEASURE_MOST: Span = Span { ns: 1_000_000_000 };
 
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
-    let base =
-        Plan::read(&args.suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+    let base = Plan::read(&args.suite, &args.settings, crate::registry::registry())
+        .map_err(Failure::Suite)?;
     let is_rate = args.over.ends_with("rate");
     let from = load_of(args, &args.from, is_rate)?;
     let most = load_of(args, &args.most, is_rate)?;
@@ -153,7 +153,8 @@ fn plan_at(args: &CapacityArgs, base: &Plan, load: f64) -> Result<Plan, Box<Suit
         _ => settings.push((args.over.clone(), value.clone())),
     }
     settings.push((format!("sweep.{}", args.over), vec![value].into()));
-    let mut plan = Plan::parse(&base.path, base.text.clone(), &settings, crate::house::house())?;
+    let mut plan =
+        Plan::parse(&base.path, base.text.clone(), &settings, crate::registry::registry())?;
     let measure = args.measure.unwrap_or(plan.rounds.measure.min(MEASURE_MOST));
     plan.rounds.measure = measure;
     plan.rounds.slice = plan.rounds.slice.filter(|slice| *slice < measure);

@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use judge::{Direction, Rule};
 use lab::plan::{Contest, Plan};
-use workload::units::{Share, Span};
+use load::units::{Share, Span};
 
 use crate::exit::Failure;
 use crate::expected::Expected;
@@ -50,7 +50,7 @@ pub(crate) struct CompareArgs {
     /// The shell command that builds a commit, run in its worktree
     #[arg(long, value_name = "COMMAND", requires = "commits")]
     build: Option<String>,
-    /// The program in the worktree that serves a room; other targets say {worktree} in the suite
+    /// The program in the worktree that serves a service; other targets say {worktree} in the suite
     #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
     binary: String,
     /// The target whose commits are compared; the first one unless given
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     }
     let suite = args.suite.as_deref().unwrap_or(Path::new(""));
     let mut plan =
-        Plan::read(suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+        Plan::read(suite, &args.settings, crate::registry::registry()).map_err(Failure::Suite)?;
     match (&args.commits, &args.a, &args.b) {
         (Some(commits), ..) => commits::vary(args, commits, &mut plan)?,
         (None, Some(a), Some(b)) => plan.keep_targets(a, b).map_err(Failure::Usage)?,

@@ -6,8 +6,8 @@ use std::process::ExitCode;
 use anyhow::Context;
 use judge::Hunt;
 use ledger::Ledger;
+use load::units::Share;
 use report::{History, Question};
-use workload::units::Share;
 
 use crate::exit::Failure;
 use crate::home::Home;
@@ -104,7 +104,7 @@ fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
         let runs = ledger.runs()?;
         return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
     };
-    let text = workload::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
+    let text = load::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
     let table: toml::Table =
         text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let title = table.get("title").and_then(toml::Value::as_str);

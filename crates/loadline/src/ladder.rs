@@ -31,7 +31,7 @@ pub(crate) struct LadderArgs {
     /// The shell command that builds a rung's commit, run in a git worktree of it
     #[arg(long, value_name = "COMMAND")]
     build: Option<String>,
-    /// The program in the worktree that serves a room; other targets say {worktree} in the suite
+    /// The program in the worktree that serves a service; other targets say {worktree} in the suite
     #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
     binary: String,
     /// Note that this rung stays, and why (--because)
@@ -60,8 +60,8 @@ pub(crate) fn run(args: LadderArgs) -> Result<ExitCode, Failure> {
         (Some(rung), ..) => decide(&args, rung, Decision::Kept, because),
         (_, Some(rung), _) => decide(&args, rung, Decision::BackedOut, because),
         (None, None, Some(suite)) => {
-            let mut plan =
-                Plan::read(suite, &args.settings, crate::house::house()).map_err(Failure::Suite)?;
+            let mut plan = Plan::read(suite, &args.settings, crate::registry::registry())
+                .map_err(Failure::Suite)?;
             if !plan.targets().iter().any(|target| target.rung.is_some()) {
                 let message = "has no [[rung]]: docs/ladder.md says how a ladder is written";
                 return Err(Failure::Usage(format!("{} {message}", suite.display())));

@@ -13,13 +13,13 @@ mod expected;
 mod file_limit;
 mod history;
 mod home;
-mod house;
 mod ladder;
 mod ledgers;
 mod live;
 mod out;
 mod plan;
 mod records;
+mod registry;
 mod report;
 mod rerun;
 mod run;
@@ -80,7 +80,7 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show the ledger in a browser: its runs, their pages, two side by side
     Ui(ui::UiArgs),
-    /// Serve a room
+    /// Serve a service
     Serve(serve::ServeArgs),
     /// Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …
     Cache(cache::CacheArgs),
@@ -129,9 +129,11 @@ fn main() -> ExitCode {
         Command::Cache(args) => cache::run(args),
         Command::Records(args) => records::run(*args),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
-        Command::InProcess { arguments } => {
-            Ok(lab::drive::in_process_main(house::house(), &arguments, house::count_allocations))
-        }
+        Command::InProcess { arguments } => Ok(lab::drive::in_process_main(
+            registry::registry(),
+            &arguments,
+            registry::count_allocations,
+        )),
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };

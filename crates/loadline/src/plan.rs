@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
-use workload::units::{ByteCount, Span, UnitError};
+use load::units::{ByteCount, Span, UnitError};
 
 use crate::exit::Failure;
 use crate::expected::Expected;
@@ -39,7 +39,7 @@ pub(crate) struct SuiteArgs {
 impl SuiteArgs {
     /// Reads the suite.
     pub(crate) fn read(&self) -> Result<Plan, Failure> {
-        Plan::read(&self.suite, &self.settings, crate::house::house()).map_err(Failure::Suite)
+        Plan::read(&self.suite, &self.settings, crate::registry::registry()).map_err(Failure::Suite)
     }
 }
 
@@ -87,7 +87,9 @@ fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
     text.push_str("targets\n");
     for target in plan.targets() {
         let what = match &target.kind {
-            TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
+            TargetKind::Service(service, arguments) => {
+                format!("serve {service} {}", arguments.join(" "))
+            }
             TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
             TargetKind::Address(address) => address.to_string(),
             TargetKind::InProcess => format!("in process: {}", target.dialect.doc),

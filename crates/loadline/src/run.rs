@@ -110,7 +110,7 @@ pub(crate) fn measure_with(
         plan,
         exe: &exe,
         ledger: &mut ledger,
-        build: &crate::house::build(),
+        build: &crate::registry::build(),
         logs: &home.logs,
         command: command_line(),
         seed: how.seed.unwrap_or_else(drawn_seed),

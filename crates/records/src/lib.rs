@@ -1,4 +1,4 @@
-//! The `records` room: live records of typed values and big arrays, over EPICS pvAccess.
+//! The `records` service: live records of typed values and big arrays, over EPICS pvAccess.
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the records; neither does I/O.
 //! [`server`] puts them behind the loop of `wire`, [`client`] is the client of `loadline records`,

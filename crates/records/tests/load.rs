@@ -4,8 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use load::{Client, Dialect, Events, Keys, Op, Oracle, Values, WrittenBy};
 use proptest::prelude::*;
-use records::load::{CONNECT, GET, MONITOR, PUT, ROOM};
+use records::load::{CONNECT, GET, MONITOR, PUT, SERVICE};
 use records::protocol::messages::{
     Answer, ChannelCreated, CreateChannels, DestroyChannel, Offer, Operation, subcommand,
 };
@@ -14,8 +15,7 @@ use records::protocol::{
     Writer, control, message,
 };
 use records::server::{Limits, Producer, Production, RecordsConnection, Service};
-use wire::{Connection, Fault, Input, Output, Peer, Wake, Waker, deliver};
-use workload::{Client, Dialect, Events, Keys, Op, Truth, Values, WrittenBy};
+use wire::{Connection, Input, Output, Peer, ProtocolError, Wake, Waker, deliver};
 
 /// A server that says what it is told, and a client that hears it in pieces.
 struct Talk {
@@ -29,24 +29,24 @@ struct Talk {
     made: Vec<u32>,
 }
 
-fn truth(size: Option<u64>, written_by: WrittenBy) -> Arc<Truth> {
+fn oracle(size: Option<u64>, written_by: WrittenBy) -> Arc<Oracle> {
     let keys = Keys::new(9, 8).expect("keys");
-    let truth = Truth::new(keys, Values::new(1, 0), false, written_by == WrittenBy::Clients);
-    Arc::new(truth.with_numbers(size, written_by))
+    let oracle = Oracle::new(keys, Values::new(1, 0), false, written_by == WrittenBy::Clients);
+    Arc::new(oracle.with_numbers(size, written_by))
 }
 
 impl Talk {
-    fn begin(truth: &Arc<Truth>, order: Order, pieces: &[usize]) -> Self {
-        let Client::Stream(make) = ROOM.dialect("pvaccess").expect("a dialect").client else {
+    fn begin(oracle: &Arc<Oracle>, order: Order, pieces: &[usize]) -> Self {
+        let Client::Stream(make) = SERVICE.dialect("pvaccess").expect("a dialect").client else {
             panic!("over a stream");
         };
         let mut talk = Self {
-            dialect: make(truth),
+            dialect: make(oracle),
             events: Events::default(),
             requests: Output::new(1 << 20),
             pieces: pieces.to_vec(),
             order,
-            size: truth.size,
+            size: oracle.size,
             made: Vec::new(),
         };
         talk.dialect.opened(0, &mut talk.events, &mut talk.requests).expect("opened");
@@ -62,7 +62,7 @@ impl Talk {
         talk
     }
 
-    fn hear(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn hear(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         let (mut at, mut input) = (0, Input::new());
         let mut sizes = self.pieces.clone().into_iter().cycle();
         while at < bytes.len() {
@@ -78,7 +78,7 @@ impl Talk {
         &mut self,
         command: Command,
         body: impl FnOnce(&mut Writer<'_, Vec<u8>>),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let mut bytes = Vec::new();
         message(&mut bytes, Sender::Server, self.order, command, body);
         self.hear(&bytes)
@@ -133,7 +133,7 @@ impl Talk {
         number: i64,
         others: i64,
         overrun: bool,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let request = *self.made.last().expect("an operation");
         let size = self.size;
         self.say(command, |w| {
@@ -182,9 +182,9 @@ proptest! {
         is_big: bool,
     ) {
         let order = if is_big { Order::Big } else { Order::Little };
-        let truth = truth(size, WrittenBy::Clients);
-        let mut talk = Talk::begin(&truth, order, &pieces);
-        let number = truth.number(3, truth.prepared_version());
+        let oracle = oracle(size, WrittenBy::Clients);
+        let mut talk = Talk::begin(&oracle, order, &pieces);
+        let number = oracle.number(3, oracle.prepared_version());
         for tag in [0, 1] {
             talk.ask(tag, GET, 3);
             talk.value(Command::Get, number, number, false).unwrap();
@@ -200,7 +200,7 @@ proptest! {
     fn no_bytes_make_it_panic(
         bytes in prop::collection::vec(any::<u8>(), 0..300), piece in 1_usize..40,
     ) {
-        let mut talk = Talk::begin(&truth(Some(4), WrittenBy::Target), Order::Little, &[piece]);
+        let mut talk = Talk::begin(&oracle(Some(4), WrittenBy::Target), Order::Little, &[piece]);
         talk.ask(0, MONITOR, 1);
         let _ = talk.hear(&bytes);
     }
@@ -208,8 +208,8 @@ proptest! {
 
 #[test]
 fn values_that_are_stale_mixed_or_another_records_are_wrong() {
-    let truth = truth(Some(3_000), WrittenBy::Clients);
-    let mut talk = Talk::begin(&truth, Order::Little, &[1_000]);
+    let oracle = oracle(Some(3_000), WrittenBy::Clients);
+    let mut talk = Talk::begin(&oracle, Order::Little, &[1_000]);
     let wrong = |talk: &mut Talk, number: i64, others: i64| {
         talk.ask(0, GET, 3);
         talk.value(Command::Get, number, others, false).unwrap();
@@ -217,11 +217,11 @@ fn values_that_are_stale_mixed_or_another_records_are_wrong() {
         talk.events.clear();
         note.unwrap_or_default()
     };
-    let prepared = truth.number(3, 1);
+    let prepared = oracle.number(3, 1);
     assert_eq!(wrong(&mut talk, prepared, prepared), "");
     assert_eq!(wrong(&mut talk, prepared, prepared + 1), "the elements of one value differ");
     assert!(wrong(&mut talk, prepared + 1, prepared + 1).contains("nobody has written"));
-    assert!(wrong(&mut talk, truth.number(4, 1), truth.number(4, 1)).contains("no version"));
+    assert!(wrong(&mut talk, oracle.number(4, 1), oracle.number(4, 1)).contains("no version"));
     talk.ask(0, PUT, 3);
     let request = *talk.made.last().unwrap();
     let answer = Answer { request, subcommand: 0 };
@@ -240,8 +240,8 @@ fn values_that_are_stale_mixed_or_another_records_are_wrong() {
 #[test]
 fn updates_have_to_advance_and_overruns_to_be_true() {
     for size in [None, Some(5_000)] {
-        let truth = truth(size, WrittenBy::Target);
-        let mut talk = Talk::begin(&truth, Order::Little, &[4_096]);
+        let oracle = oracle(size, WrittenBy::Target);
+        let mut talk = Talk::begin(&oracle, Order::Little, &[4_096]);
         talk.ask(0, MONITOR, 3);
         for (number, overrun) in
             [(7, false), (8, false), (11, true), (14, false), (14, false), (15, true)]
@@ -278,10 +278,10 @@ fn arrays_in_shared_memory_count_as_elements_that_no_socket_carried() {
         queue: 4,
     };
     let _producer = Producer::start(&service, production).unwrap();
-    let Client::Stream(make) = ROOM.dialect("pvaccess-shared").expect("a dialect").client else {
+    let Client::Stream(make) = SERVICE.dialect("pvaccess-shared").expect("a dialect").client else {
         panic!("over a stream");
     };
-    let mut dialect = make(&truth(Some(5_000), WrittenBy::Target));
+    let mut dialect = make(&oracle(Some(5_000), WrittenBy::Target));
     let mut connection = RecordsConnection::new(service);
     let (mut requests, mut answers) = (Output::new(1 << 20), Output::new(1 << 20));
     let (mut to_server, mut to_client) = (Input::new(), Input::new());
@@ -308,7 +308,7 @@ fn arrays_in_shared_memory_count_as_elements_that_no_socket_carried() {
 
 #[test]
 fn a_cancelled_stream_ends_when_the_echo_is_back() {
-    let mut talk = Talk::begin(&truth(None, WrittenBy::Target), Order::Little, &[7]);
+    let mut talk = Talk::begin(&oracle(None, WrittenBy::Target), Order::Little, &[7]);
     talk.ask(5, MONITOR, 0);
     talk.dialect.cancel(5, &mut talk.requests);
     let asked = talk.requests.take();
@@ -324,14 +324,14 @@ fn a_cancelled_stream_ends_when_the_echo_is_back() {
 
 #[test]
 fn a_channel_is_made_and_destroyed_again() {
-    let mut talk = Talk::begin(&truth(None, WrittenBy::Clients), Order::Little, &[50]);
+    let mut talk = Talk::begin(&oracle(None, WrittenBy::Clients), Order::Little, &[50]);
     talk.ask(2, CONNECT, 4);
     assert_eq!((talk.events.done[0].tag, talk.events.done[0].wrong), (2, 0));
 }
 
 #[test]
 fn a_record_of_another_shape_is_a_clear_fault() {
-    let mut talk = Talk::begin(&truth(Some(10), WrittenBy::Clients), Order::Little, &[500]);
+    let mut talk = Talk::begin(&oracle(Some(10), WrittenBy::Clients), Order::Little, &[500]);
     talk.size = None;
     talk.dialect.request(0, 0, &Op { operation: GET, keys: &[1] }, &mut talk.requests);
     let asked = talk.requests.take();

@@ -1,4 +1,5 @@
-//! How long the pages of a large run take: `cargo run --release -p report --example many_trials`.
+//! How long the pages of a large run take:
+//! `cargo run --release -p loadline-report --example many_trials`.
 //!
 //! It writes one run of 10,000 trials (1,000 points × 5 rounds × 2 targets; another number is its
 //! argument) with what a real trial leaves behind, and times what a reader asks for.

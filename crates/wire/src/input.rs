@@ -1,6 +1,6 @@
 //! Bytes received and not yet understood.
 
-use crate::Fault;
+use crate::ProtocolError;
 
 /// A receive buffer: the loop fills it at the end, the protocol consumes it from the start.
 ///
@@ -63,10 +63,10 @@ impl Input {
     /// When the bytes that wait already reach `limit`: the peer has sent one message larger than
     /// its protocol may buffer.
     #[inline]
-    pub fn space(&mut self, at_least: usize, limit: usize) -> Result<&mut [u8], Fault> {
+    pub fn space(&mut self, at_least: usize, limit: usize) -> Result<&mut [u8], ProtocolError> {
         let most = limit.saturating_sub(self.len());
         if most == 0 {
-            return Err(Fault::new("a message is larger than this connection may buffer"));
+            return Err(ProtocolError::new("a message is larger than this connection may buffer"));
         }
         let at_least = at_least.clamp(1, most);
         if self.buffer.len() - self.end < at_least {

@@ -35,8 +35,8 @@ mod output;
 mod page;
 mod pass;
 mod poll;
+mod protocol;
 mod ring;
-mod seam;
 mod server;
 mod slots;
 mod timers;
@@ -56,8 +56,9 @@ pub use output::Output;
 pub use page::Page;
 pub use pass::deliver;
 pub use poll::{Event, Interest, Poller};
-pub use seam::{
-    Address, Batch, Closed, Connection, Datagrams, Fault, Flow, Ns, Peer, Replies, Wake, Waker,
+pub use protocol::{
+    Address, Batch, Closed, Connection, Datagrams, Flow, Ns, Peer, ProtocolError, Replies, Wake,
+    Waker,
 };
 pub use server::{Calls, Config, Server, ThreadIndex, WhenFull};
 #[cfg(feature = "tls")]

@@ -9,8 +9,8 @@ use std::time::Duration;
 use memchr::memmem;
 
 use crate::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-    WhenFull,
+    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
+    Server, WhenFull,
 };
 
 /// A request's line and headers may be at most this long.
@@ -93,7 +93,12 @@ impl PageConnection {
 }
 
 impl Connection for PageConnection {
-    fn receive(&mut self, _now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let Some(end) = memmem::find(input.bytes(), b"\r\n\r\n") else {
             return Ok(Flow::Continue);
         };

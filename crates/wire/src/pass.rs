@@ -6,21 +6,21 @@ use rustix::fd::BorrowedFd;
 
 use crate::link::Link;
 use crate::stream::{FlushOutcome, ReadOutcome};
-use crate::{Closed, Connection, Fault, Flow, Input, Ns, Output, Wake};
+use crate::{Closed, Connection, Flow, Input, Ns, Output, ProtocolError, Wake};
 
 /// Hands the input to a protocol as a loop does: what of it belongs into the
 /// [place](Connection::place) that the protocol names is moved there. Does no I/O, so that tests
 /// and fuzzers drive a protocol with it just as a server does.
 ///
 /// # Errors
-/// The protocol's own [`Fault`].
+/// The protocol's own [`ProtocolError`].
 #[inline]
 pub fn deliver<C: Connection>(
     connection: &mut C,
     now: Ns,
     input: &mut Input,
     out: &mut Output,
-) -> Result<Flow, Fault> {
+) -> Result<Flow, ProtocolError> {
     loop {
         let flow = connection.receive(now, input, out)?;
         if flow == Flow::Close || input.is_empty() || out.is_full() {
@@ -78,14 +78,14 @@ const HEARD_MOST_BYTES: usize = 16 * 1024;
 
 impl<C: Connection> Pass<'_, C> {
     #[inline]
-    pub(crate) fn receive(&mut self) -> Result<Flow, Fault> {
+    pub(crate) fn receive(&mut self) -> Result<Flow, ProtocolError> {
         deliver(self.connection, self.now_ns, self.input, self.output)
     }
 
     /// Whether all that is left of the turn is to send an answer of at most `most` bytes, so that
     /// it may be sent with those of others.
     #[inline]
-    pub(crate) fn may_wait(&self, result: &Result<Flow, Fault>, most: usize) -> bool {
+    pub(crate) fn may_wait(&self, result: &Result<Flow, ProtocolError>, most: usize) -> bool {
         if most == 0 {
             return false;
         }
@@ -97,7 +97,7 @@ impl<C: Connection> Pass<'_, C> {
     /// Sends what the protocol has answered, and calls it again for as long as all can be sent at
     /// once and it had to pause for that.
     #[inline]
-    pub(crate) fn run(&mut self, result: Result<Flow, Fault>) -> After {
+    pub(crate) fn run(&mut self, result: Result<Flow, ProtocolError>) -> After {
         self.note(result);
         loop {
             let drained_due = *self.owed || self.output.is_full();
@@ -137,7 +137,7 @@ impl<C: Connection> Pass<'_, C> {
         self.run(result)
     }
 
-    fn drained(&mut self) -> Result<Flow, Fault> {
+    fn drained(&mut self) -> Result<Flow, ProtocolError> {
         // What the peer has said meanwhile comes first: one to whom is pushed without end could
         // otherwise never ask for an end of it.
         if self.input.len() < HEARD_MOST_BYTES
@@ -167,11 +167,11 @@ impl<C: Connection> Pass<'_, C> {
 
     /// Keeps the first reason to close: what follows it is only its consequence.
     #[inline]
-    fn note(&mut self, result: Result<Flow, Fault>) {
+    fn note(&mut self, result: Result<Flow, ProtocolError>) {
         let why = match result {
             Ok(Flow::Continue) => return,
             Ok(Flow::Close) => Closed::ByUs,
-            Err(fault) => Closed::Fault(fault),
+            Err(fault) => Closed::ProtocolError(fault),
         };
         self.closing.get_or_insert(why);
     }

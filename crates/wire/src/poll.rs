@@ -23,7 +23,7 @@ use crate::clock::SECOND_NS;
 pub enum Interest {
     /// Bytes to read, or the end.
     Read,
-    /// Room to write.
+    /// Service to write.
     Write,
     /// Either.
     Both,
@@ -49,7 +49,7 @@ pub struct Event {
     pub token: u64,
     /// A read will say something: bytes, the end, or an error.
     pub readable: bool,
-    /// A write will say something: room, or an error.
+    /// A write will say something: service, or an error.
     pub writable: bool,
 }
 

@@ -12,7 +12,7 @@ use rustix::net::{
 };
 
 use crate::output::MOST_PIECES;
-use crate::{Address, Fault, Input, Output};
+use crate::{Address, Input, Output, ProtocolError};
 
 /// A buffer that has to grow grows by this much at least, so that a large message takes few reads.
 const GROW_BYTES: usize = 64 * 1024;
@@ -32,7 +32,7 @@ pub enum ReadOutcome {
     /// The socket failed.
     Failed(ErrorKind),
     /// Nothing was read, as the buffer holds as much as it may of one unfinished message.
-    Full(Fault),
+    Full(ProtocolError),
 }
 
 /// What has become of the output.

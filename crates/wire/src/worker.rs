@@ -505,7 +505,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
 
     /// Tells the protocol that its connection has ended.
     fn tell_closed(&mut self, token: u64, why: Closed) {
-        if matches!(why, Closed::Fault(_)) {
+        if matches!(why, Closed::ProtocolError(_)) {
             add(&self.counters().faults, 1);
         }
         if let Some(mut connection) = self.slot(token).connection.take() {

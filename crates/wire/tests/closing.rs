@@ -6,7 +6,7 @@ use common::{HANG_GUARD, Lines, Random, client, serve, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex};
-use wire::{Closed, Config, Connection, Fault, Flow, Input, Ns, Output, Peer};
+use wire::{Closed, Config, Connection, Flow, Input, Ns, Output, Peer, ProtocolError};
 
 type Ends = Arc<Mutex<Vec<Closed>>>;
 
@@ -23,18 +23,23 @@ impl Talker {
 }
 
 impl Connection for Talker {
-    fn opened(&mut self, _: Ns, _: &Peer, _: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, _: &mut Output) -> Result<Flow, ProtocolError> {
         assert!(!std::mem::replace(&mut self.is_open, true), "opened twice");
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         assert!(self.is_open, "called after its end");
         let mut fault = None;
         let mut lines = Lines(|line: &[u8], out: &mut Output| {
             out.put(line);
             if line == b"fault\n" {
-                fault = Some(Fault::new("asked for"));
+                fault = Some(ProtocolError::new("asked for"));
             }
             if line == b"quit\n" || fault.is_some() { Flow::Close } else { Flow::Continue }
         });
@@ -105,7 +110,7 @@ fn a_fault_is_answered_before_the_end() {
     let ends = ends_of(|address| {
         assert_eq!(answer(address, b"hello\nfault\nunheard\n"), b"hello\nfault\n");
     });
-    assert_eq!(ends, [Closed::Fault(Fault::new("asked for"))]);
+    assert_eq!(ends, [Closed::ProtocolError(ProtocolError::new("asked for"))]);
 }
 
 #[test]

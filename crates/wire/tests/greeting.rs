@@ -6,20 +6,25 @@ use common::{HANG_GUARD, client, listener, serve};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Peer,
-    Server,
+    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, Peer,
+    ProtocolError, Server,
 };
 
 /// Greets its peer by its address, then says back what it hears.
 struct Greeter;
 
 impl Connection for Greeter {
-    fn opened(&mut self, _: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         out.put(format!("hello {}\n", peer.address).as_bytes());
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         out.put(input.bytes());
         input.consume(input.len());
         Ok(Flow::Continue)
@@ -81,12 +86,12 @@ fn a_server_is_reached_over_ipv6_where_the_host_has_it() {
 struct Brief;
 
 impl Connection for Brief {
-    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         out.put(b"not today\n");
         Ok(Flow::Close)
     }
 
-    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, ProtocolError> {
         unreachable!("it has been closed")
     }
 }

@@ -1,7 +1,7 @@
 //! HTTP/1.1 answers, byte by byte: what a client has to understand of them, and what it must not.
 
 use proptest::prelude::*;
-use wire::Fault;
+use wire::ProtocolError;
 use wire::http::{Ending, MOST_HEAD_BYTES, MOST_INTERIM, MOST_LINE_BYTES, Part, Responses};
 
 /// What a stream of answers has come to.
@@ -13,7 +13,7 @@ struct Seen {
     closes: bool,
     /// The answer under way.
     begun: Option<(u16, usize, Vec<u8>)>,
-    fault: Option<Fault>,
+    fault: Option<ProtocolError>,
 }
 
 /// Reads `stream` in pieces of these sizes, again and again, as a loop would hand them in.

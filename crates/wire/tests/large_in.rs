@@ -6,7 +6,7 @@ use common::{client, memory_bytes, serve};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use wire::{Config, Connection, Fault, Flow, Input, Ns, Output};
+use wire::{Config, Connection, Flow, Input, Ns, Output, ProtocolError};
 
 const ARRAY_BYTES: usize = 80_000_000;
 
@@ -19,7 +19,12 @@ struct Taker {
 }
 
 impl Connection for Taker {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         loop {
             if self.filled < self.array.len() {
                 return Ok(Flow::Continue);
@@ -37,7 +42,7 @@ impl Connection for Taker {
             let line = std::str::from_utf8(&input.bytes()[..end]).ok();
             let length = line.and_then(|line| line.parse::<usize>().ok());
             let length = length.filter(|&length| length <= ARRAY_BYTES);
-            self.array = vec![0; length.ok_or(Fault::new("no length"))?];
+            self.array = vec![0; length.ok_or(ProtocolError::new("no length"))?];
             input.consume(end + 1);
         }
     }

@@ -6,7 +6,7 @@ use common::{HANG_GUARD, Lines, client, memory_bytes, serve, until};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use wire::{Bytes, Config, Connection, Fault, Flow, Input, Ns, Output, Wake};
+use wire::{Bytes, Config, Connection, Flow, Input, Ns, Output, ProtocolError, Wake};
 
 const ARRAY_BYTES: usize = 80_000_000;
 
@@ -17,13 +17,18 @@ struct Sender<C> {
 }
 
 impl<C: Connection> Connection for Sender<C> {
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let flow = self.lines.receive(now, input, out);
         self.output_peak_bytes.fetch_max(out.capacity(), Relaxed);
         flow
     }
 
-    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         assert_eq!(why, Wake::Drained);
         self.output_peak_bytes.fetch_max(out.capacity(), Relaxed);
         Ok(Flow::Continue)

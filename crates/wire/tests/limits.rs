@@ -7,7 +7,7 @@ use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wire::{Bytes, Closed, Config, Connection, Fault, Flow, Input, Ns, Output, WhenFull};
+use wire::{Bytes, Closed, Config, Connection, Flow, Input, Ns, Output, ProtocolError, WhenFull};
 
 #[test]
 fn a_client_that_sends_and_never_reads_is_not_read_from() {
@@ -60,7 +60,12 @@ struct Noting {
 }
 
 impl Connection for Noting {
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         self.input_peak_bytes.fetch_max(input.len(), Relaxed);
         echo().receive(now, input, out)
     }
@@ -100,7 +105,7 @@ fn a_message_over_the_limit_is_a_fault_and_one_at_the_limit_is_not() {
         client.read_to_string(&mut got).expect("a last word");
         assert_eq!(got, "too large\n");
         until("it is told", || !ends.lock().expect("ends").is_empty());
-        assert!(matches!(ends.lock().expect("ends")[..], [Closed::Fault(_)]));
+        assert!(matches!(ends.lock().expect("ends")[..], [Closed::ProtocolError(_)]));
         assert!(input_peak_bytes.load(Relaxed) <= limit);
         assert_eq!(server.counters().faults, 1);
     }

@@ -6,7 +6,7 @@ use common::{client, serve};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
-use wire::{Config, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake, Waker};
+use wire::{Config, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
 
 /// A value, and who wants to know of it.
 #[derive(Default)]
@@ -44,17 +44,17 @@ impl Watcher {
 }
 
 impl Connection for Watcher {
-    fn opened(&mut self, _: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         self.topic.watchers.lock().expect("watchers").push(peer.waker.clone());
         self.send(out);
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
-        Err(Fault::new("a watcher has nothing to say"))
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, ProtocolError> {
+        Err(ProtocolError::new("a watcher has nothing to say"))
     }
 
-    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         assert_ne!(why, Wake::Timer);
         self.send(out);
         Ok(Flow::Continue)
@@ -150,15 +150,15 @@ impl Flood {
 }
 
 impl Connection for Flood {
-    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         Ok(self.send(out))
     }
 
-    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, ProtocolError> {
         Ok(Flow::Continue)
     }
 
-    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         assert!(why == Wake::Drained && out.is_empty());
         Ok(self.send(out))
     }
@@ -183,18 +183,23 @@ struct Endless {
 }
 
 impl Connection for Endless {
-    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         out.put(&[0; 100_000]);
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         self.stops |= !input.is_empty();
         input.consume(input.len());
         Ok(if self.stops && out.is_empty() { Flow::Close } else { Flow::Continue })
     }
 
-    fn resume(&mut self, _: Ns, _: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, _: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         if self.stops {
             return Ok(Flow::Close);
         }

@@ -6,14 +6,19 @@ use common::{HANG_GUARD, Lines, client, echo, serve, until};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wire::{Bytes, Closed, Config, Connection, Fault, Flow, Input, Ns, Output, Server};
+use wire::{Bytes, Closed, Config, Connection, Flow, Input, Ns, Output, ProtocolError, Server};
 
 type Ends = Arc<Mutex<Vec<Closed>>>;
 
 struct Noting<C>(C, Ends);
 
 impl<C: Connection> Connection for Noting<C> {
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         self.0.receive(now, input, out)
     }
 

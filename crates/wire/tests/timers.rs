@@ -6,7 +6,7 @@ use common::{client, echo, serve};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use wire::{Closed, Config, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
+use wire::{Closed, Config, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
 /// Sends a tick at each deadline, `left` times, then closes. Any byte received puts the next
 /// tick off.
@@ -17,19 +17,24 @@ struct Ticker {
 }
 
 impl Connection for Ticker {
-    fn opened(&mut self, now: Ns, _: &Peer, _: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, now: Ns, _: &Peer, _: &mut Output) -> Result<Flow, ProtocolError> {
         self.next = Some(now + self.every_ns);
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         input.consume(input.len());
         self.next = Some(now + self.every_ns);
         out.put(b"later");
         Ok(Flow::Continue)
     }
 
-    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         assert_eq!(why, Wake::Timer);
         let due = self.next.expect("a timer was asked for");
         assert!(now >= due, "called {} ns early", due - now);
@@ -76,13 +81,18 @@ fn a_deadline_that_is_put_off_does_not_come() {
 struct Stuck(Arc<Mutex<u32>>);
 
 impl Connection for Stuck {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         out.put(input.bytes());
         input.consume(input.len());
         Ok(Flow::Continue)
     }
 
-    fn resume(&mut self, _: Ns, _: Wake, _: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, _: Wake, _: &mut Output) -> Result<Flow, ProtocolError> {
         *self.0.lock().expect("count") += 1;
         Ok(Flow::Continue)
     }
@@ -112,7 +122,12 @@ struct Noting<C> {
 }
 
 impl<C: Connection> Connection for Noting<C> {
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         self.inner.receive(now, input, out)
     }
 

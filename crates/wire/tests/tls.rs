@@ -10,8 +10,8 @@ use common::{client, internet, listener, loopback, until};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use wire::{
-    Bytes, ClientCertificates, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns,
-    Output, Peer, Server, Tls, TlsError, TlsSettings,
+    Bytes, ClientCertificates, Config, Connection, Flow, Input, ListenOptions, Listener, Ns,
+    Output, Peer, ProtocolError, Server, Tls, TlsError, TlsSettings,
 };
 
 /// A certificate for `localhost`, made for this test, and its key.
@@ -74,7 +74,12 @@ impl Identity {
 struct Echo;
 
 impl Connection for Echo {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         while !out.is_full() && !input.is_empty() {
             let count = input.len().min(1000);
             out.put(&input.bytes()[..count]);
@@ -88,12 +93,12 @@ impl Connection for Echo {
 struct Greeting(Bytes);
 
 impl Connection for Greeting {
-    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         out.share(self.0.clone());
         Ok(Flow::Close)
     }
 
-    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, ProtocolError> {
         Ok(Flow::Continue)
     }
 }

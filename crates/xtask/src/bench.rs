@@ -93,8 +93,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let mut build = Command::new("cargo");
-    // The bound in records-array-client is an example of its room.
-    build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "records"]);
+    // The bound in records-array-client is an example of its service.
+    build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "loadline-records"]);
     run_command(build.args(["--bins", "--example", "bare_sender"]))?;
     let wanted = |row: &&Row| args.names.is_empty() || args.names.iter().any(|n| n == row.name);
     for row in ROWS.iter().filter(wanted) {

@@ -1,4 +1,4 @@
-//! The house's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
+//! The project's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
 //! `memcheck`, `fuzz`, `races`, `test`. This file only wires: each subcommand is a file of the same
 //! name, and what they share is in `process`.
 

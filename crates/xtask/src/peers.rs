@@ -133,25 +133,25 @@ fn report_own(
     programs: &[Program],
 ) -> usize {
     let mut absent = 0;
-    let mut line = |room: &str, name: &str, state: Option<String>, note: Option<&String>| {
+    let mut line = |service: &str, name: &str, state: Option<String>, note: Option<&String>| {
         absent += usize::from(state.is_none());
         let state = state.unwrap_or_else(|| "missing: what needs it is skipped".to_owned());
         let note = note.map_or_else(String::new, |note| format!("  ({note})"));
-        println!("{room:<8}{name:<14}{state}{note}");
+        println!("{service:<8}{name:<14}{state}{note}");
     };
     for package in packages {
         let state = python::version(target, package).map(|version| {
-            let place = python::folder(target, &package.room);
+            let place = python::folder(target, &package.service);
             format!("{version:<8} stated {:<8} {}", package.version, place.display())
         });
-        line(&package.room, &package.package, state, package.note.as_ref());
+        line(&package.service, &package.package, state, package.note.as_ref());
     }
     for program in programs {
         let current = built::is_current(repository, target, program);
         let state = current.then(|| {
             format!("built of {}: {}", program.source, built::path(target, program).display())
         });
-        line(&program.room, &program.program, state, program.note.as_ref());
+        line(&program.service, &program.program, state, program.note.as_ref());
     }
     absent
 }
@@ -168,7 +168,7 @@ fn version(peer: &Peer) -> Option<String> {
     table::version_in(&text).map(str::to_owned)
 }
 
-/// One line for each peer: its room and name, the versions found and stated, and the path.
+/// One line for each peer: its service and name, the versions found and stated, and the path.
 fn report(found: &[Found]) -> String {
     let mut text = String::new();
     for Found { peer, path, version } in found {
@@ -177,7 +177,7 @@ fn report(found: &[Found]) -> String {
             None => format!("missing: what needs it is skipped (stated {})", peer.version),
             Some(path) => format!("{shown:<8} stated {:<8} {}", peer.version, path.display()),
         };
-        let _ = write!(text, "{:<8}{:<14}{line}", peer.room, peer.program);
+        let _ = write!(text, "{:<8}{:<14}{line}", peer.service, peer.program);
         if path.is_some() && *shown != *peer.version {
             text.push_str("  (another version than stated; used all the same)");
         }
@@ -196,11 +196,11 @@ mod tests {
     fn peer(version: &str) -> Peer {
         Peer {
             program: "memcached".into(),
-            room: "cache".into(),
+            service: "cache".into(),
             package: "memcached".into(),
             shows: vec!["memcached".into(), "--version".into()],
             version: version.into(),
-            service: None,
+            unit: None,
             note: None,
         }
     }

@@ -25,7 +25,7 @@ pub(crate) struct Args {
 
 /// The tests in which threads meet, by crate: the server and its clients in one process. Those
 /// under loom and shuttle run one thread at a time, on stacks of their own.
-const TESTS: &[(&str, &[&str])] = &[("cache", &["--test", "insight", "--test", "server"])];
+const TESTS: &[(&str, &[&str])] = &[("loadline-cache", &["--test", "insight", "--test", "server"])];
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     need(&[NIGHTLY])?;

@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: what a service has to bear, for minutes. Each room's soak is an ignored test
-//! of the command, so that it runs the program that is shipped, from outside.
+//! `cargo xtask soak`: what a service has to bear, for minutes. Each service's soak is an ignored
+//! test of the command, so that it runs the program that is shipped, from outside.
 
 use std::process::Command;
 

@@ -51,7 +51,7 @@ const STEPS: &[Step] = &[
             &[
                 "clippy",
                 "--package",
-                "ledger",
+                "loadline-ledger",
                 "--package",
                 "loadline",
                 "--features",
@@ -71,7 +71,7 @@ const STEPS: &[Step] = &[
             &[
                 "test",
                 "--package",
-                "ledger",
+                "loadline-ledger",
                 "--features",
                 "parquet",
                 "--test",

@@ -1,4 +1,4 @@
-//! The doors of the house: what a newcomer or a CI meets first. A machine without cargo or
+//! The doors of the registry: what a newcomer or a CI meets first. A machine without cargo or
 //! without a C compiler is told the line that brings it; a missing peer is a line of output.
 
 use std::os::unix::fs::{PermissionsExt, symlink};

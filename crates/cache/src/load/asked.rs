@@ -5,9 +5,9 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use workload::{Done, Events, Finding, Floor, Tag, Truth, Write};
+use load::{Done, Events, Finding, Floor, Oracle, Tag, Write};
 
-use super::{ASIDE, DELETE, MG, ROOM, SET};
+use super::{ASIDE, DELETE, MG, SERVICE, SET};
 
 /// How a request is answered.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +29,7 @@ pub(super) enum Form {
 struct Request {
     tag: Tag,
     form: Form,
-    /// Which of the room's operations.
+    /// Which of the service's operations.
     operation: u8,
     /// Keys not yet answered.
     keys_left: u32,
@@ -51,7 +51,7 @@ pub(super) enum Sent {
 /// All requests that wait for their answers, in order.
 #[derive(Debug)]
 pub(super) struct Asked {
-    pub(super) truth: Arc<Truth>,
+    pub(super) oracle: Arc<Oracle>,
     requests: VecDeque<Request>,
     /// The keys of all outstanding requests, in order, without those already answered.
     keys: VecDeque<(u64, Sent)>,
@@ -60,13 +60,13 @@ pub(super) struct Asked {
     /// Keys that were not there and are to be stored.
     missed: Vec<u64>,
     /// A right answer about a key, as the dialect would receive it.
-    example: fn(&Truth, Form, u64) -> Vec<u8>,
+    example: fn(&Oracle, Form, u64) -> Vec<u8>,
 }
 
 impl Asked {
-    pub(super) fn new(truth: &Arc<Truth>, example: fn(&Truth, Form, u64) -> Vec<u8>) -> Self {
+    pub(super) fn new(oracle: &Arc<Oracle>, example: fn(&Oracle, Form, u64) -> Vec<u8>) -> Self {
         Self {
-            truth: Arc::clone(truth),
+            oracle: Arc::clone(oracle),
             requests: VecDeque::new(),
             keys: VecDeque::new(),
             done: Done::default(),
@@ -86,13 +86,13 @@ impl Asked {
     /// A read of `key` is said.
     #[inline]
     pub(super) fn read(&mut self, key: u64) {
-        self.keys.push_back((key, Sent::Read(self.truth.begin_read(key))));
+        self.keys.push_back((key, Sent::Read(self.oracle.begin_read(key))));
     }
 
     /// A write or removal of `key` is said; gives the version.
     #[inline]
     pub(super) fn write(&mut self, key: u64) -> u32 {
-        let write = self.truth.begin_write(key);
+        let write = self.oracle.begin_write(key);
         self.keys.push_back((key, Sent::Write(write)));
         write.version
     }
@@ -100,7 +100,7 @@ impl Asked {
     /// The write that prepares `key` is said; gives the version.
     pub(super) fn prepare(&mut self, key: u64) -> u32 {
         self.keys.push_back((key, Sent::Prepare));
-        self.truth.prepared_version()
+        self.oracle.prepared_version()
     }
 
     /// A request is said, whose `keys` were the last ones.
@@ -143,7 +143,7 @@ impl Asked {
         let mut written = Vec::new();
         self.keys.iter().take(self.keys_left()).position(|(key, _)| {
             written.clear();
-            self.truth.keys.put(*key, &mut written);
+            self.oracle.keys.put(*key, &mut written);
             written == text
         })
     }
@@ -162,14 +162,14 @@ impl Asked {
     #[inline]
     pub(super) fn written(&mut self) {
         if let (key, Sent::Write(write)) = self.answered() {
-            self.truth.end_write(key, write);
+            self.oracle.end_write(key, write);
         }
     }
 
     /// There was nothing to remove, which is so from now on.
     pub(super) fn nothing_removed(&mut self, received: &[u8], events: &mut Events) {
         if let Some((key, Sent::Write(write))) = self.keys.front() {
-            self.truth.end_write(*key, *write);
+            self.oracle.end_write(*key, *write);
         }
         self.miss(received, events);
     }
@@ -179,9 +179,9 @@ impl Asked {
     pub(super) fn check(&mut self, value: &[u8], events: &mut Events) {
         let (key, sent) = self.answered();
         let Sent::Read(floor) = sent else { return };
-        if let Err(mismatch) = self.truth.check(key, floor, value) {
+        if let Err(mismatch) = self.oracle.check(key, floor, value) {
             self.done.wrong += 1;
-            let expected = || self.truth.example(key);
+            let expected = || self.oracle.example(key);
             events.found(|| self.finding(key, expected(), value, &mismatch.to_string()));
         }
     }
@@ -195,7 +195,7 @@ impl Asked {
         if form == Some(Form::Aside) {
             self.missed.push(key);
         }
-        if !self.truth.misses_allowed {
+        if !self.oracle.misses_allowed {
             self.done.wrong += 1;
             events.found(|| {
                 self.finding(key, self.shown(form, key), received, "the key is not there")
@@ -230,7 +230,7 @@ impl Asked {
 
     /// A right answer in the same form as the wrong one that it is shown beside.
     fn shown(&self, form: Option<Form>, key: u64) -> Vec<u8> {
-        form.map_or_else(Vec::new, |form| (self.example)(&self.truth, form, key))
+        form.map_or_else(Vec::new, |form| (self.example)(&self.oracle, form, key))
     }
 
     /// Nothing of the oldest request is known any more.
@@ -240,14 +240,15 @@ impl Asked {
 
     /// The name of the oldest request's operation; empty when there is none.
     fn operation_name(&self) -> &'static str {
-        let row = self.requests.front().and_then(|one| ROOM.operations.get(one.operation as usize));
+        let row =
+            self.requests.front().and_then(|one| SERVICE.operations.get(one.operation as usize));
         row.map_or("", |row| row.name)
     }
 
     #[cold]
     fn finding(&self, key: u64, expected: Vec<u8>, received: &[u8], note: &str) -> Finding {
         let mut text = Vec::new();
-        self.truth.keys.put(key, &mut text);
+        self.oracle.keys.put(key, &mut text);
         Finding {
             operation: self.operation_name(),
             key: text,

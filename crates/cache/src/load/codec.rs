@@ -4,7 +4,7 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use workload::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Room, Truth};
+use load::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Oracle, Service};
 
 use crate::protocol::MOST_KEY_BYTES;
 use crate::protocol::binary::{HEADER_BYTES, Header, REQUEST};
@@ -13,8 +13,8 @@ use crate::protocol::text::{self, Command};
 /// The operation `read_get`, as an index into [`CODECS`]' operations.
 const READ_GET: usize = 0;
 
-/// The room.
-pub static CODECS: Room = Room {
+/// The service.
+pub static CODECS: Service = Service {
     name: "cache-codec",
     doc: "The request parsers of a cache, without a socket.",
     operations: &[
@@ -25,17 +25,17 @@ pub static CODECS: Room = Room {
         DialectRow::new(
             "text",
             "memcached's text protocol.",
-            Client::InProcess(|truth| Parser::boxed(truth, Form::Text)),
+            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Text)),
         ),
         DialectRow::new(
             "meta",
             "memcached's meta commands.",
-            Client::InProcess(|truth| Parser::boxed(truth, Form::Meta)),
+            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Meta)),
         ),
         DialectRow::new(
             "binary",
             "memcached's binary protocol.",
-            Client::InProcess(|truth| Parser::boxed(truth, Form::Binary)),
+            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Binary)),
         ),
     ],
     longest_key_bytes: MOST_KEY_BYTES,
@@ -60,7 +60,7 @@ struct Request {
 
 /// Understands requests of one form.
 struct Parser {
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
     form: Form,
     requests: Vec<Request>,
     /// Where a key goes that is written in base64.
@@ -68,9 +68,9 @@ struct Parser {
 }
 
 impl Parser {
-    fn boxed(truth: &Arc<Truth>, form: Form) -> Box<dyn InProcess> {
+    fn boxed(oracle: &Arc<Oracle>, form: Form) -> Box<dyn InProcess> {
         Box::new(Self {
-            truth: Arc::clone(truth),
+            oracle: Arc::clone(oracle),
             form,
             requests: Vec::new(),
             decoded: [0; MOST_KEY_BYTES],
@@ -129,8 +129,8 @@ impl InProcess for Parser {
     fn prepare(&mut self, op: &Op<'_>) {
         let mut key = Vec::new();
         let number = op.keys.first().copied().unwrap_or(0);
-        self.truth.keys.put(number, &mut key);
-        let bytes = self.write(op.operation, &key, self.truth.values.len(number));
+        self.oracle.keys.put(number, &mut key);
+        let bytes = self.write(op.operation, &key, self.oracle.values.len(number));
         self.requests.push(Request { operation: op.operation, bytes, key });
     }
 
@@ -160,14 +160,14 @@ impl InProcess for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::{Keys, Values};
+    use load::{Keys, Values};
 
     #[test]
     fn every_form_of_every_operation_is_understood() {
-        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
-        let truth = Arc::new(truth);
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let oracle = Arc::new(oracle);
         for form in [Form::Text, Form::Meta, Form::Binary] {
-            let mut parser = Parser::boxed(&truth, form);
+            let mut parser = Parser::boxed(&oracle, form);
             for (index, operation) in [READ_GET, READ_GET + 1].into_iter().enumerate() {
                 parser.prepare(&Op { operation, keys: &[index as u64] });
                 assert_eq!(parser.check(index), Ok(()), "{form:?}");
@@ -178,14 +178,14 @@ mod tests {
 
     #[test]
     fn another_key_than_the_requests_is_found() {
-        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
         let requests = vec![Request {
             operation: READ_GET,
             bytes: b"get other\r\n".to_vec(),
             key: b"k0000001".to_vec(),
         }];
         let mut parser =
-            Parser { truth: Arc::new(truth), form: Form::Text, requests, decoded: [0; 250] };
+            Parser { oracle: Arc::new(oracle), form: Form::Text, requests, decoded: [0; 250] };
         assert_eq!(parser.check(0).unwrap_err().received, b"other");
     }
 }

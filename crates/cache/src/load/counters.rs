@@ -1,7 +1,7 @@
 //! A cache's own counters: memcached's `stats` and Redis' `INFO`. Control plane.
 
-use wire::Fault;
-use workload::{Counter, CounterKind, Counters, MOST_COUNTERS};
+use load::{Counter, CounterKind, Counters, MOST_COUNTERS};
+use wire::ProtocolError;
 
 use crate::protocol::resp::{self, Reply};
 
@@ -38,7 +38,7 @@ impl Counters for Stats {
         into.extend_from_slice(b"stats\r\n");
     }
 
-    fn read(&self, bytes: &[u8], _: bool) -> Result<Option<Vec<Counter>>, Fault> {
+    fn read(&self, bytes: &[u8], _: bool) -> Result<Option<Vec<Counter>>, ProtocolError> {
         let mut counters = Vec::new();
         for line in bytes.split_inclusive(|byte| *byte == b'\n') {
             let Some(line) = line.strip_suffix(b"\n") else { break };
@@ -51,7 +51,7 @@ impl Counters for Stats {
             let (Some("STAT"), Some(name), Some(value)) =
                 (words.next(), words.next(), words.next())
             else {
-                return Err(Fault::new("this is no answer to stats"));
+                return Err(ProtocolError::new("this is no answer to stats"));
             };
             keep(name, value, &mut counters, |name| {
                 name.starts_with("curr_") || STATS_LEVELS.contains(&name)
@@ -94,11 +94,11 @@ impl Counters for Info {
         resp::put_word(4, into, |into| into.extend_from_slice(b"INFO"));
     }
 
-    fn read(&self, bytes: &[u8], _: bool) -> Result<Option<Vec<Counter>>, Fault> {
+    fn read(&self, bytes: &[u8], _: bool) -> Result<Option<Vec<Counter>>, ProtocolError> {
         let (length, used) = match resp::read_reply(bytes) {
             Ok(Some((Reply::Bulk(length), used))) => (length, used),
             Ok(None) => return Ok(None),
-            _ => return Err(Fault::new("this is no answer to INFO")),
+            _ => return Err(ProtocolError::new("this is no answer to INFO")),
         };
         let Some(text) = bytes[used..].get(..length) else { return Ok(None) };
         let text = String::from_utf8_lossy(text);

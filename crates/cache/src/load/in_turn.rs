@@ -1,8 +1,8 @@
 //! Answers that come in the order of their requests: the loop that reads them, whatever the
 //! protocol. Data plane.
 
-use wire::{Fault, Input, Output};
-use workload::Events;
+use load::Events;
+use wire::{Input, Output, ProtocolError};
 
 use super::asked::{Asked, Form};
 
@@ -52,7 +52,7 @@ pub(super) fn receive(
     input: &mut Input,
     events: &mut Events,
     out: &mut Output,
-) -> Result<(), Fault> {
+) -> Result<(), ProtocolError> {
     let bytes = input.bytes();
     let mut used = 0;
     let outcome = loop {
@@ -66,7 +66,7 @@ pub(super) fn receive(
         let Some(form) = client.asked().form() else {
             client.broken(rest, events);
             client.asked().forget_done();
-            break Err(Fault::new("bytes came that nobody asked for"));
+            break Err(ProtocolError::new("bytes came that nobody asked for"));
         };
         match client.step(form, rest, events) {
             Step::Part(count) => used += count,
@@ -78,7 +78,7 @@ pub(super) fn receive(
             Step::More => break Ok(()),
             Step::Broken => {
                 client.asked().finish(events);
-                break Err(Fault::new("the answer does not belong to the request"));
+                break Err(ProtocolError::new("the answer does not belong to the request"));
             }
         }
     };

@@ -3,9 +3,9 @@
 
 use std::sync::Arc;
 
+use load::{Dialect, Events, Op, Oracle, Tag};
 use memchr::memchr;
-use wire::{Fault, Input, Ns, Output};
-use workload::{Dialect, Events, Op, Tag, Truth};
+use wire::{Input, Ns, Output, ProtocolError};
 
 use super::asked::{Asked, Form};
 use super::in_turn::{self, InTurn, Step};
@@ -76,30 +76,30 @@ const FLAGS: &[u8] = b" 0 ";
 const META_HEAD: &[u8] = b"VA ";
 
 /// A right answer about `key`.
-fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
+fn example(oracle: &Oracle, form: Form, key: u64) -> Vec<u8> {
     let mut answer = Vec::new();
     match form {
         Form::Store => return STORED.to_vec(),
         Form::Delete => return DELETED.to_vec(),
         Form::Values => {
             answer.extend_from_slice(HEAD);
-            truth.keys.put(key, &mut answer);
-            answer.extend_from_slice(Line::new(FLAGS).of(truth.values.len(key)));
+            oracle.keys.put(key, &mut answer);
+            answer.extend_from_slice(Line::new(FLAGS).of(oracle.values.len(key)));
         }
         Form::Meta | Form::Aside => {
-            answer.extend_from_slice(Line::new(META_HEAD).of(truth.values.len(key)))
+            answer.extend_from_slice(Line::new(META_HEAD).of(oracle.values.len(key)))
         }
     }
-    answer.extend(truth.example(key));
+    answer.extend(oracle.example(key));
     answer.extend_from_slice(LINE_END);
     answer
 }
 
 impl Memcached {
-    /// A connection whose answers are held against `truth`.
-    pub fn new(truth: &Arc<Truth>) -> Self {
+    /// A connection whose answers are held against `oracle`.
+    pub fn new(oracle: &Arc<Oracle>) -> Self {
         let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
-        Self { asked: Asked::new(truth, example), skip: 0, tail, meta_head }
+        Self { asked: Asked::new(oracle, example), skip: 0, tail, meta_head }
     }
 
     /// Forgets what was asked, so that this can be used for something else.
@@ -130,11 +130,11 @@ impl Memcached {
     #[inline]
     fn put_set(&self, key: u64, version: u32, end: &[u8], into: &mut Vec<u8>) {
         into.extend_from_slice(b"set ");
-        self.asked.truth.keys.put(key, into);
+        self.asked.oracle.keys.put(key, into);
         into.extend_from_slice(b" 0 0 ");
-        put_number(self.asked.truth.values.len(key) as u64, into);
+        put_number(self.asked.oracle.values.len(key) as u64, into);
         into.extend_from_slice(end);
-        self.asked.truth.values.put(key, version, into);
+        self.asked.oracle.values.put(key, version, into);
         into.extend_from_slice(LINE_END);
     }
 
@@ -142,9 +142,9 @@ impl Memcached {
     fn step_values(&mut self, bytes: &[u8], events: &mut Events) -> Step {
         let mut used = 0;
         while let Some(key) = self.asked.expected_key() {
-            let value_bytes = self.asked.truth.values.len(key);
+            let value_bytes = self.asked.oracle.values.len(key);
             let rest = &bytes[used..];
-            let keys = &self.asked.truth.keys;
+            let keys = &self.asked.oracle.keys;
             let tail = self.tail.of(value_bytes);
             let name = HEAD.len()..HEAD.len() + keys.bytes();
             let head_bytes = name.end + tail.len();
@@ -206,7 +206,7 @@ impl Memcached {
     #[inline]
     fn step_meta(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
         let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
-        let value_bytes = self.asked.truth.values.len(key);
+        let value_bytes = self.asked.oracle.values.len(key);
         let head = self.meta_head.of(value_bytes);
         if bytes.starts_with(head) {
             let head_bytes = head.len();
@@ -286,7 +286,7 @@ impl InTurn for Memcached {
     }
 
     fn put_missed(&self, key: u64, out: &mut Output) {
-        self.put_set(key, self.asked.truth.prepared_version(), QUIET_END, out.tail());
+        self.put_set(key, self.asked.oracle.prepared_version(), QUIET_END, out.tail());
     }
 
     #[inline]
@@ -326,13 +326,13 @@ impl Dialect for Memcached {
             DELETE => {
                 asked.write(key);
                 into.extend_from_slice(b"delete ");
-                asked.truth.keys.put(key, into);
+                asked.oracle.keys.put(key, into);
                 into.extend_from_slice(LINE_END);
                 return asked.send(tag, DELETE, 1);
             }
             MG | ASIDE => {
                 into.extend_from_slice(b"mg ");
-                asked.truth.keys.put(key, into);
+                asked.oracle.keys.put(key, into);
                 into.extend_from_slice(b" v\r\n");
                 asked.read(key);
                 return asked.send(tag, op.operation, 1);
@@ -343,7 +343,7 @@ impl Dialect for Memcached {
         into.extend_from_slice(b"get");
         for key in keys {
             into.push(b' ');
-            asked.truth.keys.put(*key, into);
+            asked.oracle.keys.put(*key, into);
             asked.read(*key);
         }
         into.extend_from_slice(LINE_END);
@@ -362,7 +362,7 @@ impl Dialect for Memcached {
         input: &mut Input,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         in_turn::receive(self, input, events, out)
     }
 

@@ -1,4 +1,4 @@
-//! The room as the lab sees it: its operations and the ways to say them.
+//! The service as the lab sees it: its operations and the ways to say them.
 
 mod asked;
 mod codec;
@@ -13,9 +13,9 @@ pub use memcached::Memcached;
 pub use redis::Redis;
 pub use udp::MemcachedUdp;
 
-use workload::{Client, DialectRow, Kind, Operation, Room};
+use load::{Client, DialectRow, Kind, Operation, Service};
 
-/// The operation `get`, as an index into [`ROOM`]'s operations.
+/// The operation `get`, as an index into [`SERVICE`]'s operations.
 pub const GET: usize = 0;
 /// The operation `mget`.
 pub const MGET: usize = 1;
@@ -28,8 +28,8 @@ pub const DELETE: usize = 4;
 /// The operation `aside`.
 pub const ASIDE: usize = 5;
 
-/// The room.
-pub static ROOM: Room = Room {
+/// The service.
+pub static SERVICE: Service = Service {
     name: "cache",
     doc: "A key-value cache that speaks memcached's protocol.",
     operations: &[
@@ -48,19 +48,19 @@ pub static ROOM: Room = Room {
         DialectRow {
             name: "memcached",
             doc: "memcached's text protocol over a stream; `mg` says it with a meta command.",
-            client: Client::Stream(|truth| Box::new(Memcached::new(truth))),
+            client: Client::Stream(|oracle| Box::new(Memcached::new(oracle))),
             counters: Some(&counters::Stats),
         },
         DialectRow {
             name: "memcached-udp",
             doc: "memcached's text protocol in datagrams.",
-            client: Client::Datagrams(|truth| Box::new(MemcachedUdp::new(truth))),
+            client: Client::Datagrams(|oracle| Box::new(MemcachedUdp::new(oracle))),
             counters: None,
         },
         DialectRow {
             name: "redis",
             doc: "Redis' protocol over a stream; `mg` is a GET like `get`.",
-            client: Client::Stream(|truth| Box::new(Redis::new(truth))),
+            client: Client::Stream(|oracle| Box::new(Redis::new(oracle))),
             counters: Some(&counters::Info),
         },
     ],

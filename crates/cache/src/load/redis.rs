@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
-use wire::{Fault, Input, Ns, Output};
-use workload::{Dialect, Events, Op, Tag, Truth};
+use load::{Dialect, Events, Op, Oracle, Tag};
+use wire::{Input, Ns, Output, ProtocolError};
 
 use super::asked::{Asked, Form};
 use super::in_turn::{self, InTurn, Step};
@@ -29,15 +29,15 @@ pub struct Redis {
 const SKIP_REPLY: &[u8] = b"*3\r\n$6\r\nCLIENT\r\n$5\r\nREPLY\r\n$4\r\nSKIP\r\n";
 
 /// A right answer about `key`.
-fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
+fn example(oracle: &Oracle, form: Form, key: u64) -> Vec<u8> {
     match form {
         Form::Store => b"+OK\r\n".to_vec(),
         Form::Delete => b":1\r\n".to_vec(),
         Form::Values | Form::Meta | Form::Aside => {
             let mut answer = b"$".to_vec();
-            put_number(truth.values.len(key) as u64, &mut answer);
+            put_number(oracle.values.len(key) as u64, &mut answer);
             answer.extend_from_slice(LINE_END);
-            answer.extend(truth.example(key));
+            answer.extend(oracle.example(key));
             answer.extend_from_slice(LINE_END);
             answer
         }
@@ -45,14 +45,14 @@ fn example(truth: &Truth, form: Form, key: u64) -> Vec<u8> {
 }
 
 impl Redis {
-    /// A connection whose answers are held against `truth`.
-    pub fn new(truth: &Arc<Truth>) -> Self {
-        Self { asked: Asked::new(truth, example), in_array: false, skip: 0 }
+    /// A connection whose answers are held against `oracle`.
+    pub fn new(oracle: &Arc<Oracle>) -> Self {
+        Self { asked: Asked::new(oracle, example), in_array: false, skip: 0 }
     }
 
     #[inline]
     fn put_key(&self, key: u64, into: &mut Vec<u8>) {
-        let keys = &self.asked.truth.keys;
+        let keys = &self.asked.oracle.keys;
         put_word(keys.bytes(), into, |into| keys.put(key, into));
     }
 
@@ -60,13 +60,13 @@ impl Redis {
         put_command(3, into);
         put_word(3, into, |into| into.extend_from_slice(b"SET"));
         self.put_key(key, into);
-        let values = &self.asked.truth.values;
+        let values = &self.asked.oracle.values;
         put_word(values.len(key), into, |into| values.put(key, version, into));
     }
 
     fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
         let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
-        if count != self.asked.truth.values.len(key) {
+        if count != self.asked.oracle.values.len(key) {
             if count > MOST_SKIPPED_BYTES {
                 return self.broken(bytes, events);
             }
@@ -109,7 +109,7 @@ impl InTurn for Redis {
 
     fn put_missed(&self, key: u64, out: &mut Output) {
         out.put(SKIP_REPLY);
-        self.put_set(key, self.asked.truth.prepared_version(), out.tail());
+        self.put_set(key, self.asked.oracle.prepared_version(), out.tail());
     }
 
     #[inline]
@@ -198,7 +198,7 @@ impl Dialect for Redis {
         input: &mut Input,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         in_turn::receive(self, input, events, out)
     }
 

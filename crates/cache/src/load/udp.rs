@@ -6,8 +6,8 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use wire::{Fault, Input, Ns, Output};
-use workload::{Dialect, Events, Op, Tag, Truth};
+use load::{Dialect, Events, Op, Oracle, Tag};
+use wire::{Input, Ns, Output, ProtocolError};
 
 use super::{ASIDE, MG, Memcached};
 use crate::protocol::datagram::Frame;
@@ -28,7 +28,7 @@ struct Waiting {
 /// The client side of one datagram socket.
 #[derive(Debug)]
 pub struct MemcachedUdp {
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
     waiting: VecDeque<Waiting>,
     /// What is not in use.
     spare: Vec<Waiting>,
@@ -38,10 +38,10 @@ pub struct MemcachedUdp {
 }
 
 impl MemcachedUdp {
-    /// A socket whose answers are held against `truth`.
-    pub fn new(truth: &Arc<Truth>) -> Self {
+    /// A socket whose answers are held against `oracle`.
+    pub fn new(oracle: &Arc<Oracle>) -> Self {
         Self {
-            truth: Arc::clone(truth),
+            oracle: Arc::clone(oracle),
             waiting: VecDeque::new(),
             spare: Vec::new(),
             next: 0,
@@ -54,7 +54,7 @@ impl MemcachedUdp {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
         Frame { request: number, sequence: 0, total: 1 }.put(out.tail());
-        let fresh = || Waiting { number, reader: Memcached::new(&self.truth), pieces: Vec::new() };
+        let fresh = || Waiting { number, reader: Memcached::new(&self.oracle), pieces: Vec::new() };
         let mut waiting = self.spare.pop().unwrap_or_else(fresh);
         waiting.number = number;
         self.waiting.push_back(waiting);
@@ -105,7 +105,7 @@ impl Dialect for MemcachedUdp {
         input: &mut Input,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let bytes = input.bytes();
         if let Some((frame, rest)) = Frame::read(bytes)
             && let Some(index) = self.waiting.iter().position(|one| one.number == frame.request)

@@ -113,8 +113,8 @@ mod tests {
         assert_eq!(all.len(), PLACES);
         assert_eq!(total, 10_000 + 3334 + 30_000);
         assert_eq!((&all[0].key[..], &all[1].key[..]), (&b"hottest"[..], &b"second"[..]));
-        for (hot, truth) in all.iter().zip([10_000, 3334]) {
-            assert!(hot.count >= truth && hot.count - hot.over <= truth, "{hot:?}");
+        for (hot, oracle) in all.iter().zip([10_000, 3334]) {
+            assert!(hot.count >= oracle && hot.count - hot.over <= oracle, "{hot:?}");
             assert!(hot.over <= total / PLACES as u64, "{hot:?}");
         }
     }

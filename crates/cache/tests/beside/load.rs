@@ -6,10 +6,10 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cache::load::{DELETE, GET, MG, MGET, ROOM, SET};
+use cache::load::{DELETE, GET, MG, MGET, SERVICE, SET};
+use load::{Client, Dialect, Events, Keys, Op, Oracle, Values};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use wire::{Input, Output};
-use workload::{Client, Dialect, Events, Keys, Op, Truth, Values};
 
 const KEYS: u64 = 200;
 
@@ -45,23 +45,23 @@ impl Socket {
 
 /// Says random operations in a dialect, a few at a time, and demands that all answers are right.
 pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
-    let row = ROOM.dialect(dialect).expect("a dialect");
+    let row = SERVICE.dialect(dialect).expect("a dialect");
     let keys = Keys::new(KEYS, 8).expect("keys");
-    let truth = Arc::new(Truth::new(keys, Values::new(3, value_bytes), true, true));
+    let oracle = Arc::new(Oracle::new(keys, Values::new(3, value_bytes), true, true));
     let patience = Some(Duration::from_secs(20));
     let (mut client, mut socket) = match row.client {
         Client::Stream(make) => {
             let socket = TcpStream::connect(address).expect("a connection");
             socket.set_read_timeout(patience).expect("a time-out");
-            (make(&truth), Socket::Stream(socket))
+            (make(&oracle), Socket::Stream(socket))
         }
         Client::Datagrams(make) => {
             let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
             socket.connect(address).expect("an address");
             socket.set_read_timeout(patience).expect("a time-out");
-            (make(&truth), Socket::Datagrams(socket))
+            (make(&oracle), Socket::Datagrams(socket))
         }
-        Client::Calls(_) | Client::InProcess(_) => unreachable!("the room has none"),
+        Client::Calls(_) | Client::InProcess(_) => unreachable!("the service has none"),
     };
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     let mut settle = |client: &mut dyn Dialect, socket: &mut Socket, count: usize| {

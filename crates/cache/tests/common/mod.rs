@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache::model::Clock;
 use cache::server::{CacheConnection, Options, Service};
-use wire::{Connection, Fault, Flow, Input, Output};
+use wire::{Connection, Flow, Input, Output, ProtocolError};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
@@ -15,7 +15,7 @@ pub struct Session {
     input: Input,
     pub out: Output,
     pub now_ns: u64,
-    pub ended: Option<Result<(), Fault>>,
+    pub ended: Option<Result<(), ProtocolError>>,
 }
 
 pub fn service(options: Options) -> Arc<Service> {

@@ -115,7 +115,7 @@ pub(crate) fn drive(
         match store.get(FIRST_SECOND, entry.key, |_| ()) {
             Some(()) => hits += 1,
             None => {
-                store.set(FIRST_SECOND, &entry).expect("there is always room");
+                store.set(FIRST_SECOND, &entry).expect("there is always service");
             }
         }
         if number % 1024 == 0 {

@@ -52,7 +52,7 @@ pub enum DeployError {
         /// The target.
         name: String,
         /// The time it had.
-        within: workload::units::Span,
+        within: load::units::Span,
         /// Its last lines.
         lines: String,
     },
@@ -315,14 +315,14 @@ impl Deployer {
     fn command(&self, target: &Target) -> (Vec<String>, bool) {
         let mut command = target.wrap.clone().unwrap_or_default();
         match &target.kind {
-            TargetKind::Room(room, arguments) => {
+            TargetKind::Service(service, arguments) => {
                 let listen = match target.medium {
                     Medium::Tcp | Medium::Udp => "--listen=127.0.0.1:0",
                     Medium::Tcp6 => "--listen=[::1]:0",
                     Medium::Unix => "--listen=unix:{socket}",
                 };
                 command.push(self.exe.display().to_string());
-                command.extend(["serve", room, listen].map(str::to_owned));
+                command.extend(["serve", service, listen].map(str::to_owned));
                 command.extend(arguments.iter().cloned());
                 (command, true)
             }

@@ -1,4 +1,4 @@
-//! When a target can be used: a room says so, a command accepts connections.
+//! When a target can be used: a service says so, a command accepts connections.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -13,7 +13,7 @@ use crate::plan::Medium;
 /// How long between two looks at a target that is not ready yet.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
 
-/// The ready line of a room, as far as the lab needs it.
+/// The ready line of a service, as far as the lab needs it.
 #[derive(Deserialize)]
 struct ReadyLine {
     ready: bool,
@@ -22,10 +22,10 @@ struct ReadyLine {
     addresses: BTreeMap<String, String>,
 }
 
-/// The address for `medium` in a room's ready line, once the line is there.
+/// The address for `medium` in a service's ready line, once the line is there.
 ///
 /// # Errors
-/// When the room is ready and does not serve that medium.
+/// When the service is ready and does not serve that medium.
 pub(super) fn announced(stdout: &Path, medium: Medium) -> Result<Option<Address>, String> {
     let text = std::fs::read_to_string(stdout).unwrap_or_default();
     let Some((line, _)) = text.split_once('\n') else { return Ok(None) };

@@ -6,22 +6,22 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use load::{Caller, Client, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Service};
 use regex_lite::Regex;
-use wire::Fault;
-use workload::{Caller, Client, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Room};
+use wire::ProtocolError;
 
 use super::once::{self, Once, Run};
 use crate::deploy::pin_this_thread;
 
-/// The room that batches are in: it has one operation, to run the command.
-pub static ROOM: Room = Room {
+/// The service that batches are in: it has one operation, to run the command.
+pub static SERVICE: Service = Service {
     name: "batch",
     doc: "Whole processes, run to their end.",
     operations: &[Operation { name: "run", kind: Kind::Write, doc: "Runs the command." }],
     dialects: &[DialectRow {
         name: "process",
         doc: "Starts the command and waits for its end.",
-        client: Client::Calls(|_, _| Err(Fault::new("a batch target has no address"))),
+        client: Client::Calls(|_, _| Err(ProtocolError::new("a batch target has no address"))),
         counters: None,
     }],
     longest_key_bytes: 8,
@@ -64,10 +64,11 @@ impl BatchCaller {
         self.batch.folder.join(format!("output-{thread:?}"))
     }
 
-    fn run(&self) -> Result<Once, Fault> {
+    fn run(&self) -> Result<Once, ProtocolError> {
         let Batch { exe, command, env, .. } = &self.batch;
-        std::fs::create_dir_all(&self.batch.folder)
-            .map_err(|error| Fault::new(format!("{}: {error}", self.batch.folder.display())))?;
+        std::fs::create_dir_all(&self.batch.folder).map_err(|error| {
+            ProtocolError::new(format!("{}: {error}", self.batch.folder.display()))
+        })?;
         once::run(&Run { exe, command, env, output: &self.output() }, &self.stop, None)
     }
 
@@ -85,11 +86,11 @@ impl BatchCaller {
 }
 
 impl Caller for BatchCaller {
-    fn prepare(&mut self, _: u64) -> Result<Outcome, Fault> {
+    fn prepare(&mut self, _: u64) -> Result<Outcome, ProtocolError> {
         Ok(Outcome::default())
     }
 
-    fn call(&mut self, _: &Op<'_>) -> Result<Outcome, Fault> {
+    fn call(&mut self, _: &Op<'_>) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
         let (mut figures, last_lines) = self.read_output();
         figures.extend([

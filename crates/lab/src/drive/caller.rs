@@ -3,8 +3,8 @@
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use wire::{Fault, Ns, clock};
-use workload::{Caller, Cost, Done, Events, Outcome, Stream};
+use load::{Caller, Cost, Done, Events, Outcome, Stream};
+use wire::{Ns, ProtocolError, clock};
 
 use super::record::{Figure, Piece, Recorder};
 use super::timed::Timed;
@@ -33,7 +33,7 @@ impl CallWorker {
     /// Makes the client.
     pub(super) fn open(
         duty: Duty,
-        make: impl FnOnce() -> Result<Box<dyn Caller>, Fault>,
+        make: impl FnOnce() -> Result<Box<dyn Caller>, ProtocolError>,
     ) -> std::io::Result<Self> {
         pin_this_thread(duty.cpu.as_slice())?;
         let caller = make().map_err(std::io::Error::other)?;
@@ -79,7 +79,7 @@ impl CallWorker {
             trouble: self.trouble.take(),
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
             figures: {
-                let each = self.recorder.take_each(self.duty.workload.room);
+                let each = self.recorder.take_each(self.duty.workload.service);
                 std::mem::take(&mut self.figures).into_iter().chain(each).collect()
             },
             cost: self.cost.take(),
@@ -91,7 +91,7 @@ impl CallWorker {
         self.duty.stop.load(Ordering::Relaxed)
     }
 
-    fn prepare(&mut self, keys: std::ops::Range<u64>) -> Result<(), Fault> {
+    fn prepare(&mut self, keys: std::ops::Range<u64>) -> Result<(), ProtocolError> {
         for key in keys {
             if self.is_stopped() {
                 break;
@@ -104,7 +104,7 @@ impl CallWorker {
     }
 
     /// Calls until it is time to stop; gives the schedule back, if there is one.
-    fn run(&mut self, start: Ns, until: Ns) -> Result<Option<Timed>, Fault> {
+    fn run(&mut self, start: Ns, until: Ns) -> Result<Option<Timed>, ProtocolError> {
         self.runs += 1;
         let steps = self.duty.arrivals == Arrivals::Steps;
         self.recorder.keep_each(steps);
@@ -148,7 +148,7 @@ impl CallWorker {
     }
 
     /// One call, due at `scheduled`; says when it was answered.
-    fn call(&mut self, scheduled: Ns) -> Result<Ns, Fault> {
+    fn call(&mut self, scheduled: Ns) -> Result<Ns, ProtocolError> {
         let op = self.stream.draw();
         let operation = op.operation;
         let outcome = self.caller.call(&op)?;

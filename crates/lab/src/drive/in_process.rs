@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::Duration;
 
+use load::{Client, InProcess, Stream};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wire::clock;
-use workload::{Client, InProcess, Stream};
 
 use crate::observe::thread_cpu;
-use crate::plan::{House, Plan, parse_setting};
+use crate::plan::{Plan, Registry, parse_setting};
 
 /// A sample lasts at least this long: a thousand readings of the clock.
 const SAMPLE_NS: u64 = 25_000;
@@ -52,11 +52,11 @@ pub struct Assignment {
 
 /// `loadline in-process FILE SECONDS`: does the assignment in FILE for so long and prints lines.
 pub fn in_process_main(
-    house: House<'_>,
+    registry: Registry<'_>,
     arguments: &[String],
     allocations: CountAllocations,
 ) -> ExitCode {
-    match evaluate(house, arguments, allocations) {
+    match evaluate(registry, arguments, allocations) {
         Ok(()) => ExitCode::SUCCESS,
         Err(problem) => {
             eprintln!("{problem}");
@@ -66,7 +66,7 @@ pub fn in_process_main(
 }
 
 fn evaluate(
-    house: House<'_>,
+    registry: Registry<'_>,
     arguments: &[String],
     allocations: CountAllocations,
 ) -> Result<(), String> {
@@ -77,14 +77,14 @@ fn evaluate(
         serde_json::from_slice(&text).map_err(|error| format!("{file}: {error}"))?;
     let settings = assignment.settings.iter().map(|setting| parse_setting(setting));
     let settings = settings.collect::<Result<Vec<_>, _>>().map_err(|error| error.to_string())?;
-    let plan = Plan::parse(&assignment.path, assignment.text, &settings, house);
+    let plan = Plan::parse(&assignment.path, assignment.text, &settings, registry);
     let plan = plan.map_err(|error| error.to_string())?;
     let point = plan.points.get(assignment.point).ok_or("there is no such point")?;
     let target = point.targets.iter().find(|target| target.name == assignment.target);
     let Some(Client::InProcess(make)) = target.map(|target| target.dialect.client) else {
         return Err(format!("{} is not in process", assignment.target));
     };
-    let mut own = make(&point.workload.truth());
+    let mut own = make(&point.workload.oracle());
     let mut stream = Stream::new(&point.workload, assignment.round, 0);
     (0..CASES).for_each(|_| own.prepare(&stream.draw()));
     let wrong: Vec<_> = (0..CASES).filter_map(|index| own.check(index).err()).collect();
@@ -212,7 +212,7 @@ impl Sampler {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use workload::{Finding, Op};
+    use load::{Finding, Op};
 
     /// Counts what it is asked for.
     #[derive(Default)]

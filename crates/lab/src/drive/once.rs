@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Signal, getpgrp, kill_process_group};
 use serde::{Deserialize, Serialize};
-use wire::Fault;
+use wire::ProtocolError;
 
 /// At most this much of a run's output is read.
 const MOST_OUTPUT_BYTES: u64 = 16 << 20;
@@ -59,9 +59,9 @@ pub(super) fn run(
     run: &Run<'_>,
     stop: &AtomicBool,
     within: Option<Duration>,
-) -> Result<Once, Fault> {
+) -> Result<Once, ProtocolError> {
     let program = &run.command[0];
-    let failed = |error: std::io::Error| Fault::new(format!("{program}: {error}"));
+    let failed = |error: std::io::Error| ProtocolError::new(format!("{program}: {error}"));
     let started = Instant::now();
     let mut child = Command::new(run.exe)
         .arg("once")
@@ -81,7 +81,11 @@ pub(super) fn run(
             drop(child.stdin.take());
             let _ = child.wait();
             let late = || format!("{program} was not over in time");
-            return Err(if stopped { Fault::new("interrupted") } else { Fault::new(late()) });
+            return Err(if stopped {
+                ProtocolError::new("interrupted")
+            } else {
+                ProtocolError::new(late())
+            });
         }
         std::thread::sleep(LOOK_EVERY);
     }
@@ -89,7 +93,7 @@ pub(super) fn run(
     if let Some(stdout) = &mut child.stdout {
         stdout.read_to_string(&mut said).map_err(failed)?;
     }
-    serde_json::from_str(&said).map_err(|_| Fault::new(format!("can't start {program}")))
+    serde_json::from_str(&said).map_err(|_| ProtocolError::new(format!("can't start {program}")))
 }
 
 /// Where a run's errors go, beside its output.

@@ -5,8 +5,8 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
+use load::{Client, WorkloadSpec, null};
 use wire::clock;
-use workload::{Client, WorkloadSpec, null};
 
 use super::record::Piece;
 use super::slot::Origin;
@@ -26,13 +26,13 @@ pub fn overhead(
     length_ns: u64,
     cpu: Option<usize>,
 ) -> io::Result<Piece> {
-    let text = format!("room = '{}'\noperation = 'ask'", null::ROOM.name);
+    let text = format!("service = '{}'\noperation = 'ask'", null::SERVICE.name);
     let spec: WorkloadSpec = toml::from_str(&text).map_err(io::Error::other)?;
-    let workload = spec.resolve(&null::ROOM).map_err(io::Error::other)?;
+    let workload = spec.resolve(&null::SERVICE).map_err(io::Error::other)?;
     let Client::Stream(make) = null::DIALECT.client else {
-        return Err(io::Error::other("the null room has no stream"));
+        return Err(io::Error::other("the null service has no stream"));
     };
-    let truth = workload.truth();
+    let oracle = workload.oracle();
     let duty = Duty {
         group: 0,
         workload,
@@ -47,7 +47,7 @@ pub fn overhead(
         stop: Arc::new(AtomicBool::new(false)),
         onlooker: None,
     };
-    let origin = Origin { make, datagrams: false, truth, depth: pipeline, reconnect_every: None };
+    let origin = Origin { make, datagrams: false, oracle, depth: pipeline, reconnect_every: None };
     let mut worker = Worker::open(duty, origin, Mirror::default())?;
     worker.obey(Order::Run(length_ns / 10));
     Ok(worker.obey(Order::Run(length_ns)))

@@ -11,24 +11,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use load::{Client, Cost, DialectRow, Events, Finding, Kind, Operation, Service};
 use serde::Deserialize;
-use wire::{Fault, Ns, clock};
-use workload::{Client, Cost, DialectRow, Events, Finding, Kind, Operation, Room};
+use wire::{Ns, ProtocolError, clock};
 
 use super::once::{self, Once, Run};
 use super::record::{Piece, Recorder};
 use crate::deploy::pin_this_thread;
 use crate::observe::Cpu;
 
-/// The room of services that only their own clients can load.
-pub static ROOM: Room = Room {
+/// The service of services that only their own clients can load.
+pub static SERVICE: Service = Service {
     name: "program",
     doc: "What a program of the suite's does; its client says what came of it.",
     operations: &[Operation { name: "request", kind: Kind::Read, doc: "Whatever it asks." }],
     dialects: &[DialectRow::new(
         "program",
         "A program speaks it.",
-        Client::Calls(|_, _| Err(Fault::new("a target of this room needs a client"))),
+        Client::Calls(|_, _| Err(ProtocolError::new("a target of this service needs a client"))),
     )],
     longest_key_bytes: 250,
     longest_value_bytes: 0,
@@ -88,7 +88,7 @@ impl Program {
     /// Runs it for so long and says what came of it.
     pub(super) fn run(
         &self,
-        room: &Room,
+        service: &Service,
         length_ns: u64,
         clock_zero: Ns,
         stop: &Arc<AtomicBool>,
@@ -96,9 +96,9 @@ impl Program {
         let started = clock::now();
         let outcome = self.once(length_ns, stop);
         let wall_ns = clock::now() - started;
-        let mut recorder = Recorder::new(0, room, clock_zero);
+        let mut recorder = Recorder::new(0, service, clock_zero);
         let said = once::printed(&self.output());
-        let read = Reading { room, started, wall_ns }.read(&said, &mut recorder);
+        let read = Reading { service, started, wall_ns }.read(&said, &mut recorder);
         recorder.end_second();
         let trouble = match (&outcome, &read) {
             (Err(fault), _) => Some(fault.to_string()),
@@ -143,8 +143,8 @@ impl Program {
     }
 
     /// Runs it from a thread that is pinned first, so that it is pinned from its first instruction.
-    fn once(&self, length_ns: u64, stop: &AtomicBool) -> Result<Once, Fault> {
-        let failed = |error: std::io::Error| Fault::new(error.to_string());
+    fn once(&self, length_ns: u64, stop: &AtomicBool) -> Result<Once, ProtocolError> {
+        let failed = |error: std::io::Error| ProtocolError::new(error.to_string());
         std::fs::create_dir_all(&self.folder).map_err(failed)?;
         // What the last piece said must not be taken for what this one says.
         let _ = std::fs::remove_file(self.output());
@@ -160,7 +160,9 @@ impl Program {
                 pin_this_thread(&self.cpus).map_err(failed)?;
                 once::run(&run, stop, within)
             });
-            runner.join().unwrap_or_else(|_| Err(Fault::new("the thread that ran it ended")))
+            runner
+                .join()
+                .unwrap_or_else(|_| Err(ProtocolError::new("the thread that ran it ended")))
         })
     }
 }
@@ -176,7 +178,7 @@ struct Sums {
 
 /// How lines are read.
 struct Reading<'a> {
-    room: &'a Room,
+    service: &'a Service,
     /// When the program was started, and how long it ran.
     started: Ns,
     wall_ns: u64,
@@ -226,9 +228,9 @@ impl Reading<'_> {
     fn count(&self, line: Line, first: u64, recorder: &mut Recorder) -> Result<(), String> {
         let operation = match &line.operation {
             None => 0,
-            Some(name) => self.room.operation(name).ok_or_else(|| {
-                let known: Vec<_> = self.room.operations.iter().map(|row| row.name).collect();
-                format!("no operation \"{name}\"; {} has {}", self.room.name, known.join(", "))
+            Some(name) => self.service.operation(name).ok_or_else(|| {
+                let known: Vec<_> = self.service.operations.iter().map(|row| row.name).collect();
+                format!("no operation \"{name}\"; {} has {}", self.service.name, known.join(", "))
             })?,
         };
         let pairs =
@@ -244,7 +246,7 @@ impl Reading<'_> {
         let mut events = Events::default();
         if line.wrong > 0 {
             events.found(|| Finding {
-                operation: self.room.operations[operation].name,
+                operation: self.service.operations[operation].name,
                 key: Vec::new(),
                 expected: Vec::new(),
                 received: Vec::new(),
@@ -267,13 +269,13 @@ impl Reading<'_> {
     }
 }
 
-/// What came of a load by the lines that a program has printed, each of an operation of `room`.
+/// What came of a load by the lines that a program has printed, each of an operation of `service`.
 ///
 /// # Errors
 /// Which line can't be read, and why.
-pub fn read_lines(room: &Room, text: &str) -> Result<Piece, String> {
-    let mut recorder = Recorder::new(0, room, 0);
-    let sums = Reading { room, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
+pub fn read_lines(service: &Service, text: &str) -> Result<Piece, String> {
+    let mut recorder = Recorder::new(0, service, 0);
+    let sums = Reading { service, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
     recorder.end_second();
     Ok(Piece {
         duration_ns: sums.duration_ns,
@@ -294,12 +296,12 @@ fn cut(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::batch::ROOM;
+    use crate::drive::batch::SERVICE;
     use proptest::prelude::*;
 
     fn read(text: &str) -> (Result<Sums, String>, Recorder) {
-        let mut recorder = Recorder::new(0, &ROOM, 1_000);
-        let reading = Reading { room: &ROOM, started: 5_000_000_000, wall_ns: 10 };
+        let mut recorder = Recorder::new(0, &SERVICE, 1_000);
+        let reading = Reading { service: &SERVICE, started: 5_000_000_000, wall_ns: 10 };
         let read = reading.read(text, &mut recorder);
         recorder.end_second();
         (read, recorder)
@@ -339,7 +341,7 @@ mod tests {
     #[test]
     fn the_last_moment_there_is_may_be_said() {
         let last = format!("{{\"t_ns\":0}}\n{{\"t_ns\":{},\"operations\":1}}", u64::MAX);
-        assert_eq!(read_lines(&ROOM, &last).unwrap().counts.operations, 1);
+        assert_eq!(read_lines(&SERVICE, &last).unwrap().counts.operations, 1);
     }
 
     proptest! {

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use hdrhistogram::Histogram;
+use load::{Cost, Done, Events, Finding, Kind, Operation, Service, Update};
 use wire::Ns;
-use workload::{Cost, Done, Events, Finding, Kind, Operation, Room, Update};
 
 use super::seconds::{Seconds, Teller};
 use super::streams::StreamSum;
@@ -100,7 +100,7 @@ pub struct Interval {
     pub figure: Figure,
     /// Which group of clients, as an index into the point's.
     pub group: usize,
-    /// Which operation, as an index into the room's.
+    /// Which operation, as an index into the service's.
     pub operation: usize,
     /// Seconds since the zero of the run's clock.
     pub second: u64,
@@ -126,7 +126,7 @@ pub struct Slow {
     pub at: Ns,
     /// Which group of clients, as an index into the point's.
     pub group: usize,
-    /// Which operation, as an index into the room's.
+    /// Which operation, as an index into the service's.
     pub operation: usize,
 }
 
@@ -214,7 +214,7 @@ pub struct Piece {
 #[derive(Debug)]
 pub(super) struct Recorder {
     group: usize,
-    /// Per figure and operation of the room, made when first used.
+    /// Per figure and operation of the service, made when first used.
     current: Vec<Option<Tally>>,
     /// Which operations read.
     reads: Vec<bool>,
@@ -242,17 +242,18 @@ impl Recorder {
     }
 
     /// Every latency that was kept by itself, as a figure of its operation's name.
-    pub(super) fn take_each(&mut self, room: &Room) -> Vec<(String, f64)> {
+    pub(super) fn take_each(&mut self, service: &Service) -> Vec<(String, f64)> {
         let each = self.each.take().unwrap_or_default().into_iter();
-        each.map(|(index, ns)| (format!("{}_ns", room.operations[index].name), ns as f64)).collect()
+        each.map(|(index, ns)| (format!("{}_ns", service.operations[index].name), ns as f64))
+            .collect()
     }
 
-    pub(super) fn new(group: usize, room: &Room, clock_zero: Ns) -> Self {
+    pub(super) fn new(group: usize, service: &Service, clock_zero: Ns) -> Self {
         let reads = |operation: &Operation| matches!(operation.kind, Kind::Read | Kind::ReadMany);
         Self {
             group,
-            current: vec![None; FIGURES.len() * room.operations.len()],
-            reads: room.operations.iter().map(reads).collect(),
+            current: vec![None; FIGURES.len() * service.operations.len()],
+            reads: service.operations.iter().map(reads).collect(),
             second: 0,
             second_ends: 0,
             clock_zero,
@@ -270,7 +271,7 @@ impl Recorder {
 
     /// The recorder of a thread that has this to do.
     pub(super) fn of(duty: &Duty) -> Self {
-        let own = Self::new(duty.group, duty.workload.room, duty.clock_zero);
+        let own = Self::new(duty.group, duty.workload.service, duty.clock_zero);
         Self { onlooker: duty.onlooker.clone(), ..own }
     }
 

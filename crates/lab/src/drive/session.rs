@@ -5,8 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 
-use wire::{Address, Fault, Ns};
-use workload::{Caller, Client, DialectRow, Room, Truth, Workload};
+use load::{Caller, Client, DialectRow, Oracle, Service, Workload};
+use wire::{Address, Ns, ProtocolError};
 
 use super::batch::{Batch, BatchCaller};
 use super::caller::CallWorker;
@@ -73,7 +73,7 @@ pub struct Session {
 /// What a session needs to know of a program that loads its target.
 struct Programmed {
     program: Program,
-    room: &'static Room,
+    service: &'static Service,
     clock_zero: Ns,
     stop: Arc<AtomicBool>,
 }
@@ -90,7 +90,7 @@ impl Session {
     /// # Errors
     /// When a connection can't be made.
     pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
-        let truth = load.workload.truth();
+        let oracle = load.workload.oracle();
         let mut threads = Vec::new();
         let keys = match load.dialect.client {
             Client::InProcess(_) => 0,
@@ -98,7 +98,7 @@ impl Session {
         };
         let program = load.program.clone().map(|program| Programmed {
             program,
-            room: load.workload.room,
+            service: load.workload.service,
             clock_zero: load.clock_zero,
             stop: load.stop.clone(),
         });
@@ -127,7 +127,7 @@ impl Session {
                     stop: load.stop.clone(),
                     onlooker: load.onlooker.clone(),
                 };
-                let opened = start(load, clients, truth.clone(), duty);
+                let opened = start(load, clients, oracle.clone(), duty);
                 let opened = opened.map_err(|source| DriveError::Connect {
                     clients: clients.name.clone(),
                     address: load.address.clone(),
@@ -143,7 +143,7 @@ impl Session {
         Ok(Self { threads, keys, preparing, program })
     }
 
-    /// Writes every key's first version, where the room wants that. Over datagrams, what is not
+    /// Writes every key's first version, where the service wants that. Over datagrams, what is not
     /// answered is said again; what is never answered is in the piece's trouble.
     ///
     /// # Errors
@@ -168,8 +168,8 @@ impl Session {
     /// # Errors
     /// When a thread has ended.
     pub fn run(&mut self, length_ns: u64) -> Result<Piece, DriveError> {
-        if let Some(Programmed { program, room, clock_zero, stop }) = &self.program {
-            return Ok(program.run(room, length_ns, *clock_zero, stop));
+        if let Some(Programmed { program, service, clock_zero, stop }) = &self.program {
+            return Ok(program.run(service, length_ns, *clock_zero, stop));
         }
         self.order(|_| Order::Run(length_ns))
     }
@@ -205,14 +205,14 @@ impl Session {
 fn start(
     load: &Load<'_>,
     clients: &Clients,
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
     duty: Duty,
 ) -> std::io::Result<Thread> {
     if let Some(batch) = &load.batch {
         let (batch, stop) = (batch.clone(), load.stop.clone());
         let make = move || {
             let caller = BatchCaller::new(batch, stop);
-            let caller = caller.map_err(|error| Fault::new(error.to_string()))?;
+            let caller = caller.map_err(|error| ProtocolError::new(error.to_string()))?;
             Ok(Box::new(caller) as Box<dyn Caller>)
         };
         return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
@@ -223,14 +223,14 @@ fn start(
         Client::Datagrams(make) => (make, true),
         Client::Calls(make) => {
             let address = load.address.clone();
-            let make = move || make(&address, &truth);
+            let make = move || make(&address, &oracle);
             return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
         }
     };
     let origin = Origin {
         make,
         datagrams,
-        truth,
+        oracle,
         depth: clients.pipeline,
         reconnect_every: clients.reconnect_every,
     };

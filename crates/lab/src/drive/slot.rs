@@ -3,8 +3,8 @@
 
 use std::sync::Arc;
 
+use load::{Dialect, Events, MakeDialect, Op, Oracle, Stream, Tag};
 use wire::{Input, Interest, Ns, Output};
-use workload::{Dialect, Events, MakeDialect, Op, Stream, Tag, Truth};
 
 use super::record::{Figure, Recorder};
 
@@ -53,7 +53,7 @@ pub(super) enum State {
 pub(super) struct Origin {
     pub(super) make: MakeDialect,
     pub(super) datagrams: bool,
-    pub(super) truth: Arc<Truth>,
+    pub(super) oracle: Arc<Oracle>,
     pub(super) depth: usize,
     pub(super) reconnect_every: Option<u64>,
 }
@@ -87,7 +87,7 @@ impl Slot {
     pub(super) fn open(origin: &Origin, stream: Stream) -> Self {
         let places = origin.depth.max(PREPARE_DEPTH);
         Self {
-            dialect: (origin.make)(&origin.truth),
+            dialect: (origin.make)(&origin.oracle),
             input: Input::new(),
             output: Output::new(OUTPUT_LIMIT),
             state: State::Connecting,
@@ -125,7 +125,7 @@ impl Slot {
         let places = self.depth.saturating_sub(self.outstanding());
         self.free_since.resize(places, now);
         if self.outstanding() == 0 {
-            self.dialect = (origin.make)(&origin.truth);
+            self.dialect = (origin.make)(&origin.oracle);
         } else {
             self.dialect.repeat(&mut self.output);
         }
@@ -363,20 +363,21 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use workload::{Client, Done, WorkloadSpec, null};
+    use load::{Client, Done, WorkloadSpec, null};
 
     use super::*;
 
     /// A slot whose connection carries two requests, both at a time.
     fn slot() -> (Origin, Slot, Recorder) {
-        let spec = "room = 'null'\noperation = 'ask'";
-        let workload = toml::from_str::<WorkloadSpec>(spec).unwrap().resolve(&null::ROOM).unwrap();
+        let spec = "service = 'null'\noperation = 'ask'";
+        let workload =
+            toml::from_str::<WorkloadSpec>(spec).unwrap().resolve(&null::SERVICE).unwrap();
         let Client::Stream(make) = null::DIALECT.client else { unreachable!() };
-        let (truth, reconnect_every) = (workload.truth(), Some(2));
-        let origin = Origin { make, datagrams: false, truth, depth: 2, reconnect_every };
+        let (oracle, reconnect_every) = (workload.oracle(), Some(2));
+        let origin = Origin { make, datagrams: false, oracle, depth: 2, reconnect_every };
         let mut slot = Slot::open(&origin, Stream::new(&workload, 1, 0));
         slot.state = State::Ready;
-        (origin, slot, Recorder::new(0, &null::ROOM, 0))
+        (origin, slot, Recorder::new(0, &null::SERVICE, 0))
     }
 
     fn answer(slot: &mut Slot, now: Ns, tag: Tag, recorder: &mut Recorder) {

@@ -7,9 +7,9 @@ mod streaming;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use load::{Events, Stream, Workload};
 use wire::stream::{FlushOutcome, ReadOutcome};
-use wire::{Fault, Input, Interest, Ns, clock};
-use workload::{Events, Stream, Workload};
+use wire::{Input, Interest, Ns, ProtocolError, clock};
 
 use super::record::{Piece, Recorder};
 use super::schedule::ArrivalTimes;
@@ -210,7 +210,7 @@ impl<T: Transport> Worker<T> {
                 | Work::Steps { .. }
                 | Work::Streams { .. } => Default::default(),
             },
-            figures: self.recorder.take_each(self.duty.workload.room),
+            figures: self.recorder.take_each(self.duty.workload.service),
             streams: self.take_streams(),
             ..Piece::default()
         }
@@ -357,7 +357,12 @@ impl<T: Transport> Worker<T> {
     }
 
     #[inline]
-    fn understand(&mut self, index: usize, now: Ns, outcome: ReadOutcome) -> Result<(), Fault> {
+    fn understand(
+        &mut self,
+        index: usize,
+        now: Ns,
+        outcome: ReadOutcome,
+    ) -> Result<(), ProtocolError> {
         self.events.clear();
         let slot = &mut self.slots[index];
         match outcome {
@@ -368,7 +373,9 @@ impl<T: Transport> Worker<T> {
                 self.events.close = true;
                 return Ok(());
             }
-            ReadOutcome::Failed(kind) => return Err(Fault::new(format!("reading: {kind}"))),
+            ReadOutcome::Failed(kind) => {
+                return Err(ProtocolError::new(format!("reading: {kind}")));
+            }
             ReadOutcome::Full(fault) => return Err(fault),
         }
         let own = !slot.input.is_empty();
@@ -446,7 +453,7 @@ impl<T: Transport> Worker<T> {
             FlushOutcome::Done => false,
             FlushOutcome::Blocked | FlushOutcome::More => true,
             FlushOutcome::Failed(kind) => {
-                return self.lose(index, &Fault::new(format!("writing: {kind}")));
+                return self.lose(index, &ProtocolError::new(format!("writing: {kind}")));
             }
         };
         if blocked != slot.blocked {
@@ -467,7 +474,7 @@ impl<T: Transport> Worker<T> {
     fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
         let now = clock::now();
         if let Err(error) = self.transport.connected(index) {
-            self.lose(index, &Fault::new(format!("connecting: {error}")));
+            self.lose(index, &ProtocolError::new(format!("connecting: {error}")));
             return now;
         }
         let slot = &mut self.slots[index];
@@ -486,7 +493,7 @@ impl<T: Transport> Worker<T> {
 
     /// A connection has broken: what was under way is missing, and the piece says so.
     #[cold]
-    fn lose(&mut self, index: usize, fault: &Fault) {
+    fn lose(&mut self, index: usize, fault: &ProtocolError) {
         let slot = &mut self.slots[index];
         slot.lose(clock::now(), &mut self.recorder);
         self.transport.leave(index);
@@ -500,7 +507,7 @@ impl<T: Transport> Worker<T> {
             (0..lost).for_each(|_| timed.free(index, now));
         }
         if let Err(error) = self.transport.connect(index) {
-            self.lose(index, &Fault::new(format!("connecting again: {error}")));
+            self.lose(index, &ProtocolError::new(format!("connecting again: {error}")));
         }
     }
 

@@ -12,10 +12,10 @@ use crate::plan::{Target, TargetKind};
 const PROGRAM_LIMIT_BYTES: u64 = 1 << 30;
 
 /// What can be seen of a target's program, by name: `program`, `program_bytes`, `compiler`. `exe`
-/// is this program, which serves rooms. What can't be seen is left out.
+/// is this program, which serves services. What can't be seen is left out.
 pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)> {
     let path = match &target.kind {
-        TargetKind::Room(..) | TargetKind::InProcess => Some(exe.to_owned()),
+        TargetKind::Service(..) | TargetKind::InProcess => Some(exe.to_owned()),
         TargetKind::Command(command) | TargetKind::Batch(command) => resolve(&command[0]),
         TargetKind::Address(_) => None,
     };

@@ -10,9 +10,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
+use load::{Counter, CounterKind, Counters, MOST_COUNTERS_BYTES};
 use wire::clock::{SECOND_NS, now};
-use wire::{Address, Fault};
-use workload::{Counter, CounterKind, Counters, MOST_COUNTERS_BYTES};
+use wire::{Address, ProtocolError};
 
 use super::watch::Sink;
 
@@ -145,7 +145,7 @@ struct Client {
 }
 
 impl Client {
-    fn read(&mut self) -> Result<Vec<Counter>, Fault> {
+    fn read(&mut self) -> Result<Vec<Counter>, ProtocolError> {
         let kept = self.connection.is_some();
         // A service may close a connection that was idle for a second; once is no failure.
         let outcome = self.ask();
@@ -153,8 +153,8 @@ impl Client {
         outcome.inspect_err(|_| self.connection = None)
     }
 
-    fn ask(&mut self) -> Result<Vec<Counter>, Fault> {
-        let failed = |error: std::io::Error| Fault::new(error.to_string());
+    fn ask(&mut self) -> Result<Vec<Counter>, ProtocolError> {
+        let failed = |error: std::io::Error| ProtocolError::new(error.to_string());
         let mut connection = match self.connection.take() {
             Some(connection) => connection,
             None => connect(&self.address).map_err(failed)?,
@@ -172,10 +172,10 @@ impl Client {
                 return Ok(counters);
             }
             if count == 0 {
-                return Err(Fault::new("the service closed the connection"));
+                return Err(ProtocolError::new("the service closed the connection"));
             }
             if bytes.len() > MOST_COUNTERS_BYTES || Instant::now() > deadline {
-                return Err(Fault::new("the answer is too long or comes too slowly"));
+                return Err(ProtocolError::new("the answer is too long or comes too slowly"));
             }
         }
     }

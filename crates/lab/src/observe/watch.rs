@@ -11,10 +11,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
+use load::{Counter, CounterKind};
 use rustix::process::Pid;
 use wire::Ns;
 use wire::clock::{MILLISECOND_NS, now};
-use workload::{Counter, CounterKind};
 
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};

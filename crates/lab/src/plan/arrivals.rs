@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use load::units::{Rate, Span};
 use serde::{Deserialize, Deserializer, de::Error as _};
-use workload::units::{Rate, Span};
 
 /// `arrivals = …` as written.
 #[derive(Clone, Debug, Default)]

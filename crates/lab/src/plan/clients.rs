@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use workload::units::Span;
-use workload::{Kind, Room, Workload, WorkloadSpec};
+use load::units::Span;
+use load::{Kind, Service, Workload, WorkloadSpec};
 
 use super::error::Source;
 use super::resolve::{Result, check_cpus, unique};
@@ -20,7 +20,7 @@ const MOST_THREADS: usize = 256;
 pub(super) fn resolve(
     source: &Source,
     spec: &SuiteSpec,
-    room: &'static Room,
+    service: &'static Service,
 ) -> Result<(Workload, Vec<Clients>)> {
     let mut clients = Vec::new();
     for (index, group) in spec.clients.iter().enumerate() {
@@ -34,7 +34,7 @@ pub(super) fn resolve(
         return Err(source.error_at("clients", "a suite needs at least one group", None));
     }
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
-    let workload = resolve_workload(source, spec, room, &mut clients)?;
+    let workload = resolve_workload(source, spec, service, &mut clients)?;
     check_steps(source, &clients, &workload)?;
     Ok((workload, clients))
 }
@@ -44,12 +44,12 @@ pub(super) fn resolve(
 fn resolve_workload(
     source: &Source,
     spec: &SuiteSpec,
-    room: &'static Room,
+    service: &'static Service,
     clients: &mut [Clients],
 ) -> Result<Workload> {
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
     let shared = || {
-        let workload = spec.workload.resolve_in(room, folder);
+        let workload = spec.workload.resolve_in(service, folder);
         workload.map_err(|error| source.error_at(&error.key, error.message, None))
     };
     let has_own = |group: &ClientsSpec| group.operation.is_some() || group.mix.is_some();
@@ -70,7 +70,7 @@ fn resolve_workload(
     let mut each = Vec::new();
     for (group, written) in clients.iter().zip(&spec.clients) {
         each.push(if has_own(written) {
-            own(source, spec, room, group, written)?
+            own(source, spec, service, group, written)?
         } else {
             shared()?
         });
@@ -99,7 +99,7 @@ fn resolve_workload(
 fn own(
     source: &Source,
     spec: &SuiteSpec,
-    room: &'static Room,
+    service: &'static Service,
     group: &Clients,
     written: &ClientsSpec,
 ) -> Result<Workload> {
@@ -112,7 +112,7 @@ fn own(
     let (operation, mix) = (written.operation.clone(), written.mix.clone());
     let spec = WorkloadSpec { operation, mix, steps: None, ..spec.workload.clone() };
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    spec.resolve_in(room, folder).map_err(|error| match error.key.strip_prefix("workload.") {
+    spec.resolve_in(service, folder).map_err(|error| match error.key.strip_prefix("workload.") {
         Some(part @ ("operation" | "mix")) => source.error_at(&key(part), error.message, None),
         _ => source.error_at(&error.key, error.message, None),
     })
@@ -214,15 +214,14 @@ pub(super) fn check_streams(
         if subscribes && group.reconnect_every.is_some() {
             return Err(wrong("a stream keeps its connection", "take the reconnecting away"));
         }
-        let streamed =
-            |target: &Target| matches!(target.dialect.client, workload::Client::Stream(_));
+        let streamed = |target: &Target| matches!(target.dialect.client, load::Client::Stream(_));
         if let Some(target) = targets.iter().find(|target| subscribes && !streamed(target)) {
             let message = format!("{} has no streams", target.dialect.name);
             return Err(wrong(&message, "only what speaks over a connection has"));
         }
     }
     let does = |group: &Clients, operation: usize| {
-        let is_stream = workload.room.operations[operation].kind == Kind::Stream;
+        let is_stream = workload.service.operations[operation].kind == Kind::Stream;
         let mix = group.mix.as_ref().unwrap_or(&workload.mix);
         group.arrivals.subscribes() == is_stream && mix.iter().any(|(one, _)| *one == operation)
     };
@@ -240,12 +239,12 @@ pub(super) fn check_streams(
 mod tests {
     use std::path::Path;
 
-    use workload::{Client, DialectRow, Operation};
+    use load::{Client, DialectRow, Operation};
 
-    use super::super::{House, Plan};
+    use super::super::{Plan, Registry};
     use super::*;
 
-    static ROOM: Room = Room {
+    static SERVICE: Service = Service {
         name: "toy",
         doc: "",
         operations: &[
@@ -260,19 +259,19 @@ mod tests {
         prepares: true,
     };
 
-    fn no_dialect() -> Box<dyn workload::Dialect> {
+    fn no_dialect() -> Box<dyn load::Dialect> {
         unreachable!("a plan makes no connection")
     }
 
     /// A plan whose workload and two groups of clients say so.
     fn plan(workload: &str, one: &str, two: &str) -> std::result::Result<Plan, String> {
         let text = format!(
-            "title = 't'\n[[target]]\nname = 'a'\nserve = 'toy'\n[workload]\nroom = 'toy'\n\
+            "title = 't'\n[[target]]\nname = 'a'\nserve = 'toy'\n[workload]\nservice = 'toy'\n\
              {workload}\nkeys = {{ count = 10 }}\nvalue = {{ bytes = 16 }}\n\
              [[clients]]\nname = 'one'\n{one}\n[[clients]]\nname = 'two'\n{two}\n"
         );
-        let house = House { rooms: &[&ROOM], check_arguments: &|_, _| Ok(()) };
-        Plan::parse(Path::new("t.toml"), text, &[], house).map_err(|error| error.to_string())
+        let registry = Registry { services: &[&SERVICE], check_arguments: &|_, _| Ok(()) };
+        Plan::parse(Path::new("t.toml"), text, &[], registry).map_err(|error| error.to_string())
     }
 
     #[test]

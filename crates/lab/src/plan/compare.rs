@@ -1,6 +1,6 @@
 //! A suite's plan turned into one comparison of two targets. Control plane.
 
-use workload::units::Span;
+use load::units::Span;
 
 use super::{Plan, Rounds, Sequence, Target};
 

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use load::units::Span;
 use serde::{Deserialize, Deserializer, de::Error as _};
-use workload::units::Span;
 
 /// `[[event]]` as written.
 #[derive(Clone, Debug, Deserialize)]

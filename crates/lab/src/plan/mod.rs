@@ -21,8 +21,8 @@ mod target;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use workload::units::{Share, Span};
-use workload::{DialectRow, Room, Workload};
+use load::units::{Share, Span};
+use load::{DialectRow, Service, Workload};
 
 pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
 pub use compare::Contest;
@@ -120,8 +120,8 @@ pub struct Target {
 /// How a target comes to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TargetKind {
-    /// A room of this program, with its arguments after `serve ROOM`.
-    Room(&'static str, Vec<String>),
+    /// A service of this program, with its arguments after `serve SERVICE`.
+    Service(&'static str, Vec<String>),
     /// A program, with placeholders `{port}` and `{dir}` still in its arguments.
     Command(Vec<String>),
     /// A program that is run to its end, over and over.
@@ -263,15 +263,15 @@ pub struct Sequence {
     pub least_shown: Option<(f64, String)>,
 }
 
-/// Says what is wrong with the arguments of `serve ROOM`, if anything is.
+/// Says what is wrong with the arguments of `serve SERVICE`, if anything is.
 pub type CheckArguments<'a> = &'a dyn Fn(&str, &[String]) -> Result<(), String>;
 
 /// What the plan has to know of the program around it.
 #[derive(Clone, Copy)]
-pub struct House<'a> {
-    /// The rooms there are.
-    pub rooms: &'a [&'static Room],
-    /// Checks the arguments of `serve ROOM` without starting anything.
+pub struct Registry<'a> {
+    /// The services there are.
+    pub services: &'a [&'static Service],
+    /// Checks the arguments of `serve SERVICE` without starting anything.
     pub check_arguments: CheckArguments<'a>,
 }
 
@@ -286,13 +286,13 @@ impl Plan {
     pub fn read(
         path: &Path,
         settings: &[(String, toml::Value)],
-        house: House<'_>,
+        registry: Registry<'_>,
     ) -> Result<Self, Box<SuiteError>> {
-        let text = workload::read_text(path, MOST_SUITE_BYTES).map_err(|error| {
+        let text = load::read_text(path, MOST_SUITE_BYTES).map_err(|error| {
             let source = error::Source::new(path, String::new());
             source.error(None, error.to_string(), None)
         })?;
-        Self::parse(path, text, settings, house)
+        Self::parse(path, text, settings, registry)
     }
 
     /// Reads a suite from `text`; `path` is its name in messages.
@@ -303,9 +303,9 @@ impl Plan {
         path: &Path,
         text: String,
         settings: &[(String, toml::Value)],
-        house: House<'_>,
+        registry: Registry<'_>,
     ) -> Result<Self, Box<SuiteError>> {
-        resolve::resolve(path, text, settings, house)
+        resolve::resolve(path, text, settings, registry)
     }
 
     /// How long the suite takes at least: every round with its starts, preparation and warm-up.

@@ -13,7 +13,7 @@ use super::rounds;
 use super::rung;
 use super::suite::{StateSpec, SuiteSpec};
 use super::sweep::{self, Setting};
-use super::{Arrivals, Clients, House, Plan, Point, Requirement, Target, TargetKind, target};
+use super::{Arrivals, Clients, Plan, Point, Registry, Requirement, Target, TargetKind, target};
 use crate::deploy;
 use crate::drive::{batch, program};
 
@@ -23,7 +23,7 @@ pub(super) fn resolve(
     path: &Path,
     text: String,
     settings: &[Setting],
-    house: House<'_>,
+    registry: Registry<'_>,
 ) -> Result<Plan> {
     let source = Source::new(path, text);
     // The text itself is read first, because only then do errors have a place in it.
@@ -57,7 +57,7 @@ pub(super) fn resolve(
             let message = format!("with {} set: {}", keys.join(", "), error.message());
             source.error_at("sweep", message, source.toml_error(&error).help_text())
         })?;
-        points.push(resolve_point(&source, &spec, &table, setting, house)?);
+        points.push(resolve_point(&source, &spec, &table, setting, registry)?);
     }
     if points.is_empty() {
         return Err(source.error(None, "the sweep has no point", None));
@@ -91,25 +91,25 @@ fn resolve_point(
     spec: &SuiteSpec,
     table: &toml::Table,
     setting: Vec<Setting>,
-    house: House<'_>,
+    registry: Registry<'_>,
 ) -> Result<Point> {
-    let rooms = || house.rooms.iter().copied().chain([&batch::ROOM, &program::ROOM]);
-    let room = rooms().find(|room| room.name == spec.workload.room);
-    let Some(room) = room else {
-        let known: Vec<_> = rooms().map(|room| room.name).collect();
+    let services = || registry.services.iter().copied().chain([&batch::SERVICE, &program::SERVICE]);
+    let service = services().find(|service| service.name == spec.workload.service);
+    let Some(service) = service else {
+        let known: Vec<_> = services().map(|service| service.name).collect();
         let message =
-            format!("no room \"{}\"; there are: {}", spec.workload.room, known.join(", "));
-        return Err(source.error_at("workload.room", message, None));
+            format!("no service \"{}\"; there are: {}", spec.workload.service, known.join(", "));
+        return Err(source.error_at("workload.service", message, None));
     };
-    let (workload, clients) = clients::resolve(source, spec, room)?;
+    let (workload, clients) = clients::resolve(source, spec, service)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
-    let targets = resolve_targets(source, spec, &workload, house)?;
+    let targets = resolve_targets(source, spec, &workload, registry)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
-    if (room.name == batch::ROOM.name) != (batches.count() == targets.len()) {
-        let message = "batch targets, and only they, go with workload.room = \"batch\"";
-        return Err(source.error_at("workload.room", message, None));
+    if (service.name == batch::SERVICE.name) != (batches.count() == targets.len()) {
+        let message = "batch targets, and only they, go with workload.service = \"batch\"";
+        return Err(source.error_at("workload.service", message, None));
     }
-    check_programs(source, room, &clients, &targets)?;
+    check_programs(source, service, &clients, &targets)?;
     if targets.is_empty() {
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
@@ -152,16 +152,16 @@ fn resolve_point(
 /// A program stands for one group of clients and decides itself when it sends.
 fn check_programs(
     source: &Source,
-    room: &workload::Room,
+    service: &load::Service,
     clients: &[Clients],
     targets: &[super::Target],
 ) -> Result<()> {
     let is_program =
         |target: &&super::Target| target.client.is_some() || target.kind == TargetKind::InProcess;
     let Some(target) = targets.iter().find(is_program) else {
-        let message = "no target of this room can be loaded without client = [\"program\", …]";
-        return match room.name == program::ROOM.name {
-            true => Err(source.error_at("workload.room", message, None)),
+        let message = "no target of this service can be loaded without client = [\"program\", …]";
+        return match service.name == program::SERVICE.name {
+            true => Err(source.error_at("workload.service", message, None)),
             false => Ok(()),
         };
     };
@@ -176,9 +176,9 @@ fn check_programs(
         return Err(source.error_at(&key("client"), message, None));
     }
     if let Some(bare) = targets.iter().find(|target| target.client.is_none())
-        && room.name == program::ROOM.name
+        && service.name == program::SERVICE.name
     {
-        let message = format!("{} needs client = [\"program\", …] in this room", bare.name);
+        let message = format!("{} needs client = [\"program\", …] in this service", bare.name);
         return Err(source.error_at(&format!("target.{}.name", bare.name), message, None));
     }
     if matches!(target.kind, TargetKind::Batch(_)) {
@@ -192,30 +192,30 @@ fn check_programs(
 fn resolve_targets(
     source: &Source,
     spec: &SuiteSpec,
-    workload: &workload::Workload,
-    house: House<'_>,
+    workload: &load::Workload,
+    registry: Registry<'_>,
 ) -> Result<Vec<Target>> {
     let written = rung::targets(&spec.target, &spec.rung)
         .map_err(|problem| source.error_at("rung", problem, None))?;
     let resolve = |(target, rung): (_, Option<super::Rung>)| {
-        let target = target::resolve(source, &target, workload, house)?;
+        let target = target::resolve(source, &target, workload, registry)?;
         Ok(Target { rung, ..target })
     };
     written.into_iter().map(resolve).collect()
 }
 
 /// What the groups do: the mix of all; of groups with different ones, all their operations.
-fn operation_label(workload: &workload::Workload, clients: &[Clients]) -> String {
+fn operation_label(workload: &load::Workload, clients: &[Clients]) -> String {
     if clients.iter().all(|group| group.mix.is_none()) {
         return workload.operation_label();
     }
-    let name = |(index, _): &(usize, u32)| workload.room.operations[*index].name;
+    let name = |(index, _): &(usize, u32)| workload.service.operations[*index].name;
     workload.mix.iter().map(name).collect::<Vec<_>>().join("+")
 }
 
 /// The point in words: what every report shows in its header.
 fn label(
-    workload: &workload::Workload,
+    workload: &load::Workload,
     operation: &str,
     clients: &[Clients],
     keys: &BTreeMap<String, serde_json::Value>,
@@ -248,7 +248,7 @@ fn label(
         })
         .collect();
     let state = if keys.contains_key("rounds.state") { " · cold" } else { "" };
-    format!("{}/{operation}  {}{state}{others}", workload.room.name, groups.join(" + "))
+    format!("{}/{operation}  {}{state}{others}", workload.service.name, groups.join(" + "))
 }
 
 pub(super) fn unique<'a>(
@@ -281,10 +281,10 @@ pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<(
 mod tests {
     use super::super::Rounds;
     use super::*;
-    use workload::units::Span;
-    use workload::{Client, DialectRow, Kind, Operation, Room};
+    use load::units::Span;
+    use load::{Client, DialectRow, Kind, Operation, Service};
 
-    static ROOM: Room = Room {
+    static SERVICE: Service = Service {
         name: "toy",
         doc: "",
         operations: &[Operation { name: "get", kind: Kind::Read, doc: "" }],
@@ -299,7 +299,7 @@ mod tests {
         prepares: true,
     };
 
-    fn no_dialect() -> Box<dyn workload::Dialect> {
+    fn no_dialect() -> Box<dyn load::Dialect> {
         unreachable!("a plan makes no connection")
     }
 
@@ -310,7 +310,7 @@ name = "a"
 serve = "toy"
 options = { threads = 2, fast = true }
 [workload]
-room = "toy"
+service = "toy"
 operation = "get"
 keys = { count = 10 }
 value = { bytes = 16 }
@@ -329,8 +329,8 @@ measure = "1s"
             [first, ..] if first == "--fast" => Ok(()),
             _ => Err("unexpected argument".to_owned()),
         };
-        let house = House { rooms: &[&ROOM], check_arguments: &check };
-        Plan::parse(Path::new("t.toml"), text.to_owned(), settings, house)
+        let registry = Registry { services: &[&SERVICE], check_arguments: &check };
+        Plan::parse(Path::new("t.toml"), text.to_owned(), settings, registry)
     }
 
     /// The message and suggestion of what is wrong with a suite, and the text it points at.
@@ -352,7 +352,7 @@ measure = "1s"
         assert_eq!(labels, expected);
         assert_eq!(plan.points[1].keys["clients.pipeline"], 2);
         assert_eq!(plan.points[1].keys["workload.operation"], "get");
-        let flags = TargetKind::Room("toy", vec!["--fast".into(), "--threads=2".into()]);
+        let flags = TargetKind::Service("toy", vec!["--fast".into(), "--threads=2".into()]);
         assert_eq!(plan.targets()[0].kind, flags);
     }
 

@@ -1,7 +1,7 @@
 //! What `[rounds]` means: how often and how long, and whether any load has touched the data when
 //! they are measured.
 
-use workload::units::{Share, Span};
+use load::units::{Share, Span};
 
 use super::error::{Source, nearest};
 use super::resolve::Result;

@@ -105,7 +105,7 @@ mod tests {
 
     fn read(rungs: &str) -> Result<Vec<(TargetSpec, Option<Rung>)>, String> {
         let text = format!(
-            "title = 't'\nclients = []\n[workload]\nroom = 'r'\n\
+            "title = 't'\nclients = []\n[workload]\nservice = 'r'\n\
              [[target]]\nname = 'a'\nserve = 'r'\noptions = {{ x = 1, y = 2 }}\n\
              [[target]]\nname = 'peer'\naddress = '127.0.0.1:1'\n{rungs}"
         );

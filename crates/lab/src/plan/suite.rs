@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use load::WorkloadSpec;
+use load::units::{Share, Span};
 use serde::Deserialize;
-use workload::WorkloadSpec;
-use workload::units::{Share, Span};
 
 use super::arrivals::ArrivalsSpec;
 use super::event::EventSpec;
@@ -75,9 +75,9 @@ impl Lines {
 #[serde(deny_unknown_fields)]
 pub(crate) struct TargetSpec {
     pub(crate) name: String,
-    /// A room of this program.
+    /// A service of this program.
     pub(crate) serve: Option<String>,
-    /// The room's long flags.
+    /// The service's long flags.
     #[serde(default)]
     pub(crate) options: toml::Table,
     /// A program started by the lab.
@@ -89,14 +89,14 @@ pub(crate) struct TargetSpec {
     /// What is picked out of a batch's output: names with patterns that have one group.
     #[serde(default)]
     pub(crate) figures: BTreeMap<String, String>,
-    /// An implementation of the room's operations that needs no socket.
+    /// An implementation of the service's operations that needs no socket.
     pub(crate) in_process: Option<String>,
     /// Something that runs already.
     pub(crate) address: Option<String>,
     /// Whether that may be another host.
     #[serde(default)]
     pub(crate) allow_remote: bool,
-    /// A dialect of the workload's room.
+    /// A dialect of the workload's service.
     pub(crate) speaks: Option<String>,
     /// Where its own counters are read: a page of Prometheus text, or `none`; else in its dialect.
     pub(crate) counters: Option<String>,

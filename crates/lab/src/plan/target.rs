@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use load::units::Span;
+use load::{Client, DialectRow};
 use regex_lite::Regex;
-use workload::units::Span;
-use workload::{Client, DialectRow};
 
 use super::error::{Source, nearest};
 use super::resolve::{Result, check_cpus};
 use super::suite::{TargetSpec, TransportSpec};
-use super::{CountersOf, House, Medium, Target, TargetKind};
+use super::{CountersOf, Medium, Registry, Target, TargetKind};
 use crate::deploy;
 use crate::drive::program;
 
@@ -19,11 +19,11 @@ const LONGEST_NAME_BYTES: usize = 100;
 pub(super) fn resolve(
     source: &Source,
     spec: &TargetSpec,
-    workload: &workload::Workload,
-    house: House<'_>,
+    workload: &load::Workload,
+    registry: Registry<'_>,
 ) -> Result<Target> {
     check_name(&spec.name).map_err(|problem| source.error_at("target", problem, None))?;
-    let target = resolve_in(source, spec, workload.room, house)?;
+    let target = resolve_in(source, spec, workload.service, registry)?;
     let kept_data = kept_data(source, spec, &target, workload)?;
     Ok(Target { kept_data, ..target })
 }
@@ -31,8 +31,8 @@ pub(super) fn resolve(
 fn resolve_in(
     source: &Source,
     spec: &TargetSpec,
-    room: &'static workload::Room,
-    house: House<'_>,
+    service: &'static load::Service,
+    registry: Registry<'_>,
 ) -> Result<Target> {
     let spec = &beside_suite(source, spec);
     let key = format!("target.{}", spec.name);
@@ -40,36 +40,33 @@ fn resolve_in(
         source.error_at(&format!("{key}.{part}"), message, help)
     };
     check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
-    let kind = resolve_kind(spec, house).map_err(|(part, problem)| wrong(part, problem, None))?;
-    let own = || room.dialects.first().map(|row| row.name);
+    let kind =
+        resolve_kind(spec, registry).map_err(|(part, problem)| wrong(part, problem, None))?;
+    let own = || service.dialects.first().map(|row| row.name);
     let speaks = spec.speaks.as_deref().or(spec.in_process.as_deref()).or(match kind {
-        TargetKind::Room(..) | TargetKind::Batch(_) => own(),
-        _ if room.name == program::ROOM.name => own(),
+        TargetKind::Service(..) | TargetKind::Batch(_) => own(),
+        _ if service.name == program::SERVICE.name => own(),
         TargetKind::Command(_) | TargetKind::Address(_) | TargetKind::InProcess => None,
     });
-    let known: Vec<_> = room.dialects.iter().map(|row| row.name).collect();
+    let known: Vec<_> = service.dialects.iter().map(|row| row.name).collect();
     let Some(speaks) = speaks else {
         let message = format!("say which dialect it speaks, one of: {}", known.join(", "));
         return Err(wrong("speaks", message, Some(format!("speaks = \"{}\"", known[0]))));
     };
-    let dialect = room.dialect(speaks).ok_or_else(|| {
+    let dialect = service.dialect(speaks).ok_or_else(|| {
         let help = nearest(speaks, known.iter().copied());
         let message =
-            format!("{} has no dialect \"{speaks}\", only {}", room.name, known.join(", "));
+            format!("{} has no dialect \"{speaks}\", only {}", service.name, known.join(", "));
         wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
     })?;
     let is_in_process = matches!(dialect.client, Client::InProcess(_));
     if is_in_process != (kind == TargetKind::InProcess) {
-        let message = match is_in_process {
-            true => format!("{} needs no socket: say in_process = \"{speaks}\"", room.name),
-            false => format!("{} of {} needs a service", dialect.name, room.name),
-        };
-        return Err(wrong("name", message, None));
+        return Err(wrong("name", misplaced(service, speaks, is_in_process), None));
     }
     let medium = resolve_medium(dialect, spec.transport)
         .map_err(|problem| wrong("transport", problem, None))?;
-    let empty = |command: &&Option<Vec<String>>| command.as_ref().is_some_and(Vec::is_empty);
-    if [&spec.build, &spec.setup, &spec.wrap, &spec.client].iter().any(empty) {
+    let commands = [&spec.build, &spec.setup, &spec.wrap, &spec.client];
+    if commands.into_iter().flatten().any(Vec::is_empty) {
         return Err(wrong("name", "build, setup, wrap and client need a program".into(), None));
     }
     let skipped = missing(spec, &kind);
@@ -97,6 +94,14 @@ fn resolve_in(
         skipped,
         facts: Vec::new(),
     })
+}
+
+/// Why a dialect without a socket, or with one, does not fit its target.
+fn misplaced(service: &load::Service, dialect: &str, is_in_process: bool) -> String {
+    match is_in_process {
+        true => format!("{} needs no socket: say in_process = \"{dialect}\"", service.name),
+        false => format!("{dialect} of {} needs a service", service.name),
+    }
 }
 
 /// Its logs lie in a folder of this name.
@@ -144,7 +149,7 @@ fn beside_suite(source: &Source, spec: &TargetSpec) -> TargetSpec {
 
 fn resolve_kind(
     spec: &TargetSpec,
-    house: House<'_>,
+    registry: Registry<'_>,
 ) -> std::result::Result<TargetKind, (&'static str, String)> {
     if spec.in_process.is_some() {
         let others = [spec.serve.is_some(), spec.command.is_some(), spec.address.is_some()];
@@ -156,12 +161,13 @@ fn resolve_kind(
     }
     match (&spec.serve, &spec.command, &spec.address, &spec.batch) {
         (Some(name), None, None, None) => {
-            let room = house.rooms.iter().find(|room| room.name == name);
-            let room = room.ok_or_else(|| ("serve", format!("there is no room \"{name}\"")))?;
+            let service = registry.services.iter().find(|service| service.name == name);
+            let service =
+                service.ok_or_else(|| ("serve", format!("there is no service \"{name}\"")))?;
             let arguments = long_flags(&spec.options).map_err(|problem| ("options", problem))?;
-            (house.check_arguments)(room.name, &arguments)
+            (registry.check_arguments)(service.name, &arguments)
                 .map_err(|problem| ("options", problem))?;
-            Ok(TargetKind::Room(room.name, arguments))
+            Ok(TargetKind::Service(service.name, arguments))
         }
         _ if !spec.options.is_empty() => {
             Err(("options", "only a target with `serve` has options".into()))
@@ -176,7 +182,7 @@ fn resolve_kind(
             .map(TargetKind::Address)
             .map_err(|problem| ("address", problem)),
         _ => {
-            let message = "say exactly one of serve = \"ROOM\", command = [\"…\"], \
+            let message = "say exactly one of serve = \"SERVICE\", command = [\"…\"], \
                            address = \"…\", batch = [\"…\"], in_process = \"…\"";
             Err(("name", message.into()))
         }
@@ -189,7 +195,7 @@ fn kept_data(
     source: &Source,
     spec: &TargetSpec,
     target: &Target,
-    workload: &workload::Workload,
+    workload: &load::Workload,
 ) -> Result<Option<String>> {
     if spec.data.is_none() {
         return Ok(None);
@@ -198,7 +204,7 @@ fn kept_data(
         |message: &str| Err(source.error_at(&format!("target.{}.data", spec.name), message, None));
     let command = match &target.kind {
         TargetKind::Command(command) => command,
-        TargetKind::Room(_, arguments) => arguments,
+        TargetKind::Service(_, arguments) => arguments,
         _ => return wrong("only what the lab starts, with serve or command, has data to keep"),
     };
     if !command.iter().any(|argument| argument.contains("{data}")) {
@@ -210,7 +216,8 @@ fn kept_data(
     let program = deploy::program_file(&command[0]).and_then(|path| path.metadata().ok());
     let program = program.map(|program| (program.len(), program.modified().ok()));
     let of = (&target.kind, &target.setup, &target.env, target.dialect.name, program);
-    let about = format!("{of:?} {} {:?} {:?}", workload.room.name, workload.keys, workload.values);
+    let about =
+        format!("{of:?} {} {:?} {:?}", workload.service.name, workload.keys, workload.values);
     Ok(Some(crate::observe::sha256(about.as_bytes())[..16].to_owned()))
 }
 
@@ -229,7 +236,7 @@ fn resolve_counters(spec: &TargetSpec) -> std::result::Result<CountersOf, String
     let address = address.replace("{address}", "127.0.0.1:1");
     resolve_address(&address, spec.allow_remote)?;
     let path = format!("/{path}");
-    workload::http::Metrics::new(address, &path).map_err(|fault| fault.to_string())?;
+    load::http::Metrics::new(address, &path).map_err(|fault| fault.to_string())?;
     Ok(CountersOf::Page(host.to_owned(), path))
 }
 
@@ -261,7 +268,7 @@ fn resolve_address(text: &str, allow_remote: bool) -> std::result::Result<wire::
     }
 }
 
-/// A room's options as its long flags; `true` is a flag without a value, `false` none at all.
+/// A service's options as its long flags; `true` is a flag without a value, `false` none at all.
 fn long_flags(options: &toml::Table) -> std::result::Result<Vec<String>, String> {
     let mut flags = Vec::new();
     for (name, value) in options {

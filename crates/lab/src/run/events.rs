@@ -291,7 +291,7 @@ mod tests {
     use std::path::Path;
     use std::sync::mpsc::channel;
 
-    use workload::units::Span;
+    use load::units::Span;
 
     use super::*;
 

@@ -258,7 +258,7 @@ impl<'a> Keeper<'a> {
                 at_ns: slow.at,
                 latency_ns: slow.latency_ns,
                 clients: point.clients[slow.group].name.clone(),
-                operation: point.workload.room.operations[slow.operation].name.to_owned(),
+                operation: point.workload.service.operations[slow.operation].name.to_owned(),
             })?;
         }
         for (ordinal, event) in (0..).zip(&trial.events) {
@@ -389,7 +389,7 @@ impl<'a> Keeper<'a> {
                 Figure::Staleness => continue,
             };
             let clients = &point.clients[*group].name;
-            let operation = point.workload.room.operations[*operation].name;
+            let operation = point.workload.service.operations[*operation].name;
             let row = HistogramRow::of(id, clients, operation, kind, *second, histogram)?;
             self.ledger.add_histogram(&row)?;
         }
@@ -476,7 +476,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(point.workload.room),
+        hits: trial.hits(point.workload.service),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),
@@ -510,7 +510,9 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
 /// What a target is, in one line.
 fn describe(target: &Target) -> String {
     let what = match &target.kind {
-        TargetKind::Room(room, arguments) => format!("serve {room} {}", arguments.join(" ")),
+        TargetKind::Service(service, arguments) => {
+            format!("serve {service} {}", arguments.join(" "))
+        }
         TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
         TargetKind::Address(address) => address.to_string(),
         TargetKind::InProcess => format!("in process: {}", target.dialect.doc),

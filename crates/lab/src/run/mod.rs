@@ -40,7 +40,7 @@ pub use trial::Trial;
 pub struct Setting<'a> {
     /// What to run.
     pub plan: &'a Plan,
-    /// This program, which serves rooms and guards targets.
+    /// This program, which serves services and guards targets.
     pub exe: &'a Path,
     /// Where results go.
     pub ledger: &'a mut Ledger,
@@ -359,7 +359,7 @@ impl Conductor<'_> {
     }
 
     fn over_budget(&self) -> bool {
-        let budget = self.plan.rounds.budget.map(workload::units::Span::duration);
+        let budget = self.plan.rounds.budget.map(load::units::Span::duration);
         budget.is_some_and(|budget| self.started.elapsed() > budget)
     }
 

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use ledger::FailedAt;
+use load::Counters;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
-use workload::Counters;
 
 use super::events::{self, Subject};
 use super::trial::{Slice, Trial};
@@ -236,7 +236,7 @@ impl Conductor<'_> {
                 let host = deployed.fill(host);
                 // Both were checked with the plan.
                 let address = wire::Address::Internet(host.parse().ok()?);
-                (address, Arc::new(workload::http::Metrics::new(host, deployed.fill(path)).ok()?))
+                (address, Arc::new(load::http::Metrics::new(host, deployed.fill(path)).ok()?))
             }
             CountersOf::Nowhere => return None,
         };

@@ -2,8 +2,8 @@
 
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
+use load::{CounterKind, Kind};
 use wire::Ns;
-use workload::{CounterKind, Kind};
 
 use super::events::Happened;
 use super::usage::Usage;
@@ -294,9 +294,9 @@ impl Trial {
     }
 
     /// How many reads found their key.
-    pub(crate) fn hits(&self, room: &workload::Room) -> Option<u64> {
+    pub(crate) fn hits(&self, service: &load::Service) -> Option<u64> {
         let reads = |interval: &&Interval| {
-            matches!(room.operations[interval.operation].kind, Kind::Read | Kind::ReadMany)
+            matches!(service.operations[interval.operation].kind, Kind::Read | Kind::ReadMany)
         };
         let any = self.intervals.iter().any(|interval| reads(&interval));
         any.then_some(self.counts.hits)

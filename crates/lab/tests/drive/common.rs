@@ -7,9 +7,9 @@ use std::time::Duration;
 
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
+use load::units::Span;
+use load::{Client, DialectRow, Operation, Service, Workload, WorkloadSpec};
 use wire::{Address, Config, Connection, ListenOptions, Listener, Server, clock};
-use workload::units::Span;
-use workload::{Client, DialectRow, Operation, Room, Workload, WorkloadSpec};
 
 /// Longer than any answer takes.
 pub(crate) const LONG: Span = Span::from_ms(20_000);
@@ -33,9 +33,9 @@ pub(crate) fn serve<C: Connection + 'static>(
     (server, address)
 }
 
-/// A room with one operation.
-pub(crate) const fn room(operations: &'static [Operation]) -> Room {
-    Room {
+/// A service with one operation.
+pub(crate) const fn service(operations: &'static [Operation]) -> Service {
+    Service {
         name: "toy",
         doc: "",
         operations,
@@ -51,10 +51,10 @@ pub(crate) const fn dialect(name: &'static str, client: Client) -> DialectRow {
     DialectRow::new(name, "", client)
 }
 
-/// A workload of 100 keys in a room of one's own; `rest` says the operations.
-pub(crate) fn workload(room: &'static Room, rest: &str) -> Workload {
-    let text = format!("room = 'toy'\nkeys = {{ count = 100 }}\n{rest}");
-    toml::from_str::<WorkloadSpec>(&text).expect("well formed").resolve(room).expect("right")
+/// A workload of 100 keys in a service of one's own; `rest` says the operations.
+pub(crate) fn workload(service: &'static Service, rest: &str) -> Workload {
+    let text = format!("service = 'toy'\nkeys = {{ count = 100 }}\n{rest}");
+    toml::from_str::<WorkloadSpec>(&text).expect("well formed").resolve(service).expect("right")
 }
 
 /// Three connections on two threads, in a closed loop.

@@ -4,12 +4,12 @@ use std::time::Duration;
 
 use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients, Spacing};
-use wire::{Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
-use workload::units::{Rate, Span};
-use workload::{
+use load::units::{Rate, Span};
+use load::{
     Caller, Client, Dialect, DialectRow, Done, Events, Finding, Kind, MakeDialect, Op, Operation,
-    Outcome, Room, Tag,
+    Outcome, Service, Tag,
 };
+use wire::{Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
 use crate::common::{self, LONG, SHORT, dialect};
 
@@ -30,7 +30,7 @@ impl Toy {
 }
 
 impl Dialect for Toy {
-    fn opened(&mut self, _: Ns, events: &mut Events, _: &mut Output) -> Result<(), Fault> {
+    fn opened(&mut self, _: Ns, events: &mut Events, _: &mut Output) -> Result<(), ProtocolError> {
         events.ready = !self.waits_for_greeting;
         Ok(())
     }
@@ -51,7 +51,7 @@ impl Dialect for Toy {
         input: &mut Input,
         events: &mut Events,
         _: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
             let line = input.bytes()[..end].to_vec();
             input.consume(end + 1);
@@ -60,7 +60,8 @@ impl Dialect for Toy {
                 events.ready = true;
                 continue;
             }
-            let (asked, tag) = self.asked.pop_front().ok_or(Fault::new("an answer to nothing"))?;
+            let (asked, tag) =
+                self.asked.pop_front().ok_or(ProtocolError::new("an answer to nothing"))?;
             let expected = asked.to_string().into_bytes();
             let Some(tag) = tag else { continue };
             let wrong = u32::from(expected != line);
@@ -95,7 +96,7 @@ const fn row(name: &'static str, make: MakeDialect) -> DialectRow {
     dialect(name, Client::Stream(make))
 }
 
-static ROOM: Room = common::room(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
+static SERVICE: Service = common::service(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
 
 const SAY: &str = "operation = 'say'\nvalue = { bytes = 8 }";
 
@@ -119,14 +120,19 @@ struct ToyServer {
 }
 
 impl Connection for ToyServer {
-    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _: Ns, _: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         if self.habit.greets {
             out.put(b"hello\n");
         }
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         while self.late.is_none()
             && let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n')
         {
@@ -153,7 +159,7 @@ impl Connection for ToyServer {
         Ok(Flow::Continue)
     }
 
-    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, _: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         if why == Wake::Timer
             && let Some((_, line)) = self.late.take()
         {
@@ -193,7 +199,7 @@ fn run_clients(
     clients: Clients,
     length: Duration,
 ) -> Piece {
-    let workload = common::workload(&ROOM, SAY);
+    let workload = common::workload(&SERVICE, SAY);
     common::load(serve(habit), dialect, &workload, clients, |session| {
         session.run(length.as_nanos() as u64).expect("a piece")
     })
@@ -304,7 +310,7 @@ fn connections_are_remade_as_often_as_the_suite_says() {
 #[test]
 fn no_latency_counts_time_before_its_piece() {
     let remade = Clients { reconnect_every: Some(1), ..clients(1, LONG) };
-    let workload = common::workload(&ROOM, SAY);
+    let workload = common::workload(&SERVICE, SAY);
     common::load(serve(Habit::default()), &PLAIN, &workload, remade, |session| {
         for _ in 0..3 {
             let piece = session.run(50_000_000).expect("a piece");
@@ -322,11 +328,11 @@ fn no_latency_counts_time_before_its_piece() {
 struct Counting(u64);
 
 impl Caller for Counting {
-    fn prepare(&mut self, _: u64) -> Result<Outcome, Fault> {
+    fn prepare(&mut self, _: u64) -> Result<Outcome, ProtocolError> {
         Ok(Outcome::right())
     }
 
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, Fault> {
+    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError> {
         self.0 += 1;
         if self.0.is_multiple_of(3) {
             return Ok(Outcome::wrong(Finding {
@@ -362,7 +368,7 @@ fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms
 
 #[test]
 fn both_engines_do_steps_once_in_order_and_keep_every_time() {
-    let steps = common::workload(&ROOM, "steps = ['say * 4']\nvalue = { bytes = 8 }");
+    let steps = common::workload(&SERVICE, "steps = ['say * 4']\nvalue = { bytes = 8 }");
     for (dialect, habit) in [
         (&PLAIN, Habit::default()),
         (&CLOSING, Habit { closes: true, ..Habit::default() }),

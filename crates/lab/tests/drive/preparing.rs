@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 
 use lab::drive::Piece;
 use lab::plan::Clients;
+use load::units::Span;
+use load::{Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Service, Tag};
 use wire::{
-    Address, Batch, Config, Connection, DatagramListener, Datagrams, Fault, Flow, Input,
-    ListenOptions, Listener, Ns, Output, Replies, Server,
+    Address, Batch, Config, Connection, DatagramListener, Datagrams, Flow, Input, ListenOptions,
+    Listener, Ns, Output, ProtocolError, Replies, Server,
 };
-use workload::units::Span;
-use workload::{Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Room, Tag};
 
 use crate::common::{self, any_port, dialect};
 
@@ -39,7 +39,7 @@ impl Dialect for Toy {
         input: &mut Input,
         events: &mut Events,
         _: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let text = String::from_utf8_lossy(input.bytes()).into_owned();
         input.consume(input.len());
         let number = text.split(' ').next().and_then(|number| number.parse::<u64>().ok());
@@ -58,7 +58,7 @@ impl Dialect for Toy {
 
 static TOY: DialectRow = dialect("toy", Client::Datagrams(|_| Box::new(Toy::default())));
 
-static ROOM: Room = common::room(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
+static SERVICE: Service = common::service(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
 
 /// What the service has heard, in order: whom from, of which key, and whether it answered.
 type Heard = Arc<Mutex<Vec<(Address, u64, bool)>>>;
@@ -88,7 +88,7 @@ impl Datagrams for Lossy {
 struct Unused;
 
 impl Connection for Unused {
-    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, Fault> {
+    fn receive(&mut self, _: Ns, _: &mut Input, _: &mut Output) -> Result<Flow, ProtocolError> {
         Ok(Flow::Close)
     }
 }
@@ -109,7 +109,7 @@ fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
     let address = server.datagram_addresses()[0].clone();
     // Shorter than what it takes to say something again: it is for what is measured.
     let clients = Clients { timeout: Span::from_ms(20), ..common::clients() };
-    let workload = common::workload(&ROOM, "operation = 'say'\nvalue = { bytes = 8 }");
+    let workload = common::workload(&SERVICE, "operation = 'say'\nvalue = { bytes = 8 }");
     let piece = common::load((server, address), &TOY, &workload, clients, |session| {
         session.prepare().expect("a piece")
     });
@@ -141,6 +141,6 @@ fn no_more_is_under_way_than_a_receive_buffer_holds_and_silence_is_an_error() {
     let trouble = piece.trouble.expect("nothing was answered");
     assert!(trouble.contains("preparing key 0: none of 10 datagrams within 3500 ms"), "{trouble}");
     let keys: BTreeSet<u64> = heard.iter().map(|one| one.1).collect();
-    assert_eq!(keys, (0..64).collect(), "the others wait for room");
+    assert_eq!(keys, (0..64).collect(), "the others wait for service");
     assert_eq!(piece.counts.operations, 0);
 }

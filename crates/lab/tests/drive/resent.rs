@@ -4,9 +4,9 @@ use std::path::Path;
 
 use lab::drive::Piece;
 use lab::plan::{Arrivals, Clients, Spacing};
-use wire::{Connection, Fault, Flow, Input, Ns, Output};
-use workload::units::Rate;
-use workload::{WorkloadSpec, http};
+use load::units::Rate;
+use load::{WorkloadSpec, http};
+use wire::{Connection, Flow, Input, Ns, Output, ProtocolError};
 
 use crate::common;
 
@@ -16,7 +16,12 @@ struct Closing {
 }
 
 impl Connection for Closing {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let end = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\r\n\r\n");
         while let Some(at) = end(input.bytes()) {
             input.consume(at + 4);
@@ -35,15 +40,15 @@ impl Connection for Closing {
 
 fn run(method: &str, arrivals: Arrivals) -> Piece {
     let text = format!(
-        "room='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='{method}'\n\
+        "service='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='{method}'\n\
          expect.body='ok'"
     );
     let workload = toml::from_str::<WorkloadSpec>(&text).expect("well formed");
-    let workload = workload.resolve_in(&http::ROOM, Path::new("")).expect("right");
+    let workload = workload.resolve_in(&http::SERVICE, Path::new("")).expect("right");
     let clients =
         Clients { connections: 2, pipeline: 8, arrivals, threads: 1, ..common::clients() };
     let server = common::serve(|| Closing { answered: 0 });
-    common::load(server, &http::ROOM.dialects[0], &workload, clients, |session| {
+    common::load(server, &http::SERVICE.dialects[0], &workload, clients, |session| {
         session.run(200_000_000).expect("a piece")
     })
 }

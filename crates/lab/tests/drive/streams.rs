@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients};
-use wire::{Connection, Fault, Flow, Input, Ns, Output, Wake, clock};
-use workload::units::Span;
-use workload::{
-    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag, Update,
+use load::units::Span;
+use load::{
+    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Service, Tag, Update,
 };
+use wire::{Connection, Flow, Input, Ns, Output, ProtocolError, Wake, clock};
 
 use crate::common::{self, SHORT, dialect};
 
@@ -41,7 +41,7 @@ impl Dialect for Toy {
         input: &mut Input,
         events: &mut Events,
         _: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&input.bytes()[..end]).into_owned();
             input.consume(end + 1);
@@ -93,9 +93,9 @@ impl Dialect for Toy {
 
 static DIALECT: DialectRow = dialect("toy", Client::Stream(|_| Box::new(Toy::default())));
 
-static ROOM: Room = Room {
+static SERVICE: Service = Service {
     longest_value_bytes: 0,
-    ..common::room(&[Operation { name: "count", kind: Kind::Stream, doc: "" }])
+    ..common::service(&[Operation { name: "count", kind: Kind::Stream, doc: "" }])
 };
 
 /// What the toy server does differently.
@@ -143,11 +143,16 @@ impl Counting {
 }
 
 impl Connection for Counting {
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         while let Some(end) = input.bytes().iter().position(|byte| *byte == b'\n') {
             let line = String::from_utf8_lossy(&input.bytes()[..end]).into_owned();
             input.consume(end + 1);
-            let id = line[1..].parse().map_err(|_| Fault::new("no number"))?;
+            let id = line[1..].parse().map_err(|_| ProtocolError::new("no number"))?;
             match &line[..1] {
                 "+" => drop(self.streams.insert(id, (0, 0))),
                 _ => {
@@ -160,7 +165,7 @@ impl Connection for Counting {
         Ok(Flow::Continue)
     }
 
-    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         if why == Wake::Timer {
             self.next_at = Some(now + EVERY_NS);
             self.push(out);
@@ -176,7 +181,7 @@ impl Connection for Counting {
 /// Three connections with so many streams each; the pieces that `lengths` ask for.
 fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<Piece> {
     let make = move || Counting { habit, next_at: None, streams: BTreeMap::new() };
-    let workload = common::workload(&ROOM, "operation = 'count'\nwritten_by = 'target'");
+    let workload = common::workload(&SERVICE, "operation = 'count'\nwritten_by = 'target'");
     let clients = Clients {
         pipeline: streams,
         arrivals: Arrivals::Subscribe { pause },

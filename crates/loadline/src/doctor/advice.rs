@@ -146,7 +146,7 @@ fn generator(checkup: &Checkup) -> Option<String> {
 fn debug_build(checkup: &Checkup) -> Option<String> {
     checkup.fact("program_build").filter(|build| *build == "debug")?;
     Some(
-        "This is a debug build: neither its rooms nor its generator are as fast as they are. \
+        "This is a debug build: neither its services nor its generator are as fast as they are. \
          Build with --release."
             .to_owned(),
     )

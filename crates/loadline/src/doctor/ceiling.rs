@@ -11,10 +11,10 @@ use anyhow::Context;
 use lab::deploy::pin_this_thread;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
+use load::units::Span;
+use load::{WorkloadSpec, null};
 use wire::clock::{MILLISECOND_NS, now};
 use wire::{Address, Config, ListenOptions, Listener, Server};
-use workload::units::Span;
-use workload::{WorkloadSpec, null};
 
 use crate::serve::null::NullService;
 
@@ -68,7 +68,7 @@ pub(super) fn engine(cpus: &[usize]) -> anyhow::Result<Vec<Engine>> {
 }
 
 fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result<Ceiling> {
-    let text = "room='null'\noperation='ask'";
+    let text = "service='null'\noperation='ask'";
     let clients = Clients {
         name: "doctor".into(),
         mix: None,
@@ -87,7 +87,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         dialect: &null::DIALECT,
         batch: None,
         program: None,
-        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null::ROOM)?,
+        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null::SERVICE)?,
         clients: &[clients],
         round: 1,
         clock_zero: now(),

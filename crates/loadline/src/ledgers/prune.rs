@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use anyhow::Context;
 use jiff::Timestamp;
 use ledger::{Ledger, RunId, RunLine, RunState};
-use workload::units::Span;
+use load::units::Span;
 
 use crate::exit::Failure;
 use crate::home::Home;

@@ -19,10 +19,10 @@ fn begun(targets: &[&str]) -> State {
         suite.push_str(&format!("[[target]]\nname = {name:?}\nserve = \"cache\"\n"));
     }
     suite.push_str(
-        "[workload]\nroom = 'cache'\noperation = 'get'\nkeys = { count = 9 }\n\
+        "[workload]\nservice = 'cache'\noperation = 'get'\nkeys = { count = 9 }\n\
          value = { bytes = 9 }\n[[clients]]\n[rounds]\nmeasure = '5s'\nat_most = 5\n",
     );
-    let plan = Plan::parse(Path::new("a.toml"), suite, &[], crate::house::house());
+    let plan = Plan::parse(Path::new("a.toml"), suite, &[], crate::registry::registry());
     State::of(&plan.expect("a suite"))
 }
 

@@ -19,8 +19,8 @@ use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
 use ::records::model::normative;
 use ::records::protocol::{Item, LEAST_SEGMENT_BYTES, Request, RequestError, Selection, Value};
 use anyhow::{Context as _, bail};
+use load::units::{ByteCount, UnitError};
 use serde_json::json;
-use workload::units::{ByteCount, UnitError};
 
 use crate::exit::Failure;
 use crate::out;

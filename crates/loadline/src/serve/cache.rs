@@ -13,10 +13,10 @@ pub(crate) use address::address;
 use address::{DEFAULT_PORT, Listen, UdpPort, listen, metrics_address, udp_port};
 use anyhow::{Context as _, bail};
 use encryption::TlsArgs;
+use load::units::ByteCount;
 use memcached::MemcachedArgs;
 use signal_hook::consts::SIGTERM;
 use wire::{Address, Calls, Page};
-use workload::units::ByteCount;
 
 use super::door::{self, DRAIN, End, Ready};
 use crate::exit::Failure;
@@ -346,7 +346,7 @@ fn serve_metrics(address: &Address, server: &CacheServer) -> anyhow::Result<Page
 pub(crate) const MOST_KEPT_BYTES: u64 = 1 << 20;
 
 fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
-    let text = workload::read_bytes(path, MOST_KEPT_BYTES).context("cannot read the accounts")?;
+    let text = load::read_bytes(path, MOST_KEPT_BYTES).context("cannot read the accounts")?;
     Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
 }
 

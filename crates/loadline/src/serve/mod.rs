@@ -1,4 +1,4 @@
-//! `loadline serve ROOM`: one file per room.
+//! `loadline serve SERVICE`: one file per service.
 
 pub(crate) mod cache;
 mod door;
@@ -19,11 +19,11 @@ Examples:
 Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order.")]
 pub(crate) struct ServeArgs {
     #[command(subcommand)]
-    room: Room,
+    service: Service,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum Room {
+enum Service {
     /// A key-value cache that speaks memcached's protocol
     Cache(Box<cache::CacheArgs>),
     /// Live records of typed values and big arrays, over EPICS pvAccess
@@ -34,9 +34,9 @@ enum Room {
 }
 
 pub(crate) fn run(args: ServeArgs) -> Result<ExitCode, Failure> {
-    match args.room {
-        Room::Cache(args) => cache::run(*args),
-        Room::Records(args) => records::run(&args),
-        Room::Null(args) => null::run(&args),
+    match args.service {
+        Service::Cache(args) => cache::run(*args),
+        Service::Records(args) => records::run(&args),
+        Service::Null(args) => null::run(&args),
     }
 }

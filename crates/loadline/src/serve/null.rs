@@ -9,17 +9,17 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context as _;
+use load::null::MESSAGE_BYTES;
+use load::units::Span;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-    clock,
+    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
+    Server, clock,
 };
-use workload::null::MESSAGE_BYTES;
-use workload::units::Span;
 
 use super::door::Ready;
 use crate::exit::Failure;
@@ -103,7 +103,12 @@ impl NullService {
 }
 
 impl Connection for NullService {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let whole = input.bytes().len() / MESSAGE_BYTES;
         if self.mean_ns > 0.0 {
             (0..whole).for_each(|_| self.work());

@@ -64,7 +64,7 @@ pub(crate) fn small_reads(targets: &[(&str, &str)], rounds: &str) -> String {
     format!(
         r#"title = "Small reads"
 {targets}[workload]
-room = "cache"
+service = "cache"
 operation = "get"
 keys = {{ count = 100 }}
 value = {{ bytes = 40 }}

@@ -26,7 +26,7 @@ fn a_caches_own_counts_agree_with_the_loads_and_can_be_required() {
     let middle = r#"
 serve = "cache"
 [workload]
-room = "cache"
+service = "cache"
 operation = "get"
 keys = { count = 100 }
 value = { bytes = 40 }
@@ -83,7 +83,7 @@ command = ["python3", "-m", "http.server", "--bind", "127.0.0.1", "--directory",
 speaks = "http"
 counters = "http://127.0.0.1:{port}/metrics"
 [workload]
-room = "http"
+service = "http"
 operation = "page"
 [[workload.request]]
 name = "page"

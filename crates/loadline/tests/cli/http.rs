@@ -98,7 +98,7 @@ name = "python"
 {target}
 speaks = "http"
 [workload]
-room = "http"
+service = "http"
 mix = {{ page = 2, missing = 1 }}
 [[workload.request]]
 name = "page"

@@ -3,10 +3,10 @@
 use crate::common::{Place, code, stderr, stdout};
 
 fn suite(target: &str, operation: &str) -> String {
-    let room = if target == "http" { "http-codec" } else { "cache-codec" };
+    let service = if target == "http" { "http-codec" } else { "cache-codec" };
     format!(
         "title = 'Codecs'\n[[target]]\nname = 'ours'\nin_process = '{target}'\n\
-         [workload]\nroom = '{room}'\noperation = '{operation}'\nkeys = {{ count = 100 }}\n\
+         [workload]\nservice = '{service}'\noperation = '{operation}'\nkeys = {{ count = 100 }}\n\
          value = {{ bytes = 40 }}\n[[clients]]\n\
          [rounds]\ndisturbed = 'ignore'\nmeasure = '60ms'\nslice = '30ms'\nwarm_up = '0s'\n\
          at_least = 1\nat_most = 1\n"

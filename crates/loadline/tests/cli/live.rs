@@ -15,7 +15,7 @@ name = "ours"
 serve = "cache"
 options = { memory = MEMORY }
 [workload]
-room = "cache"
+service = "cache"
 operation = "get"
 keys = { count = 500 }
 value = { bytes = 40 }

@@ -11,7 +11,7 @@ title = "A kind of load"
 name = "ours"
 serve = "cache"
 [workload]
-room = "cache"
+service = "cache"
 operation = "get"
 keys = {{ count = 100 }}
 value = {{ bytes = 40 }}
@@ -218,7 +218,7 @@ title = "Steps"
 name = "ours"
 serve = "cache"
 [workload]
-room = "cache"
+service = "cache"
 steps = ["mget * 3", "set", "get * 5", "delete"]
 keys = { count = 100 }
 value = { bytes = 40 }

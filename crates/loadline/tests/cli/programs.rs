@@ -5,14 +5,15 @@ use std::path::Path;
 use crate::common::{Place, code, stderr, stdout};
 
 /// A suite of one cache with a client that is this shell script.
-fn suite(script: &str, room: &str) -> String {
-    let keys = if room == "cache" { "keys = { count = 100 }\nvalue = { bytes = 40 }" } else { "" };
-    let operation = if room == "cache" { "get" } else { "request" };
+fn suite(script: &str, service: &str) -> String {
+    let keys =
+        if service == "cache" { "keys = { count = 100 }\nvalue = { bytes = 40 }" } else { "" };
+    let operation = if service == "cache" { "get" } else { "request" };
     format!(
         "title = 'A program'\n[[target]]\nname = 'ours'\nserve = 'cache'\n\
          client = ['sh', '-c', {script:?}, 'client', '{{address}}', '{{port}}', '{{seconds}}', \
          '{{connections}}']\n\
-         [workload]\nroom = '{room}'\noperation = '{operation}'\n{keys}\n\
+         [workload]\nservice = '{service}'\noperation = '{operation}'\n{keys}\n\
          [[clients]]\nconnections = 3\n\
          [rounds]\ndisturbed = 'ignore'\nmeasure = '30ms'\nwarm_up = '10ms'\n\
          at_least = 1\nat_most = 1\n"
@@ -34,8 +35,8 @@ echo '{"t_ns": 10001000, "operations": 6, "latency_ns": [5000, 6000],'\
      '"figures": {"asked_s": '$3'}}'
 echo '{"t_ns": 20001000, "operations": 4, "checked": true,'\
      '"latency_counts": [[7000, 4]]}'"#;
-    for room in ["cache", "program"] {
-        let (json, place) = run(&suite(script, room));
+    for service in ["cache", "program"] {
+        let (json, place) = run(&suite(script, service));
         let trial = &json["trials"][0];
         assert_eq!(trial["validity"], "valid", "{trial:#}");
         assert_eq!((&trial["operations"], &trial["unchecked"]), (&10.into(), &6.into()));

@@ -1,5 +1,5 @@
 //! Records under load: our server, and pvxs where it is built, answer the same operations rightly;
-//! and every suite of the room can be planned.
+//! and every suite of the service can be planned.
 
 use std::path::{Path, PathBuf};
 

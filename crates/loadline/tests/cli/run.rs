@@ -14,7 +14,7 @@ title = "A quick look"
 name = "ours"
 {target}
 [workload]
-room = "cache"
+service = "cache"
 mix = {{ get = 9, set = 1 }}
 keys = {{ count = 500 }}
 value = {{ bytes = 40 }}

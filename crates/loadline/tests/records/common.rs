@@ -1,4 +1,4 @@
-//! A served room, and the programs of others.
+//! A served service, and the programs of others.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};

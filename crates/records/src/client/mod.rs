@@ -26,7 +26,7 @@ use crate::protocol::{
     Value, Writer, divide, message,
 };
 use stream::{Message, Stream};
-use wire::{Fault, Output};
+use wire::{Output, ProtocolError};
 
 /// A server that doesn't do what it is asked.
 #[derive(Debug, thiserror::Error)]
@@ -36,7 +36,7 @@ pub enum ClientError {
     Io(SocketAddr, io::Error),
     /// The server says something that makes no sense.
     #[error("{0} breaks the protocol: {1}")]
-    Broken(SocketAddr, Fault),
+    Broken(SocketAddr, ProtocolError),
     /// The server closed the connection.
     #[error("{0} closed the connection")]
     Closed(SocketAddr),
@@ -211,7 +211,7 @@ impl Client {
         match told.kind {
             Some(kind) => Ok(kind),
             None if told.status.is_success() => {
-                Err(self.broken(Fault::new("a description without a type")))
+                Err(self.broken(ProtocolError::new("a description without a type")))
             }
             None => Err(ClientError::Refused(told.status)),
         }
@@ -237,7 +237,7 @@ impl Client {
         Instant::now() + self.settings.timeout
     }
 
-    fn broken(&self, fault: Fault) -> ClientError {
+    fn broken(&self, fault: ProtocolError) -> ClientError {
         ClientError::Broken(self.address(), fault)
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use wire::Fault;
+use wire::ProtocolError;
 
 use super::stream::Message;
 use super::{Channel, Client, ClientError};
@@ -231,7 +231,7 @@ impl Client {
         reader: &mut crate::protocol::Reader<'_>,
     ) -> Result<Bits, ClientError> {
         let kind = operation.kind().cloned();
-        let kind = kind.ok_or_else(|| self.broken(Fault::new("a value without a type")))?;
+        let kind = kind.ok_or_else(|| self.broken(ProtocolError::new("a value without a type")))?;
         // What is kept from before stays where nothing new is sent.
         let mut nodes = operation.item.take().map_or_else(|| zeros(&kind), Item::into_nodes);
         let changed = reader.changed(&kind, &mut self.stream.known, &mut nodes);
@@ -379,7 +379,7 @@ impl Client {
             }
         }
         let item = monitor.item.clone();
-        let item = item.ok_or_else(|| self.broken(Fault::new("a value without a type")))?;
+        let item = item.ok_or_else(|| self.broken(ProtocolError::new("a value without a type")))?;
         Ok(Update { changed, overrun, item })
     }
 }

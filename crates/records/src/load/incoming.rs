@@ -1,7 +1,7 @@
 //! Messages as they come: small ones whole, and of large ones what is needed, so that an array of
 //! 80 MB goes by in pieces and is never in memory at once. Data plane.
 
-use wire::Fault;
+use wire::ProtocolError;
 
 use super::elements::Elements;
 use super::layout::Found;
@@ -68,7 +68,7 @@ pub(super) enum Came<'a> {
 /// Says where in the head of a large message its array begins, and what it belongs to: the bytes
 /// before it. `None` when more bytes, or all of them, are needed.
 pub(super) type Begin<'b> =
-    &'b dyn Fn(Command, Order, &[u8]) -> Result<Option<(usize, Partial)>, Fault>;
+    &'b dyn Fn(Command, Order, &[u8]) -> Result<Option<(usize, Partial)>, ProtocolError>;
 
 impl Incoming {
     /// Takes the next message, or a part of one, from the front of `bytes`; says how many bytes
@@ -81,7 +81,7 @@ impl Incoming {
         &mut self,
         bytes: &'a [u8],
         begin: Begin<'_>,
-    ) -> Result<(usize, Came<'a>), Fault> {
+    ) -> Result<(usize, Came<'a>), ProtocolError> {
         match &mut self.large {
             Some(large) if large.left > 0 => {
                 let count = large.left.min(bytes.len());
@@ -112,7 +112,7 @@ impl Incoming {
         Ok((HEADER_BYTES, self.finish()))
     }
 
-    fn begin_segment(&mut self, header: &Header) -> Result<(), Fault> {
+    fn begin_segment(&mut self, header: &Header) -> Result<(), ProtocolError> {
         let is_first = matches!(header.segment, Segment::Whole | Segment::First);
         let is_last = matches!(header.segment, Segment::Whole | Segment::Last);
         let left = header.size as usize;
@@ -131,7 +131,11 @@ impl Incoming {
             Some(large) if !is_first && large.code == header.code => {
                 (large.left, large.is_last) = (left, is_last);
             }
-            _ => return Err(Fault::new("the segments of a message do not follow each other")),
+            _ => {
+                return Err(ProtocolError::new(
+                    "the segments of a message do not follow each other",
+                ));
+            }
         }
         Ok(())
     }
@@ -148,7 +152,7 @@ impl Incoming {
 }
 
 impl Large {
-    fn take(&mut self, mut bytes: &[u8], begin: Begin<'_>) -> Result<(), Fault> {
+    fn take(&mut self, mut bytes: &[u8], begin: Begin<'_>) -> Result<(), ProtocolError> {
         if self.partial.is_none() {
             let wanted =
                 HEAD_BYTES.saturating_sub(self.kept.len()).max(bytes.len().min(HEAD_BYTES));
@@ -170,9 +174,11 @@ impl Large {
         self.keep(bytes)
     }
 
-    fn keep(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn keep(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         if self.kept.len() + bytes.len() > MOST_BESIDE_BYTES {
-            return Err(Fault::new("a message without an array is longer than this load keeps"));
+            return Err(ProtocolError::new(
+                "a message without an array is longer than this load keeps",
+            ));
         }
         self.kept.extend_from_slice(bytes);
         Ok(())

@@ -1,7 +1,7 @@
 //! Where in the bytes of a value of some type the parts are that the load looks at: the value
 //! itself, and the time at which it was made. Data plane: reading allocates nothing.
 
-use wire::Fault;
+use wire::ProtocolError;
 
 use super::elements::Elements;
 use crate::protocol::{Length, Place, Reader, Scalar, Type, placed_scalar};
@@ -91,9 +91,11 @@ impl Layout {
     ///
     /// # Errors
     /// When it has no 64-bit number or array of them called `value`, or too many fields.
-    pub(super) fn of(kind: &Type, may_be_placed: bool) -> Result<Self, Fault> {
+    pub(super) fn of(kind: &Type, may_be_placed: bool) -> Result<Self, ProtocolError> {
         if kind.width() > 64 {
-            return Err(Fault::new("the record has more fields than this load understands"));
+            return Err(ProtocolError::new(
+                "the record has more fields than this load understands",
+            ));
         }
         let mut leaves = Vec::new();
         collect(kind, "", 0, 0, &mut leaves);
@@ -105,7 +107,7 @@ impl Layout {
         });
         let (Some(value), Some((value_bit, _))) = (value, kind.field("value")) else {
             let what = "the record's value is neither a 64-bit number nor an array of them";
-            return Err(Fault::new(what));
+            return Err(ProtocolError::new(what));
         };
         let (value_bits, is_array) = (value.bits, value.kind != Kind::Number);
         Ok(Self { leaves, value_bit, value_bits, is_array })

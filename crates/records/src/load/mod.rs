@@ -1,4 +1,4 @@
-//! The room as the lab sees it: its operations and the ways to say them.
+//! The service as the lab sees it: its operations and the ways to say them.
 //!
 //! Values are 64-bit numbers, or arrays of them whose elements are all alike. They count: a write
 //! by the lab gives its record the next version, and a target that writes by itself counts up by
@@ -12,9 +12,9 @@ mod pvaccess;
 
 pub use pvaccess::{PvAccess, Updates};
 
-use workload::{Client, DialectRow, Kind, Operation, Room};
+use load::{Client, DialectRow, Kind, Operation, Service};
 
-/// The operation `get`, as an index into [`ROOM`]'s operations.
+/// The operation `get`, as an index into [`SERVICE`]'s operations.
 pub const GET: usize = 0;
 /// The operation `put`.
 pub const PUT: usize = 1;
@@ -25,8 +25,8 @@ pub const RPC: usize = 3;
 /// The operation `connect`.
 pub const CONNECT: usize = 4;
 
-/// The room.
-pub static ROOM: Room = Room {
+/// The service.
+pub static SERVICE: Service = Service {
     name: "records",
     doc: "Live records of typed values and big arrays, over EPICS pvAccess.",
     operations: &[
@@ -52,18 +52,18 @@ pub static ROOM: Room = Room {
         DialectRow::new(
             "pvaccess",
             "pvAccess over TCP; monitors with the usual queue of 4.",
-            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Plain))),
+            Client::Stream(|oracle| Box::new(PvAccess::new(oracle, Updates::Plain))),
         ),
         DialectRow::new(
             "pvaccess-pipeline",
             "The same with monitors whose updates are acknowledged.",
-            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Acknowledged))),
+            Client::Stream(|oracle| Box::new(PvAccess::new(oracle, Updates::Acknowledged))),
         ),
         DialectRow::new(
             "pvaccess-shared",
             "The same with monitors that look at arrays in memory which the server shares: at both \
              ends and once at each page.",
-            Client::Stream(|truth| Box::new(PvAccess::new(truth, Updates::Shared))),
+            Client::Stream(|oracle| Box::new(PvAccess::new(oracle, Updates::Shared))),
         ),
     ],
     longest_key_bytes: crate::protocol::MOST_NAME_BYTES,

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use workload::{Floor, Tag, Write};
+use load::{Floor, Tag, Write};
 
 use super::layout::Layout;
 

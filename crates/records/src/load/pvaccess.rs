@@ -8,8 +8,8 @@ mod values;
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use wire::{Bytes, Fault, Input, Ns, Output};
-use workload::{Dialect, Done, Events, Op, Tag, Truth};
+use load::{Dialect, Done, Events, Op, Oracle, Tag};
+use wire::{Bytes, Input, Ns, Output, ProtocolError};
 
 use super::elements::Elements;
 use super::incoming::{Came, Incoming, Partial};
@@ -61,7 +61,7 @@ pub enum Updates {
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct PvAccess {
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
     updates: Updates,
     segments: Segments,
     order: Order,
@@ -80,10 +80,10 @@ pub struct PvAccess {
 }
 
 impl PvAccess {
-    /// A connection whose answers are held against `truth`.
-    pub fn new(truth: &Arc<Truth>, updates: Updates) -> Self {
+    /// A connection whose answers are held against `oracle`.
+    pub fn new(oracle: &Arc<Oracle>, updates: Updates) -> Self {
         Self {
-            truth: truth.clone(),
+            oracle: oracle.clone(),
             updates,
             segments: Segments::default(),
             order: Order::Little,
@@ -105,13 +105,13 @@ impl PvAccess {
             return Arc::from(SERVER_CHANNEL);
         }
         let mut name = Vec::new();
-        self.truth.keys.put(key, &mut name);
+        self.oracle.keys.put(key, &mut name);
         String::from_utf8_lossy(&name).into()
     }
 
     /// The channel of a key, asked for if it isn't there.
     fn channel(&mut self, key: u64, out: &mut Output) -> u32 {
-        let place = if key == SERVER_KEY { self.truth.keys.count() } else { key } as usize;
+        let place = if key == SERVER_KEY { self.oracle.keys.count() } else { key } as usize;
         if place >= self.by_key.len() {
             self.by_key.resize(place + 1, NONE);
         }
@@ -227,13 +227,13 @@ impl PvAccess {
         let (what, key, number) = (operation.what, operation.key, operation.channel);
         let version = match (what, operation.sent) {
             (What::Get, _) => {
-                operation.sent = Sent::Read(self.truth.begin_read(key));
+                operation.sent = Sent::Read(self.oracle.begin_read(key));
                 0
             }
-            (What::Put, Sent::Prepare) => self.truth.prepared_version(),
+            (What::Put, Sent::Prepare) => self.oracle.prepared_version(),
             // A version is drawn when it is sent, so that versions are sent in their order.
             (What::Put, _) => {
-                let write = self.truth.begin_write(key);
+                let write = self.oracle.begin_write(key);
                 operation.sent = Sent::Write(write);
                 write.version
             }
@@ -245,7 +245,7 @@ impl PvAccess {
         match what {
             What::Get => self.say(Command::Get, out, |writer| asking.write(writer)),
             What::Put => {
-                let value = self.truth.number(key, version);
+                let value = self.oracle.number(key, version);
                 self.put(asking, value_bit, value, out);
             }
             What::Monitor => {
@@ -270,7 +270,7 @@ impl PvAccess {
         };
         let mut changed = [0; 8];
         changed[value_bit / 8] = 1 << (value_bit % 8);
-        let size = self.truth.size;
+        let size = self.oracle.size;
         self.say(Command::Put, out, |writer| {
             asking.write(writer);
             writer.size(value_bit / 8 + 1);
@@ -317,7 +317,7 @@ impl PvAccess {
         command: Command,
         order: Order,
         head: &[u8],
-    ) -> Result<Option<(usize, Partial)>, Fault> {
+    ) -> Result<Option<(usize, Partial)>, ProtocolError> {
         if !matches!(command, Command::Get | Command::Monitor) {
             return Ok(None);
         }
@@ -353,10 +353,10 @@ impl PvAccess {
         rest: &[u8],
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let Partial { request, changed, next_leaf, mut found, elements } = partial;
         if elements.left() > 0 {
-            return Err(Fault::new("an array is longer than its message"));
+            return Err(ProtocolError::new("an array is longer than its message"));
         }
         found.finish(&elements);
         let operation = &self.operations[request as usize];
@@ -402,7 +402,7 @@ fn list_channels() -> Item {
 }
 
 impl Dialect for PvAccess {
-    fn opened(&mut self, now: Ns, _: &mut Events, _: &mut Output) -> Result<(), Fault> {
+    fn opened(&mut self, now: Ns, _: &mut Events, _: &mut Output) -> Result<(), ProtocolError> {
         // The server speaks first, and says when all is well.
         self.echo_at = now + ECHO_EVERY_NS;
         Ok(())
@@ -444,7 +444,7 @@ impl Dialect for PvAccess {
         input: &mut Input,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let mut used = 0;
         let outcome = loop {
             let operations = &self.operations;

@@ -95,7 +95,7 @@ impl Maker {
         let Some(each) = scalar.bytes() else {
             return Value::Strings((0..count).map(|_| self.text(99)).collect());
         };
-        // No NaN, which equals nothing, and truth as 0 and 1.
+        // No NaN, which equals nothing, and oracle as 0 and 1.
         let byte = |maker: &mut Self| (maker.next() % if each == 1 { 2 } else { 64 }) as u8;
         Value::array(scalar, (0..count * each).map(|_| byte(self)).collect::<Vec<_>>())
     }

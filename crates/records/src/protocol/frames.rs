@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-use wire::{Bytes, Fault};
+use wire::{Bytes, ProtocolError};
 
 use super::{Buffer, Command, HEADER_BYTES, Header, Order, Pool, Reader, Segment, Sender};
 
@@ -139,7 +139,10 @@ impl Frames {
     /// # Errors
     /// When the bytes are no messages, come from the wrong side, or make one that is too large.
     #[inline]
-    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<(usize, Option<Frame<'a>>), Fault> {
+    pub fn next<'a>(
+        &mut self,
+        input: &'a [u8],
+    ) -> Result<(usize, Option<Frame<'a>>), ProtocolError> {
         if let Some(assembly) = &self.assembly
             && (assembly.filled < assembly.due || assembly.is_last)
         {
@@ -152,7 +155,7 @@ impl Frames {
         let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else { return Ok((0, None)) };
         let header = Header::read(bytes)?;
         if header.sender != self.from {
-            return Err(Fault::new("a message says that it comes from the other side"));
+            return Err(ProtocolError::new("a message says that it comes from the other side"));
         }
         if header.is_control {
             return Ok((HEADER_BYTES, Some(Frame::Control(header))));
@@ -172,20 +175,20 @@ impl Frames {
     }
 
     /// Whether all connections together hold no more than they may.
-    fn check_unfinished(&self) -> Result<(), Fault> {
+    fn check_unfinished(&self) -> Result<(), ProtocolError> {
         let Some(Unfinished(shared)) = &self.unfinished else { return Ok(()) };
         let (bytes, most) = (shared.0.load(Relaxed), shared.1);
         if bytes <= most {
             return Ok(());
         }
-        Err(Fault::new(format!(
+        Err(ProtocolError::new(format!(
             "the unfinished messages of all connections have more than the {most} bytes that are \
              allowed"
         )))
     }
 
     /// Makes room for what this header announces.
-    fn assemble(&mut self, header: &Header) -> Result<(), Fault> {
+    fn assemble(&mut self, header: &Header) -> Result<(), ProtocolError> {
         let size = header.size as usize;
         let is_last = matches!(header.segment, Segment::Whole | Segment::Last);
         let is_first = matches!(header.segment, Segment::Whole | Segment::First);
@@ -196,7 +199,7 @@ impl Frames {
                 "a message of {due} bytes or more is larger than the {} that are allowed",
                 self.most_bytes
             );
-            return Err(Fault::new(what));
+            return Err(ProtocolError::new(what));
         }
         match &mut self.assembly {
             None if is_first => {
@@ -218,7 +221,11 @@ impl Frames {
                 }
                 (assembly.due, assembly.is_last) = (due, is_last);
             }
-            _ => return Err(Fault::new("the segments of a message do not follow each other")),
+            _ => {
+                return Err(ProtocolError::new(
+                    "the segments of a message do not follow each other",
+                ));
+            }
         }
         Ok(())
     }
@@ -273,7 +280,11 @@ mod tests {
     use proptest::prelude::*;
 
     /// Feeds a stream in pieces, as a loop does, and says what came out of it.
-    fn cut(stream: &[u8], pieces: &[usize], most: usize) -> Result<Vec<(u8, Vec<u8>)>, Fault> {
+    fn cut(
+        stream: &[u8],
+        pieces: &[usize],
+        most: usize,
+    ) -> Result<Vec<(u8, Vec<u8>)>, ProtocolError> {
         let mut frames = Frames::new(Sender::Client, most, Pool::new(1));
         let (mut all, mut waiting, mut at) = (Vec::new(), Vec::new(), 0);
         let mut pieces = pieces.iter().cycle();

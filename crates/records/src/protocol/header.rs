@@ -1,6 +1,6 @@
 //! The eight bytes before every message (`Protocol-Messages.md`, "Message Header").
 
-use wire::Fault;
+use wire::ProtocolError;
 
 use super::Order;
 
@@ -172,10 +172,10 @@ impl Header {
     /// # Errors
     /// When it is none of this protocol, or says something impossible of itself.
     #[inline]
-    pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, Fault> {
+    pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let [magic, version, flags, code, size @ ..] = *bytes;
         if magic != MAGIC || version == 0 {
-            return Err(Fault::new("what came is no pvAccess message"));
+            return Err(ProtocolError::new("what came is no pvAccess message"));
         }
         let order = if flags & BIG == 0 { Order::Little } else { Order::Big };
         let segment = match (flags & SEGMENT) >> 4 {

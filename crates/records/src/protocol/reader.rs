@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use wire::{Bytes, Fault};
+use wire::{Bytes, ProtocolError};
 
 use super::MOST_VALUES;
 
@@ -92,10 +92,10 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The first mistake.
     #[inline]
-    pub fn end(&self) -> Result<(), Fault> {
+    pub fn end(&self) -> Result<(), ProtocolError> {
         match self.fault {
             None => Ok(()),
-            Some(what) => Err(Fault::new(what)),
+            Some(what) => Err(ProtocolError::new(what)),
         }
     }
 

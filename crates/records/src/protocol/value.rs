@@ -235,7 +235,7 @@ impl Value {
         }
     }
 
-    /// The number that it is; truth counts as 0 or 1.
+    /// The number that it is; oracle counts as 0 or 1.
     pub fn number(&self) -> Option<Number> {
         Some(match *self {
             Self::Boolean(is) => Number::Whole(is.into()),

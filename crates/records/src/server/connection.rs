@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use wire::{Address, Closed, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake};
+use wire::{Address, Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
 use super::calls;
 use super::monitors::{Inbox, Turns};
@@ -102,7 +102,7 @@ impl RecordsConnection {
         order: Order,
         body: &Body<'_>,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let mut reader = body.reader(order);
         match command {
             Command::Get
@@ -140,7 +140,7 @@ impl RecordsConnection {
         Ok(())
     }
 
-    fn validate(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+    fn validate(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), ProtocolError> {
         let said = Introduction::read(reader, &mut self.known);
         reader.end()?;
         let text = |name: &str| said.item.as_ref().and_then(|item| item.text(name)).map(Arc::from);
@@ -159,11 +159,11 @@ impl RecordsConnection {
         Ok(())
     }
 
-    fn create(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+    fn create(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), ProtocolError> {
         let asked = CreateChannels::read(reader);
         reader.end()?;
         let Some(who) = self.who.clone() else {
-            return Err(Fault::new("a channel is asked for before the introduction"));
+            return Err(ProtocolError::new("a channel is asked for before the introduction"));
         };
         for (client_id, name) in asked.0 {
             let (server_id, status) = match self.open_channel(client_id, &name, &who) {
@@ -226,7 +226,7 @@ impl RecordsConnection {
         command: Command,
         reader: &mut Reader<'_>,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let head = Operation::read(reader);
         reader.end()?;
         let Self { service, known, inbox, channels, operations, who, .. } = self;
@@ -241,7 +241,7 @@ impl RecordsConnection {
         let mut context = Context { service, known, inbox, who: who.as_ref(), out };
         if head.has(subcommand::INIT) {
             if operations.contains_key(&head.request) {
-                return Err(Fault::new("the number of an operation is used for another"));
+                return Err(ProtocolError::new("the number of an operation is used for another"));
             }
             if operations.len() >= service.limits.operations {
                 refuse(out, command, head, "too many operations on one connection");
@@ -255,7 +255,7 @@ impl RecordsConnection {
         // One that has ended may be asked for things that were on their way.
         let Some(running) = operations.get_mut(&head.request) else { return Ok(()) };
         if running.channel != head.channel {
-            return Err(Fault::new("an operation is asked for through another channel"));
+            return Err(ProtocolError::new("an operation is asked for through another channel"));
         }
         go_on(&mut context, command, head, channel, &mut running.what, reader)?;
         if head.has(subcommand::DESTROY) {
@@ -280,7 +280,11 @@ impl RecordsConnection {
         }
     }
 
-    fn get_field(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), Fault> {
+    fn get_field(
+        &mut self,
+        reader: &mut Reader<'_>,
+        out: &mut Output,
+    ) -> Result<(), ProtocolError> {
         let asked = GetField::read(reader);
         reader.end()?;
         let channel = self.channels.get(&asked.channel);
@@ -331,7 +335,7 @@ impl RecordsConnection {
 }
 
 impl Connection for RecordsConnection {
-    fn opened(&mut self, _now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, _now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         self.inbox.open(peer.waker.clone());
         self.address = match &peer.address {
             Address::Internet(address) => Arc::from(address.ip().to_canonical().to_string()),
@@ -345,7 +349,12 @@ impl Connection for RecordsConnection {
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let before = out.len();
         let mut used = 0;
         let result = loop {
@@ -385,7 +394,7 @@ impl Connection for RecordsConnection {
         result
     }
 
-    fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         let before = out.len();
         self.push(now, out);
         self.divide(out, before);

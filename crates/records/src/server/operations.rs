@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use foldhash::fast::RandomState;
-use wire::{Fault, Output};
+use wire::{Output, ProtocolError};
 
 use super::calls;
 use super::connection::{Channel, Target, Who};
@@ -91,7 +91,7 @@ pub(super) fn begin(
     head: Operation,
     channel: &Channel,
     reader: &mut Reader<'_>,
-) -> Result<Option<Running>, Fault> {
+) -> Result<Option<Running>, ProtocolError> {
     let item = reader.item(context.known);
     let is_monitor = command == Command::Monitor;
     let room = (is_monitor && head.has(subcommand::ACKNOWLEDGE)).then(|| reader.u32());
@@ -234,9 +234,9 @@ pub(super) fn go_on(
     channel: &Channel,
     what: &mut What,
     reader: &mut Reader<'_>,
-) -> Result<(), Fault> {
+) -> Result<(), ProtocolError> {
     if command != what.command() {
-        return Err(Fault::new("an operation is asked for what it doesn't do"));
+        return Err(ProtocolError::new("an operation is asked for what it doesn't do"));
     }
     match what {
         What::Get(record, part) => say_part(context, command, head, record, part),
@@ -342,7 +342,7 @@ fn put(
     scratch: &mut Scratch,
     reader: &mut Reader<'_>,
     then: impl FnOnce(&mut Output, &[Value]),
-) -> Result<Status, Fault> {
+) -> Result<Status, ProtocolError> {
     scratch.0.resize(record.kind().width(), Value::Structure);
     let fields = reader.changed(record.kind(), context.known, &mut scratch.0);
     reader.end()?;
@@ -369,7 +369,11 @@ fn put(
 }
 
 /// Starts or stops a monitor, or gives it room.
-fn control(monitor: &mut Monitor, head: Operation, reader: &mut Reader<'_>) -> Result<(), Fault> {
+fn control(
+    monitor: &mut Monitor,
+    head: Operation,
+    reader: &mut Reader<'_>,
+) -> Result<(), ProtocolError> {
     if head.has(subcommand::ACKNOWLEDGE) {
         let more = u64::from(reader.u32());
         reader.end()?;

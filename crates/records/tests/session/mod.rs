@@ -8,7 +8,7 @@ use records::protocol::{
     Command, Frame, Frames, Order, Pool, Reader, Sender, Status, Writer, message,
 };
 use records::server::{RecordsConnection, Service};
-use wire::{Connection, Fault, Input, Ns, Output, Peer, Wake, Waker, deliver};
+use wire::{Connection, Input, Ns, Output, Peer, ProtocolError, Wake, Waker, deliver};
 
 /// A message of the server.
 pub(crate) struct Said {
@@ -99,12 +99,12 @@ impl Session {
     }
 
     /// Says bytes.
-    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<Answers, Fault> {
+    pub(crate) fn raw(&mut self, bytes: &[u8]) -> Result<Answers, ProtocolError> {
         self.deliver(bytes)?;
         Ok(self.answers())
     }
 
-    fn deliver(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn deliver(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         let mut input = Input::of(bytes);
         deliver(&mut self.connection, self.now, &mut input, &mut self.out).map(drop)
     }

@@ -1,7 +1,7 @@
 //! The head of an answer: its status line and headers, lent from where they lie.
 
 use super::request::{is_field_value, is_token_byte};
-use crate::Fault;
+use crate::ProtocolError;
 
 /// How the end of an answer's body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +67,7 @@ struct Framing {
 impl<'a> Head<'a> {
     /// Reads a whole head, which ends with its empty line. `is_bodiless` says that the request
     /// was one whose answer has no body, whatever its headers say.
-    pub(super) fn read(bytes: &'a [u8], is_bodiless: bool) -> Result<Self, Fault> {
+    pub(super) fn read(bytes: &'a [u8], is_bodiless: bool) -> Result<Self, ProtocolError> {
         let (line, fields) = split_line(bytes).unwrap_or((bytes, &[]));
         let (minor, status) = read_status_line(line)?;
         let mut framing = Framing::default();
@@ -101,12 +101,12 @@ impl<'a> Head<'a> {
 /// Every status line begins with this.
 pub(super) const START: &[u8] = b"HTTP/1.";
 
-pub(super) fn no_status_line() -> Fault {
-    Fault::new("the answer does not begin with an HTTP/1 status line")
+pub(super) fn no_status_line() -> ProtocolError {
+    ProtocolError::new("the answer does not begin with an HTTP/1 status line")
 }
 
 /// `HTTP/1.1 200 OK`: the minor version and the status.
-fn read_status_line(line: &[u8]) -> Result<(u8, u16), Fault> {
+fn read_status_line(line: &[u8]) -> Result<(u8, u16), ProtocolError> {
     let wrong = no_status_line;
     let rest = line.strip_prefix(START).ok_or_else(wrong)?;
     let [minor @ b'0'..=b'9', b' ', code @ ..] = rest else { return Err(wrong()) };
@@ -124,16 +124,16 @@ fn read_status_line(line: &[u8]) -> Result<(u8, u16), Fault> {
 
 impl Framing {
     #[inline]
-    fn read_field(&mut self, line: &[u8]) -> Result<(), Fault> {
+    fn read_field(&mut self, line: &[u8]) -> Result<(), ProtocolError> {
         let colon = line.iter().position(|byte| *byte == b':');
         let (name, value) = line.split_at(colon.unwrap_or(0));
         // A folded line begins with a space, and a space before the colon hides a header's name.
         if name.is_empty() || !name.iter().all(|byte| is_token_byte(*byte)) {
-            return Err(Fault::new("a line of the answer's head is no header"));
+            return Err(ProtocolError::new("a line of the answer's head is no header"));
         }
         let value = value[1..].trim_ascii();
         if !is_field_value(value) {
-            return Err(Fault::new("a header of the answer holds a control character"));
+            return Err(ProtocolError::new("a header of the answer holds a control character"));
         }
         if name.eq_ignore_ascii_case(b"content-length") {
             self.read_length(value)?;
@@ -153,22 +153,22 @@ impl Framing {
     }
 
     /// The same length may be said several times, in one header or in several.
-    fn read_length(&mut self, value: &[u8]) -> Result<(), Fault> {
+    fn read_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for item in value.split(|byte| *byte == b',') {
             let length = read_number(item.trim_ascii(), 10)
-                .ok_or_else(|| Fault::new("the answer's content-length is no number"))?;
+                .ok_or_else(|| ProtocolError::new("the answer's content-length is no number"))?;
             if self.length.is_some_and(|other| other != length) {
-                return Err(Fault::new("the answer has two content-lengths that differ"));
+                return Err(ProtocolError::new("the answer has two content-lengths that differ"));
             }
             self.length = Some(length);
         }
         Ok(())
     }
 
-    fn body(&self) -> Result<Body, Fault> {
+    fn body(&self) -> Result<Body, ProtocolError> {
         match (self.is_encoded, self.length) {
             (true, Some(_)) => {
-                Err(Fault::new("the answer has both transfer-encoding and content-length"))
+                Err(ProtocolError::new("the answer has both transfer-encoding and content-length"))
             }
             (true, None) if self.is_chunked => Ok(Body::Chunked),
             (true, None) | (false, None) => Ok(Body::UntilClose),

@@ -4,9 +4,10 @@
 //! lies, a body piece by piece, so an answer of any length takes no memory, and reading allocates
 //! nothing. The same code serves the load generator, the fuzzer and the golden tests.
 //!
-//! Limits, each a [`Fault`](crate::Fault) when it is passed: a head of [`MOST_HEAD_BYTES`], a
-//! chunk's line of [`MOST_LINE_BYTES`], trailers of [`MOST_HEAD_BYTES`], and [`MOST_INTERIM`]
-//! interim answers in a row. A body has none here: whoever takes its pieces counts them.
+//! Limits, each a [`ProtocolError`](crate::ProtocolError) when it is passed: a head of
+//! [`MOST_HEAD_BYTES`], a chunk's line of [`MOST_LINE_BYTES`], trailers of [`MOST_HEAD_BYTES`],
+//! and [`MOST_INTERIM`] interim answers in a row. A body has none here: whoever takes its pieces
+//! counts them.
 
 mod head;
 mod request;

@@ -1,6 +1,6 @@
 //! The head of a request, as bytes.
 
-use crate::Fault;
+use crate::ProtocolError;
 
 /// A request's line and headers.
 #[derive(Clone, Copy, Debug)]
@@ -21,8 +21,8 @@ impl RequestHead<'_> {
     ///
     /// # Errors
     /// What is wrong with which of them.
-    pub fn check(&self) -> Result<(), Fault> {
-        let wrong = |what: String| Err(Fault::new(what));
+    pub fn check(&self) -> Result<(), ProtocolError> {
+        let wrong = |what: String| Err(ProtocolError::new(what));
         if !is_token(self.method) {
             return wrong(format!("{:?} is no method", self.method));
         }

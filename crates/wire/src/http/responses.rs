@@ -2,7 +2,7 @@
 
 use super::head::{Body, Head, START, no_status_line, read_number, split_line};
 use super::{MOST_HEAD_BYTES, MOST_INTERIM, MOST_LINE_BYTES};
-use crate::Fault;
+use crate::ProtocolError;
 
 /// What [`Responses::read`] has understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -87,7 +87,7 @@ impl Responses {
         &mut self,
         bytes: &'a [u8],
         is_bodiless: bool,
-    ) -> Result<(usize, Part<'a>), Fault> {
+    ) -> Result<(usize, Part<'a>), ProtocolError> {
         match self.state {
             State::Head => self.read_head(bytes, is_bodiless),
             State::Length(left) => {
@@ -124,7 +124,7 @@ impl Responses {
         &mut self,
         bytes: &'a [u8],
         is_bodiless: bool,
-    ) -> Result<(usize, Part<'a>), Fault> {
+    ) -> Result<(usize, Part<'a>), ProtocolError> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
@@ -133,9 +133,9 @@ impl Responses {
             used += length;
             (self.scanned, self.has_begun) = (0, false);
             match head.status {
-                101 => return Err(Fault::new("the server switches protocols, unasked")),
+                101 => return Err(ProtocolError::new("the server switches protocols, unasked")),
                 100..=199 if self.interim == MOST_INTERIM => {
-                    return Err(Fault::new("too many interim answers"));
+                    return Err(ProtocolError::new("too many interim answers"));
                 }
                 100..=199 => self.interim += 1,
                 _ => {
@@ -155,7 +155,7 @@ impl Responses {
 
     /// How long the head is, once its empty line has come. No line is looked through twice.
     #[inline]
-    fn head_length(&mut self, bytes: &[u8]) -> Result<Option<usize>, Fault> {
+    fn head_length(&mut self, bytes: &[u8]) -> Result<Option<usize>, ProtocolError> {
         self.has_begun = !bytes.is_empty();
         // What cannot become a head is refused before it is waited for.
         if !START.starts_with(&bytes[..bytes.len().min(START.len())]) {
@@ -172,12 +172,14 @@ impl Responses {
         }
         if bytes.len() > MOST_HEAD_BYTES {
             let limit = MOST_HEAD_BYTES / 1024;
-            return Err(Fault::new(format!("the answer's head is larger than {limit} KiB")));
+            return Err(ProtocolError::new(format!(
+                "the answer's head is larger than {limit} KiB"
+            )));
         }
         Ok(None)
     }
 
-    fn read_chunked<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Part<'a>), Fault> {
+    fn read_chunked<'a>(&mut self, bytes: &'a [u8]) -> Result<(usize, Part<'a>), ProtocolError> {
         let mut used = 0;
         loop {
             let rest = &bytes[used..];
@@ -197,7 +199,7 @@ impl Responses {
                 State::ChunkEnd => {
                     let end = &rest[..rest.len().min(2)];
                     if !b"\r\n".starts_with(end) {
-                        return Err(Fault::new("a chunk is longer than it says"));
+                        return Err(ProtocolError::new("a chunk is longer than it says"));
                     }
                     if end.len() < 2 {
                         break;
@@ -210,7 +212,7 @@ impl Responses {
                     used += length;
                     self.trailer_bytes += length;
                     if self.trailer_bytes > MOST_HEAD_BYTES {
-                        return Err(Fault::new("the answer's trailers are too large"));
+                        return Err(ProtocolError::new("the answer's trailers are too large"));
                     }
                     if line.is_empty() {
                         return Ok((used, self.end()));
@@ -238,19 +240,19 @@ fn split_piece(bytes: &[u8], left: u64) -> (&[u8], u64) {
 }
 
 /// The first line, without its end, and how long it is with it.
-fn whole_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, Fault> {
+fn whole_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, ProtocolError> {
     match split_line(bytes) {
         Some((line, rest)) if bytes.len() - rest.len() <= MOST_LINE_BYTES => {
             Ok(Some((line, bytes.len() - rest.len())))
         }
         None if bytes.len() < MOST_LINE_BYTES => Ok(None),
-        _ => Err(Fault::new("a line between the answer's chunks is too long")),
+        _ => Err(ProtocolError::new("a line between the answer's chunks is too long")),
     }
 }
 
 /// `1a3;name=value`: the size of a chunk, whose extensions mean nothing here.
-fn read_chunk_line(line: &[u8]) -> Result<u64, Fault> {
+fn read_chunk_line(line: &[u8]) -> Result<u64, ProtocolError> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
     read_number(digits.trim_ascii_end(), 16)
-        .ok_or_else(|| Fault::new("a chunk does not say its size"))
+        .ok_or_else(|| ProtocolError::new("a chunk does not say its size"))
 }

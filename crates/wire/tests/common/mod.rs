@@ -6,8 +6,8 @@ use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use wire::{
-    Address, Config, Connection, Fault, Flow, Input, ListenOptions, Listener, Ns, Output, Server,
-    ThreadIndex,
+    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
+    Server, ThreadIndex,
 };
 
 /// Nothing here takes a second; this only ends a test that would hang.
@@ -61,7 +61,12 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
 pub(crate) struct Lines<F>(pub(crate) F);
 
 impl<F: FnMut(&[u8], &mut Output) -> Flow> Connection for Lines<F> {
-    fn receive(&mut self, _: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         while !out.is_full() {
             let Some(at) = input.bytes().iter().position(|&byte| byte == b'\n') else { break };
             let flow = (self.0)(&input.bytes()[..=at], out);

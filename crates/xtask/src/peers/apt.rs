@@ -52,24 +52,24 @@ pub(crate) fn install(peers: &[&Peer]) -> Result<()> {
     }
     let packages = peers.iter().map(|peer| &peer.package);
     process::run(apt().args(["install", "-y", "--no-install-recommends"]).args(packages))?;
-    peers.iter().filter_map(|peer| peer.service.as_deref()).for_each(stop);
+    peers.iter().filter_map(|peer| peer.unit.as_deref()).for_each(stop);
     Ok(())
 }
 
-/// Stops one service and, where systemd runs, keeps it from starting at the next boot. Both
-/// ways go by the service's own record of its process, so that no other one is ended.
-fn stop(service: &str) {
+/// Stops one unit and, where systemd runs, keeps it from starting at the next boot. Both
+/// ways go by the unit's own record of its process, so that no other one is ended.
+fn stop(unit: &str) {
     let mut command = if Path::new("/run/systemd/system").is_dir() {
         let mut command = Command::new("systemctl");
-        command.args(["disable", "--now", service]);
+        command.args(["disable", "--now", unit]);
         command
     } else {
         let mut command = Command::new("service");
-        command.args([service, "stop"]);
+        command.args([unit, "stop"]);
         command
     };
     if !process::succeeds(&mut command) {
-        eprintln!("could not stop the service {service}; it may disturb measurements");
+        eprintln!("could not stop the unit {unit}; it may disturb measurements");
     }
 }
 

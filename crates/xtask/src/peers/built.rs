@@ -33,14 +33,14 @@ pub(crate) fn is_current(repository: &Path, target: &Path, program: &Program) ->
     newest.unwrap_or(SystemTime::UNIX_EPOCH) <= built
 }
 
-/// Compiles the program against the libraries in its room's environment.
+/// Compiles the program against the libraries in its service's environment.
 pub(crate) fn build(repository: &Path, target: &Path, program: &Program) -> Result<()> {
     if process::find("g++").is_none() {
         bail!("{} needs g++; bring it with your package manager", program.program);
     }
-    let environment = python::folder(target, &program.room);
+    let environment = python::folder(target, &program.service);
     let site = python::site_packages(&environment)
-        .with_context(|| format!("{} needs the packages of its room", program.program))?;
+        .with_context(|| format!("{} needs the packages of its service", program.program))?;
     let out = path(target, program);
     fs::create_dir_all(target.join("peers")).context("cannot make target/peers")?;
     let mut compiler = Command::new("g++");

@@ -1,4 +1,5 @@
-//! Peers that come from Python's registry: an environment for each room, in `target/venv/ROOM`.
+//! Peers that come from Python's registry: an environment for each service, in
+//! `target/venv/SERVICE`.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -10,9 +11,9 @@ use anyhow::{Result, bail};
 use super::table::Package;
 use crate::process;
 
-/// The environment of a room.
-pub(crate) fn folder(target: &Path, room: &str) -> PathBuf {
-    target.join("venv").join(room)
+/// The environment of a service.
+pub(crate) fn folder(target: &Path, service: &str) -> PathBuf {
+    target.join("venv").join(service)
 }
 
 /// Where its packages lie.
@@ -24,7 +25,7 @@ pub(crate) fn site_packages(environment: &Path) -> Option<PathBuf> {
 
 /// The version of a package that is there.
 pub(crate) fn version(target: &Path, package: &Package) -> Option<String> {
-    let site = site_packages(&folder(target, &package.room))?;
+    let site = site_packages(&folder(target, &package.service))?;
     // A package's folder of metadata is called NAME-VERSION.dist-info, with _ for -.
     let head = format!("{}-", package.package.replace('-', "_"));
     let names = fs::read_dir(site).ok()?.filter_map(Result::ok).map(|entry| entry.file_name());
@@ -34,29 +35,29 @@ pub(crate) fn version(target: &Path, package: &Package) -> Option<String> {
         .find_map(|name| Some(name.strip_prefix(&head)?.strip_suffix(".dist-info")?.to_owned()))
 }
 
-/// Installs the stated versions of these packages, each into its room's environment.
+/// Installs the stated versions of these packages, each into its service's environment.
 pub(crate) fn install(target: &Path, packages: &[&Package]) -> Result<()> {
     if process::find("python3").is_none() {
         bail!("there is no python3 here; bring it with your package manager");
     }
-    let mut rooms: Vec<&str> = packages.iter().map(|package| &package.room[..]).collect();
-    rooms.dedup();
-    for room in rooms {
-        let here = packages.iter().filter(|package| package.room == room);
+    let mut services: Vec<&str> = packages.iter().map(|package| &package.service[..]).collect();
+    services.dedup();
+    for service in services {
+        let here = packages.iter().filter(|package| package.service == service);
         let wanted = here.map(|package| format!("{}=={}", package.package, package.version));
-        environment(target, room, &wanted.collect::<Vec<_>>())?;
+        environment(target, service, &wanted.collect::<Vec<_>>())?;
     }
     Ok(())
 }
 
-/// Makes a room's environment, unless it is there, and installs into it what is `wanted`, as pip
+/// Makes a service's environment, unless it is there, and installs into it what is `wanted`, as pip
 /// writes it. Gives its Python.
 pub(crate) fn environment(
     target: &Path,
-    room: &str,
+    service: &str,
     wanted: &[impl AsRef<OsStr>],
 ) -> Result<PathBuf> {
-    let environment = folder(target, room);
+    let environment = folder(target, service);
     let python = environment.join("bin/python");
     if !python.exists() {
         process::run(Command::new("python3").args(["-m", "venv"]).arg(&environment))?;
@@ -74,7 +75,7 @@ mod tests {
         let target = tempfile::tempdir().unwrap();
         let package = Package {
             package: "spvirit-tools".into(),
-            room: "records".into(),
+            service: "records".into(),
             version: "0.4.1".into(),
             note: None,
         };

@@ -11,11 +11,11 @@ use serde::Deserialize;
 #[serde(deny_unknown_fields)]
 pub(crate) struct Peer {
     pub(crate) program: String,
-    pub(crate) room: String,
+    pub(crate) service: String,
     pub(crate) package: String,
     pub(crate) shows: Vec<String>,
     pub(crate) version: String,
-    pub(crate) service: Option<String>,
+    pub(crate) unit: Option<String>,
     pub(crate) note: Option<String>,
 }
 
@@ -24,7 +24,7 @@ pub(crate) struct Peer {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Package {
     pub(crate) package: String,
-    pub(crate) room: String,
+    pub(crate) service: String,
     pub(crate) version: String,
     pub(crate) note: Option<String>,
 }
@@ -34,7 +34,7 @@ pub(crate) struct Package {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Program {
     pub(crate) program: String,
-    pub(crate) room: String,
+    pub(crate) service: String,
     pub(crate) source: String,
     pub(crate) note: Option<String>,
 }

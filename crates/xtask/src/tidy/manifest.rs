@@ -29,11 +29,16 @@ pub(crate) struct Dependency {
     pub(crate) is_optional: bool,
 }
 
+/// A package's name without the prefix that keeps ours apart in a registry.
+fn short(name: &str) -> &str {
+    name.strip_prefix("loadline-").unwrap_or(name)
+}
+
 /// The manifests of all packages of the tree. One that does not parse is cargo's to report.
 pub(crate) fn packages(tree: &Tree) -> impl Iterator<Item = Manifest<'_>> {
     tree.files().filter(|file| file.name() == "Cargo.toml").filter_map(|file| {
         let table: Table = file.text.parse().ok()?;
-        let name = table.get("package")?.get("name")?.as_str()?.to_owned();
+        let name = short(table.get("package")?.get("name")?.as_str()?).to_owned();
         Some(Manifest { file, name, table })
     })
 }
@@ -49,7 +54,7 @@ pub(crate) fn dependencies(file: &File) -> Vec<Dependency> {
         for kind in KINDS {
             let Some(entries) = section.get(*kind).and_then(Value::as_table) else { continue };
             for (key, value) in entries {
-                let package = value.get("package").and_then(Value::as_str).unwrap_or(key);
+                let package = short(value.get("package").and_then(Value::as_str).unwrap_or(key));
                 let optional = value.get("optional").and_then(Value::as_bool);
                 found.push(Dependency {
                     package: package.to_owned(),

@@ -49,7 +49,7 @@ pub(crate) const RULES: &[Rule] = &[
 ];
 
 /// The five services; they have the same doors and keep the same rules.
-const ROOMS: &[&str] = &["cache", "conditions", "records", "rpc", "workflow"];
+const SERVICES: &[&str] = &["cache", "conditions", "records", "rpc", "workflow"];
 
 /// What a rule's test wants to know: the lines on which the rule finds something.
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use wire::{Fault, Output};
+use wire::{Output, ProtocolError};
 
 use super::store::{Job, Reply, mode};
 use super::{CacheConnection, Step};
@@ -30,11 +30,11 @@ impl CacheConnection {
     pub(super) fn step_packet(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
         let Some(start) = bytes.first_chunk::<HEADER_BYTES>() else { return Step::More(0) };
         let Some(header) = Header::read(start) else {
-            return Step::Broken(Fault::new("a packet does not begin as a request"));
+            return Step::Broken(ProtocolError::new("a packet does not begin as a request"));
         };
         let broken = |status, what, out: &mut Output| {
             put_error(&header, status, out.tail());
-            Step::Broken(Fault::new(what))
+            Step::Broken(ProtocolError::new(what))
         };
         let Some(value_bytes) = header.value_bytes() else {
             return broken(Status::Unknown, "a packet is shorter than its parts", out);

@@ -13,7 +13,7 @@ mod text;
 use std::sync::Arc;
 
 use memchr::memchr;
-use wire::{Closed, Connection, Fault, Flow, Input, Ns, Output, Peer, Wake, Waker};
+use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
 
 use super::peers::Known;
 use super::samples::Meter;
@@ -81,7 +81,7 @@ enum Step {
     /// The client wants no more.
     Quit,
     /// The client can't be understood any more.
-    Broken(Fault),
+    Broken(ProtocolError),
 }
 
 /// The server side of one connection.
@@ -175,7 +175,7 @@ impl CacheConnection {
         mut now_s: Seconds,
         input: &mut Input,
         out: &mut Output,
-    ) -> Result<Flow, Fault> {
+    ) -> Result<Flow, ProtocolError> {
         let service = SAMPLED.then(|| Arc::clone(&self.service));
         let samples = service.as_ref().map(|service| &service.threads[self.thread].samples);
         let mut meter = Meter::new();
@@ -238,7 +238,7 @@ impl CacheConnection {
 }
 
 impl Connection for CacheConnection {
-    fn opened(&mut self, now: Ns, peer: &Peer, _out: &mut Output) -> Result<Flow, Fault> {
+    fn opened(&mut self, now: Ns, peer: &Peer, _out: &mut Output) -> Result<Flow, ProtocolError> {
         let now_s = self.service.seconds(now);
         let known = self.service.peers.add(&peer.address, now_s);
         self.service.watchers.tell_opened(&peer.address, known.number());
@@ -247,7 +247,12 @@ impl Connection for CacheConnection {
         Ok(Flow::Continue)
     }
 
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault> {
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
         let now_s = self.service.seconds(now);
         self.service.store.tick(now_s);
         if let Some(known) = &self.known {
@@ -259,7 +264,7 @@ impl Connection for CacheConnection {
         }
     }
 
-    fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         if self.state == State::Watch {
             self.step_watch(out);
             return Ok(Flow::Continue);

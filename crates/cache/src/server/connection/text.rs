@@ -1,7 +1,7 @@
 //! Command lines: the classic commands, and what leads to the others.
 
 use memchr::memchr;
-use wire::{Fault, Output};
+use wire::{Output, ProtocolError};
 
 use super::{CacheConnection, Keys, State, Step};
 use crate::model::{Access, Cursor, Item, MOST_WANTED, Seconds, Sum, Summed, Wanted};
@@ -117,7 +117,7 @@ impl CacheConnection {
             return Step::More(0);
         }
         out.put(Refusal::LongLine.line());
-        Step::Broken(Fault::new("a command line is longer than 2,048 bytes"))
+        Step::Broken(ProtocolError::new("a command line is longer than 2,048 bytes"))
     }
 
     /// A line of somebody who has not said who it is: a `set` whose data do is all that is

@@ -8,7 +8,7 @@
 use std::ops::Range;
 use std::sync::atomic::Ordering;
 
-use wire::{Fault, Ns};
+use wire::{Ns, ProtocolError};
 
 use super::{State, Transport, Work, Worker};
 
@@ -82,9 +82,9 @@ impl<T: Transport> Worker<T> {
 }
 
 #[cold]
-fn unanswered(key: u64) -> Fault {
+fn unanswered(key: u64) -> ProtocolError {
     let waited_ms = (1..=MOST_TIMES).map(patience).sum::<u64>() / 1_000_000;
-    Fault::new(format!(
+    ProtocolError::new(format!(
         "preparing key {key}: none of {MOST_TIMES} datagrams within {waited_ms} ms was answered; \
          see that the target speaks this dialect and takes values of this size"
     ))

@@ -66,7 +66,7 @@ pub(super) fn encryption(
 
 /// Reads the files.
 fn read(meant: &Meant) -> anyhow::Result<Tls> {
-    let read = |path: &PathBuf| workload::read_bytes(path, MOST_KEPT_BYTES);
+    let read = |path: &PathBuf| load::read_bytes(path, MOST_KEPT_BYTES);
     let certificates = read(&meant.certificates)?;
     let key = meant.key.as_ref().map_or(Ok(certificates.clone()), read)?;
     let authorities = meant.authorities.as_ref().map(read).transpose()?.unwrap_or_default();

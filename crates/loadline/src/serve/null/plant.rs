@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use workload::null::MESSAGE_BYTES;
+use load::null::MESSAGE_BYTES;
 
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]

@@ -12,7 +12,7 @@ use ::records::environment::{ServerEnvironment, place};
 use ::records::model::{Declarations, declare};
 use ::records::server::{Discovery, Limits, Options, RecordsServer, Service, StartError};
 use anyhow::Context as _;
-use workload::units::ByteCount;
+use load::units::ByteCount;
 
 use super::door::{self, DRAIN, End, Ready};
 use crate::exit::Failure;
@@ -164,7 +164,7 @@ fn service(args: &RecordsArgs) -> Result<Arc<Service>, Failure> {
 const MOST_CONFIG_BYTES: u64 = 1 << 30;
 
 fn read_config(path: &Path) -> anyhow::Result<Declarations> {
-    let text = workload::read_text(path, MOST_CONFIG_BYTES)?;
+    let text = load::read_text(path, MOST_CONFIG_BYTES)?;
     declare(&text).with_context(|| format!("{} declares no records", path.display()))
 }
 

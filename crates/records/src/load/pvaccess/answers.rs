@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use wire::{Fault, Output};
-use workload::{Done, Events};
+use load::{Done, Events};
+use wire::{Output, ProtocolError};
 
 use super::super::elements::Elements;
 use super::super::layout::{Found, Layout, Walk, bits};
@@ -21,7 +21,7 @@ impl PvAccess {
         body: &[u8],
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let mut reader = Reader::new(body, order);
         match command {
             Command::Get | Command::Put | Command::Monitor | Command::Rpc => {
@@ -40,7 +40,7 @@ impl PvAccess {
             Command::Validated => {
                 let status = Status::read(&mut reader);
                 if !status.is_success() {
-                    return Err(Fault::new(format!("the server refused: {}", status.text)));
+                    return Err(ProtocolError::new(format!("the server refused: {}", status.text)));
                 }
                 events.ready = true;
             }
@@ -53,7 +53,7 @@ impl PvAccess {
                 let destroyed = DestroyChannel::read(&mut reader);
                 reader.end()?;
                 let Some(tag) = self.passing.remove(&destroyed.client_id) else {
-                    return Err(Fault::new("the server has destroyed a channel"));
+                    return Err(ProtocolError::new("the server has destroyed a channel"));
                 };
                 let done = |tag| Done { tag, keys: 1, misses: 0, wrong: 0 };
                 events.done.extend(tag.map(done));
@@ -76,12 +76,12 @@ impl PvAccess {
         &mut self,
         created: &ChannelCreated,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let ChannelCreated { client_id, server_id, ref status } = *created;
         if !status.is_success() {
             let place = self.channels.get(client_id as usize);
             let name = place.map_or_else(|| Arc::from("a record"), |place| self.name(place.key));
-            return Err(Fault::new(format!("there is no channel {name}: {}", status.text)));
+            return Err(ProtocolError::new(format!("there is no channel {name}: {}", status.text)));
         }
         if client_id >= PASSING {
             let destroying = DestroyChannel { server_id, client_id };
@@ -89,11 +89,11 @@ impl PvAccess {
             return Ok(());
         }
         let Some(channel) = self.channels.get_mut(client_id as usize) else {
-            return Err(Fault::new("a channel is there that nobody asked for"));
+            return Err(ProtocolError::new("a channel is there that nobody asked for"));
         };
         let before = std::mem::replace(&mut channel.state, ChannelState::Open(server_id));
         let ChannelState::Asked(waiting) = before else {
-            return Err(Fault::new("a channel is there twice"));
+            return Err(ProtocolError::new("a channel is there twice"));
         };
         for request in waiting {
             if self.operations[request as usize].stage == Stage::Making {
@@ -111,7 +111,7 @@ impl PvAccess {
         reader: &mut Reader<'_>,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let answer = Answer::read(reader);
         let request = answer.request;
         let is_making = answer.has(subcommand::INIT);
@@ -122,7 +122,7 @@ impl PvAccess {
             return self.made(request, &status, reader, events, out);
         }
         let Some(operation) = self.operations.get(request as usize) else {
-            return Err(Fault::new("an answer to an operation that nobody asked for"));
+            return Err(ProtocolError::new("an answer to an operation that nobody asked for"));
         };
         if operation.stage == Stage::Gone {
             return Ok(());
@@ -135,10 +135,10 @@ impl PvAccess {
         match operation.what {
             What::Put => {
                 if let Sent::Write(write) = operation.sent {
-                    self.truth.end_write(operation.key, write);
+                    self.oracle.end_write(operation.key, write);
                 }
                 if operation.tag.is_some() {
-                    let count = self.truth.size.unwrap_or(1);
+                    let count = self.oracle.size.unwrap_or(1);
                     events.elements += count;
                     events.payload_bytes += count * 8;
                 }
@@ -173,11 +173,11 @@ impl PvAccess {
         reader: &mut Reader<'_>,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let operation = &self.operations[request as usize];
         let is_update = operation.what == What::Monitor;
         let Some(layout) = &operation.layout else {
-            return Err(Fault::new("a value comes before its type"));
+            return Err(ProtocolError::new("a value comes before its type"));
         };
         let changed = bits(reader);
         let mut found = Found::default();
@@ -185,7 +185,7 @@ impl PvAccess {
         while let Walk::Elements(count, next) = layout.walk(reader, changed, from, &mut found) {
             let mut elements = Elements::new(count, self.order);
             if elements.left() > reader.left() as u64 {
-                return Err(Fault::new("an array is longer than its message"));
+                return Err(ProtocolError::new("an array is longer than its message"));
             }
             elements.take(reader.take(count * 8));
             found.finish(&elements);
@@ -208,9 +208,9 @@ impl PvAccess {
         reader: &mut Reader<'_>,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let Some(operation) = self.operations.get_mut(request as usize) else {
-            return Err(Fault::new("an answer to an operation that nobody asked for"));
+            return Err(ProtocolError::new("an answer to an operation that nobody asked for"));
         };
         if !status.is_success() {
             let wrong = ("the server refused to make it".to_owned(), status.text.to_string());
@@ -220,16 +220,16 @@ impl PvAccess {
         if operation.what != What::Rpc {
             let kind = reader.kind(&mut self.known);
             reader.end()?;
-            let kind = kind.ok_or(Fault::new("an operation without a type"))?;
+            let kind = kind.ok_or(ProtocolError::new("an operation without a type"))?;
             let layout = Layout::of(&kind, self.updates == Updates::Shared)?;
-            let is_array = self.truth.size.is_some();
+            let is_array = self.oracle.size.is_some();
             if layout.is_array != is_array {
                 let is = if layout.is_array { "an array" } else { "a plain number" };
                 let what = format!(
                     "{}: its value is {is}; mind workload.size",
                     self.name(self.operations[request as usize].key)
                 );
-                return Err(Fault::new(what));
+                return Err(ProtocolError::new(what));
             }
             self.operations[request as usize].layout = Some(Arc::new(layout));
         }

@@ -1,11 +1,11 @@
 //! Values that have come, held against what is known to be true.
 
-use wire::{Fault, Output};
-use workload::{Events, Finding, Mismatch, Update, WrittenBy};
+use load::{Events, Finding, Mismatch, Update, WrittenBy};
+use wire::{Output, ProtocolError};
 
 use super::super::layout::Found;
 use super::super::operations::{Sent, Stage, What};
-use super::super::{GET, MONITOR, PUT, ROOM, RPC};
+use super::super::{GET, MONITOR, PUT, RPC, SERVICE};
 use super::{PvAccess, QUEUE_SIZE, Updates};
 use crate::client::shared::Spots;
 use crate::protocol::messages::{Operation as Asking, subcommand};
@@ -28,9 +28,9 @@ impl PvAccess {
             What::Rpc => RPC,
         };
         events.found(|| Finding {
-            operation: ROOM.operations[index].name,
+            operation: SERVICE.operations[index].name,
             key: self.name(key).as_bytes().to_vec(),
-            expected: match self.truth.written_by {
+            expected: match self.oracle.written_by {
                 WrittenBy::Clients => b"a version between those sent and answered".to_vec(),
                 WrittenBy::Target => b"a value that goes on from the last one".to_vec(),
             },
@@ -46,18 +46,18 @@ impl PvAccess {
         let Some(number) = found.number else {
             return Some("the answer holds no value".to_owned());
         };
-        if found.count != self.truth.size.unwrap_or(1) {
+        if found.count != self.oracle.size.unwrap_or(1) {
             return Some(format!("{} elements instead of what was written", found.count));
         }
         if !found.alike {
             return Some("the elements of one value differ".to_owned());
         }
-        if self.truth.written_by == WrittenBy::Target {
+        if self.oracle.written_by == WrittenBy::Target {
             let last = self.channels[operation.channel as usize].last.replace(number);
             return last.filter(|last| number < *last).map(|_| Mismatch::Stale.to_string());
         }
         let Sent::Read(floor) = operation.sent else { return None };
-        let checked = self.truth.check_number(operation.key, floor, number);
+        let checked = self.oracle.check_number(operation.key, floor, number);
         checked.err().map(|mismatch| mismatch.to_string())
     }
 
@@ -93,10 +93,10 @@ impl PvAccess {
 
     /// Looks at an array in shared memory: at both ends, and once at each page. Where another has
     /// been written there meanwhile, there is no value: it counts as missed with the next one.
-    pub(super) fn look(&mut self, place: &Place, found: &mut Found) -> Result<(), Fault> {
+    pub(super) fn look(&mut self, place: &Place, found: &mut Found) -> Result<(), ProtocolError> {
         let seen = self.segments.spots(place, Scalar::Long);
         let seen = seen.map_err(|error| {
-            Fault::new(format!("the memory that the server shares can't be seen: {error}"))
+            ProtocolError::new(format!("the memory that the server shares can't be seen: {error}"))
         })?;
         if let Some(Spots { elements, ends: Some((first, last)), unlike, .. }) = seen
             && let Value::Long(number) = first
@@ -115,8 +115,8 @@ impl PvAccess {
         found: &Found,
         events: &mut Events,
     ) {
-        let size = self.truth.size.unwrap_or(1);
-        let by_clients = self.truth.written_by == WrittenBy::Clients;
+        let size = self.oracle.size.unwrap_or(1);
+        let by_clients = self.oracle.written_by == WrittenBy::Clients;
         let operation = &mut self.operations[request as usize];
         let (key, Some(stream)) = (operation.key, operation.tag) else { return };
         let value_bits = operation.layout.as_ref().map_or(0, |layout| layout.value_bits);

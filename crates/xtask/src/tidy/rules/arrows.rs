@@ -1,18 +1,18 @@
-//! Which crate may use which. The arrows point one way: the command knows all, rooms know
+//! Which crate may use which. The arrows point one way: the command knows all, services know
 //! neither each other nor the lab, and what is pure or plain knows nobody. Dependencies of
 //! tests keep to the same arrows.
 
-use super::{ROOMS, Rule};
+use super::{Rule, SERVICES};
 use crate::tidy::manifest::{dependencies, packages};
 use crate::tidy::tree::{Finding, Tree};
 
-/// Who may use whom; a room has the row `room`, and `rooms` stands for all of them.
+/// Who may use whom; a service has the row `service`, and `services` stands for all of them.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("loadline", &["report", "lab", "rooms", "ledger", "judge", "workload", "wire"]),
-    ("lab", &["workload", "wire", "judge", "ledger"]),
+    ("loadline", &["report", "lab", "services", "ledger", "judge", "load", "wire"]),
+    ("lab", &["load", "wire", "judge", "ledger"]),
     ("report", &["judge", "ledger"]),
-    ("room", &["workload", "wire"]),
-    ("workload", &["wire"]),
+    ("service", &["load", "wire"]),
+    ("load", &["wire"]),
     ("judge", &[]),
     ("ledger", &[]),
     ("wire", &[]),
@@ -30,14 +30,14 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let ours: Vec<String> = crates().map(|package| package.name).collect();
     let mut found = Vec::new();
     for package in crates() {
-        let row = if ROOMS.contains(&package.name.as_str()) { "room" } else { &package.name };
+        let row = if SERVICES.contains(&package.name.as_str()) { "service" } else { &package.name };
         let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == row) else {
             let advice = format!("give `{row}` a row in the table of arrows.rs");
             found.push(package.file.finding(1, advice));
             continue;
         };
         let may_use = |name: &str| {
-            allowed.contains(&name) || (allowed.contains(&"rooms") && ROOMS.contains(&name))
+            allowed.contains(&name) || (allowed.contains(&"services") && SERVICES.contains(&name))
         };
         for to in dependencies(package.file) {
             if ours.contains(&to.package) && !may_use(&to.package) {

@@ -1,8 +1,8 @@
-//! What is pure stays pure. A room's `protocol` and `model` open no socket and know no clock
+//! What is pure stays pure. A service's `protocol` and `model` open no socket and know no clock
 //! but the `now` handed in, so that the server, the load, the fuzzer and the golden tests run
 //! the same code; `judge` works on slices of numbers and does no I/O at all.
 
-use super::{ROOMS, Rule};
+use super::{Rule, SERVICES};
 use crate::tidy::names::mentions;
 use crate::tidy::tree::{File, Finding, Tree};
 
@@ -28,7 +28,7 @@ const DOORS: &[&str] = &[
 
 pub(super) const RULE: Rule = Rule {
     name: "purity",
-    doc: "`judge` does no I/O; a room's `protocol` and `model` open nothing and read no clock.",
+    doc: "`judge` does no I/O; a service's `protocol` and `model` open nothing and read no clock.",
     check,
 };
 
@@ -53,7 +53,7 @@ fn banned(file: &File) -> &'static [&'static str] {
         return &[];
     };
     let is_door = inside.starts_with("protocol") || inside.starts_with("model");
-    if ROOMS.contains(&package) && is_door { DOORS } else { &[] }
+    if SERVICES.contains(&package) && is_door { DOORS } else { &[] }
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 
 use wire::http::{Part, RequestHead, Responses};
 
-use crate::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Room, Truth};
+use crate::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Oracle, Service};
 
-/// The room.
-pub static CODECS: Room = Room {
+/// The service.
+pub static CODECS: Service = Service {
     name: "http-codec",
     doc: "Reading and writing HTTP/1.1, without a socket.",
     operations: &[
@@ -18,8 +18,8 @@ pub static CODECS: Room = Room {
     ],
     dialects: &[DialectRow::new(
         "http",
-        "The client side that `room = \"http\"` uses.",
-        Client::InProcess(|truth| Box::new(Codec::new(truth))),
+        "The client side that `service = \"http\"` uses.",
+        Client::InProcess(|oracle| Box::new(Codec::new(oracle))),
     )],
     longest_key_bytes: 250,
     longest_value_bytes: 1 << 20,
@@ -40,14 +40,14 @@ struct Case {
 }
 
 struct Codec {
-    truth: Arc<Truth>,
+    oracle: Arc<Oracle>,
     cases: Vec<Case>,
     written: Vec<u8>,
 }
 
 impl Codec {
-    fn new(truth: &Arc<Truth>) -> Self {
-        Self { truth: Arc::clone(truth), cases: Vec::new(), written: Vec::new() }
+    fn new(oracle: &Arc<Oracle>) -> Self {
+        Self { oracle: Arc::clone(oracle), cases: Vec::new(), written: Vec::new() }
     }
 
     /// How long the answer's body is, when all of it is read.
@@ -78,14 +78,14 @@ impl Codec {
 impl InProcess for Codec {
     fn prepare(&mut self, op: &Op<'_>) {
         let number = op.keys.first().copied().unwrap_or(0);
-        let body = self.truth.example(number);
+        let body = self.oracle.example(number);
         let head = format!(
             "HTTP/1.1 200 OK\r\ncontent-type: text/plain\r\nserver: example\r\n\
              content-length: {}\r\n\r\n",
             body.len()
         );
         let mut path = b"/".to_vec();
-        self.truth.keys.put(number, &mut path);
+        self.oracle.keys.put(number, &mut path);
         self.cases.push(Case {
             operation: op.operation,
             answer: [head.as_bytes(), &body].concat(),
@@ -138,8 +138,8 @@ mod tests {
 
     #[test]
     fn answers_are_read_and_requests_written_as_they_should_be() {
-        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
-        let mut codec = Codec::new(&Arc::new(truth));
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let mut codec = Codec::new(&Arc::new(oracle));
         for operation in [0, 1] {
             codec.prepare(&Op { operation, keys: &[3] });
             assert_eq!(codec.check(operation), Ok(()));

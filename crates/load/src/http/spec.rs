@@ -11,7 +11,7 @@ use super::request::{Expected, ExpectedBody, KEY, Request, Template};
 use super::{MOST_BODY_BYTES, MOST_REQUESTS, MOST_SAID_BYTES, named};
 use crate::units::ByteCount;
 use crate::{
-    Keys, Kind, Misses, Room, Sampler, SpecError, Values, Workload, WorkloadSpec, WrittenBy,
+    Keys, Kind, Misses, Sampler, Service, SpecError, Values, Workload, WorkloadSpec, WrittenBy,
 };
 
 /// `[[workload.request]]` as written.
@@ -64,7 +64,7 @@ type Problem = (&'static str, String);
 /// What a workload of described requests means; `folder` is where the suite's files are.
 pub(crate) fn resolve(
     spec: &WorkloadSpec,
-    room: &'static Room,
+    service: &'static Service,
     folder: &Path,
 ) -> Result<Workload, SpecError> {
     let error = |key: &'static str, message: String| Err(SpecError { key: key.into(), message });
@@ -85,15 +85,15 @@ pub(crate) fn resolve(
             return error("workload.request", format!("two are called \"{}\"", request.name));
         }
     }
-    let keys = spec.keys.as_ref().map(|keys| keys.resolve(room)).transpose()?;
+    let keys = spec.keys.as_ref().map(|keys| keys.resolve(service)).transpose()?;
     let (keys, sampler) = match keys {
         Some((keys, sampler)) => (Some(keys), sampler),
         None => (None, Sampler::none()),
     };
     let operations: Vec<_> = spec.request.iter().map(|one| (&one.name[..], one.kind())).collect();
-    let room = named::room(room, &operations);
+    let service = named::service(service, &operations);
     let mut requests = Vec::new();
-    for (one, operation) in spec.request.iter().zip(room.operations) {
+    for (one, operation) in spec.request.iter().zip(service.operations) {
         let request = one.resolve(operation.name, keys.as_ref(), folder);
         requests.push(request.map_err(|(part, message)| SpecError {
             key: format!("workload.request.{}.{part}", one.name).into(),
@@ -105,7 +105,7 @@ pub(crate) fn resolve(
         return error("workload.keys", message);
     }
     let seed = spec.seed.unwrap_or(1);
-    let steps = spec.resolve_steps(room)?;
+    let steps = spec.resolve_steps(service)?;
     if spec.size.is_some() || spec.written_by != WrittenBy::Clients {
         let message = "requests say their bodies themselves".to_owned();
         return Err(SpecError { key: "workload.size".into(), message });
@@ -113,8 +113,8 @@ pub(crate) fn resolve(
     Ok(Workload {
         size: None,
         written_by: WrittenBy::Clients,
-        room,
-        mix: spec.resolve_mix(room, &steps)?,
+        service,
+        mix: spec.resolve_mix(service, &steps)?,
         steps,
         keys: keys.unwrap_or_else(Keys::none),
         sampler,

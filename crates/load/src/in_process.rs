@@ -3,7 +3,7 @@
 
 use crate::{Finding, Op};
 
-/// One implementation of a room's operations that needs nothing but memory.
+/// One implementation of a service's operations that needs nothing but memory.
 ///
 /// What an operation works on is made ready before anything is timed, and evaluated over and over
 /// then; so an evaluation must leave its input as it was.

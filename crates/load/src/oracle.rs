@@ -53,7 +53,7 @@ struct Versions {
 
 /// The state that a target should be in: keys, values and, when the workload writes, versions.
 #[derive(Debug)]
-pub struct Truth {
+pub struct Oracle {
     /// The workload's keys.
     pub keys: Keys,
     /// The workload's values.
@@ -61,7 +61,7 @@ pub struct Truth {
     /// Whether a missing value is a right answer (eviction, deletion, no preparation).
     pub misses_allowed: bool,
     /// The requests that the suite describes with their right answers, in the order of the
-    /// workload's operations; empty where the room has operations of its own.
+    /// workload's operations; empty where the service has operations of its own.
     pub requests: Arc<[Request]>,
     /// How many elements a value has; `None` where values are not arrays.
     pub size: Option<u64>,
@@ -76,8 +76,8 @@ const PREPARED: u32 = 1;
 /// A value too short to carry its version is compared with at most this many candidates.
 const MOST_CANDIDATES: u32 = 256;
 
-impl Truth {
-    /// The truth about a freshly prepared target: every key at its first version. `writes` says
+impl Oracle {
+    /// The oracle about a freshly prepared target: every key at its first version. `writes` says
     /// whether the workload changes values; without it no table is kept.
     pub fn new(keys: Keys, values: Values, misses_allowed: bool, writes: bool) -> Self {
         let versions = if writes { keys.count() } else { 0 };
@@ -207,71 +207,71 @@ impl Truth {
 mod tests {
     use super::*;
 
-    fn truth() -> Truth {
-        Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 40), false, true)
+    fn oracle() -> Oracle {
+        Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 40), false, true)
     }
 
-    fn value(truth: &Truth, key: u64, version: u32) -> Vec<u8> {
+    fn value(oracle: &Oracle, key: u64, version: u32) -> Vec<u8> {
         let mut value = Vec::new();
-        truth.values.put(key, version, &mut value);
+        oracle.values.put(key, version, &mut value);
         value
     }
 
     #[test]
     fn a_replaced_value_is_stale_and_an_unwritten_one_is_named() {
-        let truth = truth();
-        let early = truth.begin_read(3);
-        let write = truth.begin_write(3);
-        assert_eq!(truth.check(3, early, &value(&truth, 3, 1)), Ok(()));
-        assert_eq!(truth.check(3, early, &value(&truth, 3, 2)), Ok(()));
-        truth.end_write(3, write);
-        let late = truth.begin_read(3);
-        assert_eq!(truth.check(3, late, &value(&truth, 3, 1)), Err(Mismatch::Stale));
-        assert_eq!(truth.check(3, late, &value(&truth, 3, 2)), Ok(()));
-        assert_eq!(truth.check(3, late, &value(&truth, 3, 3)), Err(Mismatch::Unwritten));
-        assert_eq!(truth.check(3, late, &value(&truth, 4, 2)), Err(Mismatch::Corrupt));
-        assert_eq!(truth.check(3, early, &value(&truth, 3, 1)), Ok(()));
+        let oracle = oracle();
+        let early = oracle.begin_read(3);
+        let write = oracle.begin_write(3);
+        assert_eq!(oracle.check(3, early, &value(&oracle, 3, 1)), Ok(()));
+        assert_eq!(oracle.check(3, early, &value(&oracle, 3, 2)), Ok(()));
+        oracle.end_write(3, write);
+        let late = oracle.begin_read(3);
+        assert_eq!(oracle.check(3, late, &value(&oracle, 3, 1)), Err(Mismatch::Stale));
+        assert_eq!(oracle.check(3, late, &value(&oracle, 3, 2)), Ok(()));
+        assert_eq!(oracle.check(3, late, &value(&oracle, 3, 3)), Err(Mismatch::Unwritten));
+        assert_eq!(oracle.check(3, late, &value(&oracle, 4, 2)), Err(Mismatch::Corrupt));
+        assert_eq!(oracle.check(3, early, &value(&oracle, 3, 1)), Ok(()));
     }
 
     #[test]
     fn overlapping_writes_may_land_in_either_order() {
-        let truth = truth();
-        let (first, second) = (truth.begin_write(0), truth.begin_write(0));
-        truth.end_write(0, first);
-        truth.end_write(0, second);
-        let read = truth.begin_read(0);
-        assert_eq!(truth.check(0, read, &value(&truth, 0, 2)), Ok(()));
-        assert_eq!(truth.check(0, read, &value(&truth, 0, 3)), Ok(()));
-        assert_eq!(truth.check(0, read, &value(&truth, 0, 1)), Err(Mismatch::Stale));
-        let third = truth.begin_write(0);
-        truth.end_write(0, third);
-        let read = truth.begin_read(0);
-        assert_eq!(truth.check(0, read, &value(&truth, 0, 3)), Err(Mismatch::Stale));
+        let oracle = oracle();
+        let (first, second) = (oracle.begin_write(0), oracle.begin_write(0));
+        oracle.end_write(0, first);
+        oracle.end_write(0, second);
+        let read = oracle.begin_read(0);
+        assert_eq!(oracle.check(0, read, &value(&oracle, 0, 2)), Ok(()));
+        assert_eq!(oracle.check(0, read, &value(&oracle, 0, 3)), Ok(()));
+        assert_eq!(oracle.check(0, read, &value(&oracle, 0, 1)), Err(Mismatch::Stale));
+        let third = oracle.begin_write(0);
+        oracle.end_write(0, third);
+        let read = oracle.begin_read(0);
+        assert_eq!(oracle.check(0, read, &value(&oracle, 0, 3)), Err(Mismatch::Stale));
     }
 
     #[test]
     fn numbers_advance_by_one_a_write_and_say_whose_they_are() {
-        let truth = truth().with_numbers(None, WrittenBy::Clients);
-        let early = truth.begin_read(3);
-        assert_eq!(truth.number(3, 1) + 1, truth.number(3, 2));
-        assert_eq!(truth.check_number(3, early, truth.number(3, 1)), Ok(()));
-        assert_eq!(truth.check_number(3, early, truth.number(3, 2)), Err(Mismatch::Unwritten));
-        let write = truth.begin_write(3);
-        truth.end_write(3, write);
-        let late = truth.begin_read(3);
-        assert_eq!(truth.check_number(3, late, truth.number(3, 2)), Ok(()));
-        assert_eq!(truth.check_number(3, late, truth.number(3, 1)), Err(Mismatch::Stale));
-        assert_eq!(truth.check_number(3, late, truth.number(4, 2)), Err(Mismatch::Corrupt));
-        assert_eq!(truth.check_number(3, late, -1), Err(Mismatch::Corrupt));
+        let oracle = oracle().with_numbers(None, WrittenBy::Clients);
+        let early = oracle.begin_read(3);
+        assert_eq!(oracle.number(3, 1) + 1, oracle.number(3, 2));
+        assert_eq!(oracle.check_number(3, early, oracle.number(3, 1)), Ok(()));
+        assert_eq!(oracle.check_number(3, early, oracle.number(3, 2)), Err(Mismatch::Unwritten));
+        let write = oracle.begin_write(3);
+        oracle.end_write(3, write);
+        let late = oracle.begin_read(3);
+        assert_eq!(oracle.check_number(3, late, oracle.number(3, 2)), Ok(()));
+        assert_eq!(oracle.check_number(3, late, oracle.number(3, 1)), Err(Mismatch::Stale));
+        assert_eq!(oracle.check_number(3, late, oracle.number(4, 2)), Err(Mismatch::Corrupt));
+        assert_eq!(oracle.check_number(3, late, -1), Err(Mismatch::Corrupt));
     }
 
     #[test]
     fn short_values_are_told_apart_without_a_head() {
-        let truth = Truth::new(Keys::new(10, 8).unwrap(), Values::new(1, 8), false, true);
-        let write = truth.begin_write(5);
-        truth.end_write(5, write);
-        let read = truth.begin_read(5);
-        assert_eq!(truth.check(5, read, &value(&truth, 5, 2)), Ok(()));
-        assert_eq!(truth.check(5, read, &value(&truth, 5, 1)), Err(Mismatch::Corrupt));
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 8), false, true);
+        let write = oracle.begin_write(5);
+        oracle.end_write(5, write);
+        let read = oracle.begin_read(5);
+        assert_eq!(oracle.check(5, read, &value(&oracle, 5, 2)), Ok(()));
+        assert_eq!(oracle.check(5, read, &value(&oracle, 5, 1)), Err(Mismatch::Corrupt));
     }
 }

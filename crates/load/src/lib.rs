@@ -2,7 +2,7 @@
 //!
 //! The same seeded stream of operations goes to every target; a [`Dialect`] says them in one
 //! protocol and turns the answers into [`Events`]. Nothing here opens a socket or reads a clock.
-//! The data-plane parts ([`Stream`], [`Truth`], [`Keys`], [`Values`], [`Events`]) allocate nothing
+//! The data-plane parts ([`Stream`], [`Oracle`], [`Keys`], [`Values`], [`Events`]) allocate nothing
 //! per operation after warm-up.
 
 mod caller;
@@ -14,11 +14,11 @@ pub mod http;
 mod in_process;
 mod keys;
 pub mod null;
-mod room;
+mod oracle;
 mod sampler;
+mod service;
 mod spec;
 mod stream;
-mod truth;
 pub mod units;
 mod values;
 
@@ -29,9 +29,11 @@ pub use dialect::{Dialect, Done, Events, Finding, Op, Tag, Update};
 pub use file::{FileError, read_bytes, read_text};
 pub use in_process::InProcess;
 pub use keys::Keys;
-pub use room::{Client, DialectRow, Kind, MakeCaller, MakeDialect, MakeInProcess, Operation, Room};
+pub use oracle::{Floor, Mismatch, Oracle, Write};
 pub use sampler::{Distribution, Popularity, Sampler};
+pub use service::{
+    Client, DialectRow, Kind, MakeCaller, MakeDialect, MakeInProcess, Operation, Service,
+};
 pub use spec::{Misses, SpecError, Workload, WorkloadSpec, WrittenBy};
 pub use stream::Stream;
-pub use truth::{Floor, Mismatch, Truth, Write};
 pub use values::{Sizes, Values};

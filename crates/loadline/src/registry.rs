@@ -1,26 +1,26 @@
-//! The one table of rooms. The lab knows a room only through its row here.
+//! The one table of services. The lab knows a service only through its row here.
 
 use clap::Parser;
-use workload::Room;
+use load::Service;
 
-/// Every room of this program.
-pub(crate) static ROOMS: &[&Room] = &[
-    &::cache::load::ROOM,
-    &::records::load::ROOM,
-    &workload::http::ROOM,
-    &workload::null::ROOM,
+/// Every service of this program.
+pub(crate) static SERVICES: &[&Service] = &[
+    &::cache::load::SERVICE,
+    &::records::load::SERVICE,
+    &load::http::SERVICE,
+    &load::null::SERVICE,
     &::cache::load::CODECS,
-    &workload::http::CODECS,
+    &load::http::CODECS,
 ];
 
 /// What the lab has to know of this program.
-pub(crate) fn house() -> lab::plan::House<'static> {
-    lab::plan::House { rooms: ROOMS, check_arguments: &check_arguments }
+pub(crate) fn registry() -> lab::plan::Registry<'static> {
+    lab::plan::Registry { services: SERVICES, check_arguments: &check_arguments }
 }
 
-/// Whether `serve ROOM ARGUMENTS` would be understood; nothing is started.
-fn check_arguments(room: &str, arguments: &[String]) -> Result<(), String> {
-    let fixed = ["loadline", "serve", room].map(str::to_owned);
+/// Whether `serve SERVICE ARGUMENTS` would be understood; nothing is started.
+fn check_arguments(service: &str, arguments: &[String]) -> Result<(), String> {
+    let fixed = ["loadline", "serve", service].map(str::to_owned);
     match crate::Cli::try_parse_from(fixed.into_iter().chain(arguments.iter().cloned())) {
         Ok(_) => Ok(()),
         Err(error) => {

@@ -1,7 +1,7 @@
 //! The other client side: for what exists only as a library or a program and can't be said as
 //! bytes. A thread per slot calls it, with the same schedule, checks, histograms and ledger.
 
-use wire::Fault;
+use wire::ProtocolError;
 
 use crate::{Finding, Op};
 
@@ -66,12 +66,12 @@ pub trait Caller: Send {
     /// Writes the first version of `key`.
     ///
     /// # Errors
-    /// A [`Fault`] when nothing more can be called: the slot ends, and the trial says why.
-    fn prepare(&mut self, key: u64) -> Result<Outcome, Fault>;
+    /// A [`ProtocolError`] when nothing more can be called: the slot ends, and the trial says why.
+    fn prepare(&mut self, key: u64) -> Result<Outcome, ProtocolError>;
 
     /// Does one operation and checks its answer.
     ///
     /// # Errors
     /// As [`Caller::prepare`].
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, Fault>;
+    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError>;
 }

@@ -1,7 +1,7 @@
 //! Any web service as a target: requests that the suite itself describes, each with the answer
 //! that is right, over HTTP/1.1.
 //!
-//! There is no room behind it that this program could serve, and nothing is written before the
+//! There is no service behind it that this program could serve, and nothing is written before the
 //! load: what is right stands in the suite. `docs/http.md` says what a suite may say.
 
 mod answer;
@@ -20,7 +20,7 @@ pub use spec::{ExpectSpec, RequestSpec};
 
 pub(crate) use spec::resolve;
 
-use crate::{Client, DialectRow, Room};
+use crate::{Client, DialectRow, Service};
 
 /// An answer's body may be this long; a longer one is wrong, and its connection is given up.
 pub const MOST_BODY_BYTES: u64 = 1 << 30;
@@ -31,15 +31,15 @@ pub const MOST_SAID_BYTES: u64 = 16 << 20;
 /// At most this many requests in one suite.
 pub const MOST_REQUESTS: usize = 256;
 
-/// The room.
-pub static ROOM: Room = Room {
+/// The service.
+pub static SERVICE: Service = Service {
     name: "http",
     doc: "Any web service: the suite describes its requests and their right answers.",
     operations: &[],
     dialects: &[DialectRow {
         name: "http",
         doc: "HTTP/1.1 over a stream; answers of HTTP/1.0 are understood as well.",
-        client: Client::Stream(|truth| Box::new(Http::new(truth))),
+        client: Client::Stream(|oracle| Box::new(Http::new(oracle))),
         counters: None,
     }],
     longest_key_bytes: 250,

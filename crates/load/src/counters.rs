@@ -3,7 +3,7 @@
 //! Sans I/O: the lab owns the connection, the clock and the time-out. It asks once a second and
 //! around slices, from a thread that carries no load. Control plane.
 
-use wire::Fault;
+use wire::ProtocolError;
 
 /// An answer may be this long; a longer one is unseen.
 pub const MOST_COUNTERS_BYTES: usize = 4 << 20;
@@ -53,7 +53,7 @@ pub trait Counters: Send + Sync + std::fmt::Debug {
     ///
     /// # Errors
     /// When this is no answer; the connection is then made anew for the next question.
-    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, Fault>;
+    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, ProtocolError>;
 }
 
 impl<T: Counters + ?Sized> Counters for &'static T {
@@ -61,7 +61,7 @@ impl<T: Counters + ?Sized> Counters for &'static T {
         (**self).ask(into);
     }
 
-    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, Fault> {
+    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, ProtocolError> {
         (**self).read(bytes, ended)
     }
 }

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use wire::Fault;
+use wire::ProtocolError;
 use wire::http::{Ending, Part, RequestHead, Responses};
 
 use crate::{Counter, CounterKind, Counters, MOST_COUNTERS};
@@ -22,7 +22,7 @@ impl Metrics {
     ///
     /// # Errors
     /// When these can't be said in a request.
-    pub fn new(host: impl Into<String>, path: impl Into<String>) -> Result<Self, Fault> {
+    pub fn new(host: impl Into<String>, path: impl Into<String>) -> Result<Self, ProtocolError> {
         let page = Self { host: host.into(), path: path.into() };
         page.request(|request| request.check())?;
         Ok(page)
@@ -40,14 +40,17 @@ impl Counters for Metrics {
         self.request(|request| request.put(into));
     }
 
-    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, Fault> {
+    fn read(&self, bytes: &[u8], ended: bool) -> Result<Option<Vec<Counter>>, ProtocolError> {
         let (mut responses, mut used, mut body) = (Responses::new(), 0, Vec::new());
         loop {
             let (length, part) = responses.read(&bytes[used..], false)?;
             used += length;
             match part {
                 Part::Head(head) if head.status != 200 => {
-                    return Err(Fault::new(format!("status {} for {}", head.status, self.path)));
+                    return Err(ProtocolError::new(format!(
+                        "status {} for {}",
+                        head.status, self.path
+                    )));
                 }
                 Part::Head(_) => {}
                 Part::Body(piece) => body.extend_from_slice(piece),
@@ -55,7 +58,9 @@ impl Counters for Metrics {
                 Part::More if !ended => return Ok(None),
                 Part::More => match responses.closed() {
                     Ending::Whole => break,
-                    Ending::Between | Ending::Cut => return Err(Fault::new("a page cut off")),
+                    Ending::Between | Ending::Cut => {
+                        return Err(ProtocolError::new("a page cut off"));
+                    }
                 },
             }
         }

@@ -34,7 +34,7 @@ struct Drawn {
 
 impl Drawn {
     fn of(workload: &Workload, operation: usize, below: u64) -> Self {
-        let keys = match workload.room.operations[operation].kind {
+        let keys = match workload.service.operations[operation].kind {
             Kind::ReadMany => workload.keys_per_request,
             Kind::Read | Kind::Write | Kind::Remove | Kind::Stream => 1,
         };
@@ -74,7 +74,7 @@ impl Stream {
     }
 
     fn of(workload: &Workload, round: u64, slot: u64, wanted: fn(Kind) -> bool) -> Self {
-        let operations = workload.room.operations;
+        let operations = workload.service.operations;
         let chosen = || workload.mix.iter().filter(|(index, _)| wanted(operations[*index].kind));
         let total: u64 = chosen().map(|(_, weight)| u64::from(*weight)).sum();
         let mut sum = 0;
@@ -137,11 +137,11 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Operation, Room, WorkloadSpec};
+    use crate::{Operation, Service, WorkloadSpec};
 
-    static ROOM: Room = Room {
+    static SERVICE: Service = Service {
         name: "toy",
-        doc: "A room for tests.",
+        doc: "A service for tests.",
         operations: &[
             Operation { name: "get", kind: Kind::Read, doc: "" },
             Operation { name: "mget", kind: Kind::ReadMany, doc: "" },
@@ -155,8 +155,8 @@ mod tests {
 
     #[test]
     fn a_stream_repeats_itself_and_keeps_its_weights() {
-        let text = "room='toy'\nmix={get=90,set=10}\nkeys={count=100}\nvalue={bytes=16}";
-        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+        let text = "service='toy'\nmix={get=90,set=10}\nkeys={count=100}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&SERVICE).unwrap();
         let draw = |slot| {
             let mut stream = Stream::new(&workload, 3, slot);
             let draws = (0..10_000).map(|_| {
@@ -173,8 +173,9 @@ mod tests {
 
     #[test]
     fn steps_come_in_order_and_end() {
-        let text = "room='toy'\nsteps=['set','get * 3','mget']\nkeys={count=9}\nvalue={bytes=16}";
-        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+        let text =
+            "service='toy'\nsteps=['set','get * 3','mget']\nkeys={count=9}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&SERVICE).unwrap();
         let mut stream = Stream::of_steps(&workload, 0, 0);
         for _ in 0..2 {
             let drawn: Vec<usize> = (0..5).map(|_| stream.draw().operation).collect();
@@ -188,8 +189,8 @@ mod tests {
     #[test]
     fn an_operation_of_many_keys_draws_as_many() {
         let text =
-            "room='toy'\noperation='mget'\nkeys_per_request=7\nkeys={count=9}\nvalue={bytes=16}";
-        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&ROOM).unwrap();
+            "service='toy'\noperation='mget'\nkeys_per_request=7\nkeys={count=9}\nvalue={bytes=16}";
+        let workload = toml::from_str::<WorkloadSpec>(text).unwrap().resolve(&SERVICE).unwrap();
         assert_eq!(Stream::new(&workload, 0, 0).draw().keys.len(), 7);
     }
 }

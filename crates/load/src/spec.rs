@@ -9,14 +9,15 @@ use serde::Deserialize;
 
 use crate::data::{KeysSpec, ValueSpec};
 use crate::http::{self, Request, RequestSpec};
-use crate::{Keys, Kind, Room, Sampler, Sizes, Truth, Values};
+use crate::{Keys, Kind, Oracle, Sampler, Service, Sizes, Values};
 
 /// `[workload]` as written.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub struct WorkloadSpec {
-    /// The room whose operations these are.
-    pub room: String,
+    /// The service whose operations these are.
+    #[serde(alias = "room")]
+    pub service: String,
     /// One operation: short for a mix of one.
     pub operation: Option<String>,
     /// Operations with their weights.
@@ -25,14 +26,14 @@ pub struct WorkloadSpec {
     pub steps: Option<Vec<String>>,
     /// The keys, where the operations are about keys.
     pub keys: Option<KeysSpec>,
-    /// The values, where the room keeps any.
+    /// The values, where the service keeps any.
     pub value: Option<ValueSpec>,
     /// How many elements a value has, where values are arrays; without it they are plain numbers.
     pub size: Option<u64>,
     /// Who writes the values; the clients unless said otherwise.
     #[serde(default)]
     pub written_by: WrittenBy,
-    /// The operations, where the room has none of its own.
+    /// The operations, where the service has none of its own.
     #[serde(default)]
     pub request: Vec<RequestSpec>,
     /// How many keys an operation of many keys asks for; 64 unless said otherwise.
@@ -80,9 +81,9 @@ pub struct SpecError {
 /// A workload that makes sense.
 #[derive(Clone, Debug)]
 pub struct Workload {
-    /// The room whose operations these are.
-    pub room: &'static Room,
-    /// Operations, as indices into the room's, with their weights; none is zero.
+    /// The service whose operations these are.
+    pub service: &'static Service,
+    /// Operations, as indices into the service's, with their weights; none is zero.
     pub mix: Vec<(usize, u32)>,
     /// Operations that are done in this order, by clients that take steps: each, and how often.
     pub steps: Vec<(usize, u32)>,
@@ -98,7 +99,7 @@ pub struct Workload {
     pub misses_allowed: bool,
     /// Where the random numbers start.
     pub seed: u64,
-    /// The requests that the suite describes, in the order of the room's operations.
+    /// The requests that the suite describes, in the order of the service's operations.
     pub requests: Arc<[Request]>,
     /// How many elements a value has; `None` where values are not arrays.
     pub size: Option<u64>,
@@ -122,52 +123,58 @@ const MOST_STEPS: u64 = 1_000_000;
 pub(crate) const MOST_KEYS: u64 = 1 << 30;
 
 impl WorkloadSpec {
-    /// Checks the written form against the `room` it names. Files that it names are read from
+    /// Checks the written form against the `service` it names. Files that it names are read from
     /// `folder`, where the suite is.
     ///
     /// # Errors
     /// Which key is wrong, and what would be right.
-    pub fn resolve_in(&self, room: &'static Room, folder: &Path) -> Result<Workload, SpecError> {
-        if room.operations.is_empty() {
-            return http::resolve(self, room, folder);
+    pub fn resolve_in(
+        &self,
+        service: &'static Service,
+        folder: &Path,
+    ) -> Result<Workload, SpecError> {
+        if service.operations.is_empty() {
+            return http::resolve(self, service, folder);
         }
         let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
         if !self.request.is_empty() {
-            let message = format!("{} has operations of its own: {}", room.name, names(room));
+            let message = format!("{} has operations of its own: {}", service.name, names(service));
             return error("workload.request", message);
         }
-        let steps = self.resolve_steps(room)?;
-        let mix = self.resolve_mix(room, &steps)?;
+        let steps = self.resolve_steps(service)?;
+        let mix = self.resolve_mix(service, &steps)?;
         let (keys, sampler) = match &self.keys {
-            Some(keys) => keys.resolve(room)?,
-            None if room.prepares => {
-                let message = format!("{} needs keys: keys = {{ count = 10_000 }}", room.name);
+            Some(keys) => keys.resolve(service)?,
+            None if service.prepares => {
+                let message = format!("{} needs keys: keys = {{ count = 10_000 }}", service.name);
                 return error("workload.keys", message);
             }
             None => (Keys::none(), Sampler::none()),
         };
         let sizes = match &self.value {
-            Some(value) => value.resolve(room)?,
-            None if room.prepares && room.longest_value_bytes > 0 => {
-                let message = format!("{} needs values: value = {{ bytes = 100 }}", room.name);
+            Some(value) => value.resolve(service)?,
+            None if service.prepares && service.longest_value_bytes > 0 => {
+                let message = format!("{} needs values: value = {{ bytes = 100 }}", service.name);
                 return error("workload.value", message);
             }
             None => Sizes::Fixed(0),
         };
-        self.check_numbers(room, &mix)?;
+        self.check_numbers(service, &mix)?;
         let keys_per_request = self.keys_per_request.unwrap_or(64);
         if !(1..=MOST_KEYS_PER_REQUEST).contains(&keys_per_request) {
             let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
             return error("workload.keys_per_request", message);
         }
-        let removes =
-            mix.iter().chain(&steps).any(|(index, _)| room.operations[*index].kind == Kind::Remove);
+        let removes = mix
+            .iter()
+            .chain(&steps)
+            .any(|(index, _)| service.operations[*index].kind == Kind::Remove);
         // A key that comes only once was never written.
         let one_hit = self.keys.as_ref().and_then(|keys| keys.one_hit);
         let comes_once = one_hit.is_some_and(|share| share.fraction > 0.0);
         let seed = self.seed.unwrap_or(1);
         Ok(Workload {
-            room,
+            service,
             mix,
             steps,
             sampler,
@@ -183,12 +190,15 @@ impl WorkloadSpec {
     }
 
     /// What is said of values that are numbers, and of who writes them.
-    fn check_numbers(&self, room: &Room, mix: &[(usize, u32)]) -> Result<(), SpecError> {
+    fn check_numbers(&self, service: &Service, mix: &[(usize, u32)]) -> Result<(), SpecError> {
         let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
-        let numbers = room.longest_value_bytes == 0 && room.prepares;
+        let numbers = service.longest_value_bytes == 0 && service.prepares;
         match self.size {
             Some(_) if !numbers => {
-                return error("workload.size", format!("values of {} have no elements", room.name));
+                return error(
+                    "workload.size",
+                    format!("values of {} have no elements", service.name),
+                );
             }
             Some(size) if !(1..=MOST_ELEMENTS).contains(&size) => {
                 let message = format!("{size} is not from 1 to {MOST_ELEMENTS} elements");
@@ -199,12 +209,12 @@ impl WorkloadSpec {
         if numbers && self.value.is_some() {
             let message = format!(
                 "values of {} are numbers: say size = 1_000 for arrays, or nothing",
-                room.name
+                service.name
             );
             return error("workload.value", message);
         }
         let writes = |(index, _): &(usize, u32)| {
-            matches!(room.operations[*index].kind, Kind::Write | Kind::Remove)
+            matches!(service.operations[*index].kind, Kind::Write | Kind::Remove)
         };
         if self.written_by == WrittenBy::Target && mix.iter().any(writes) {
             let message = "the mix writes too: take written_by = \"clients\"".to_owned();
@@ -217,12 +227,12 @@ impl WorkloadSpec {
     ///
     /// # Errors
     /// Which key is wrong, and what would be right.
-    pub fn resolve(&self, room: &'static Room) -> Result<Workload, SpecError> {
-        self.resolve_in(room, Path::new(""))
+    pub fn resolve(&self, service: &'static Service) -> Result<Workload, SpecError> {
+        self.resolve_in(service, Path::new(""))
     }
 
     /// The steps, each with how often it is done.
-    pub(crate) fn resolve_steps(&self, room: &Room) -> Result<Vec<(usize, u32)>, SpecError> {
+    pub(crate) fn resolve_steps(&self, service: &Service) -> Result<Vec<(usize, u32)>, SpecError> {
         let wrong = |message| SpecError { key: "workload.steps".into(), message };
         let mut steps = Vec::new();
         for step in self.steps.iter().flatten() {
@@ -234,8 +244,12 @@ impl WorkloadSpec {
                 let help = "write an operation, or one with how often it is done: \"get * 5\"";
                 return Err(wrong(format!("\"{step}\" is no step; {help}")));
             }
-            let operation = room.operation(name).ok_or_else(|| {
-                wrong(format!("{} has no operation \"{name}\"; it has {}", room.name, names(room)))
+            let operation = service.operation(name).ok_or_else(|| {
+                wrong(format!(
+                    "{} has no operation \"{name}\"; it has {}",
+                    service.name,
+                    names(service)
+                ))
             })?;
             steps.push((operation, times));
         }
@@ -252,14 +266,18 @@ impl WorkloadSpec {
     /// The mix; of a workload that is only steps, those that it takes.
     pub(crate) fn resolve_mix(
         &self,
-        room: &Room,
+        service: &Service,
         steps: &[(usize, u32)],
     ) -> Result<Vec<(usize, u32)>, SpecError> {
-        let known = || names(room);
+        let known = || names(service);
         let find = |key: &'static str, name: &str| {
-            room.operation(name).ok_or_else(|| SpecError {
+            service.operation(name).ok_or_else(|| SpecError {
                 key: key.into(),
-                message: format!("{} has no operation \"{name}\"; it has {}", room.name, known()),
+                message: format!(
+                    "{} has no operation \"{name}\"; it has {}",
+                    service.name,
+                    known()
+                ),
             })
         };
         match (&self.operation, &self.mix) {
@@ -280,7 +298,7 @@ impl WorkloadSpec {
                 key: "workload.mix".into(),
                 message: format!(
                     "say either operation = \"…\" or mix = {{ … }} with weights; {} has {}",
-                    room.name,
+                    service.name,
                     known()
                 ),
             }),
@@ -288,16 +306,16 @@ impl WorkloadSpec {
     }
 }
 
-/// The names of a room's operations.
-fn names(room: &Room) -> String {
-    let names: Vec<_> = room.operations.iter().map(|operation| operation.name).collect();
+/// The names of a service's operations.
+fn names(service: &Service) -> String {
+    let names: Vec<_> = service.operations.iter().map(|operation| operation.name).collect();
     names.join(", ")
 }
 
 impl Workload {
     /// The name of the mix: the operation, or `get:90 set:10`; of steps `load → sync × 5`.
     pub fn operation_label(&self) -> String {
-        let name = |index: &usize| self.room.operations[*index].name;
+        let name = |index: &usize| self.service.operations[*index].name;
         if !self.steps.is_empty() {
             let step = |(index, times): &(usize, u32)| match times {
                 1 => name(index).to_owned(),
@@ -321,30 +339,30 @@ impl Workload {
         self.mix
             .iter()
             .chain(&self.steps)
-            .any(|(index, _)| changes(self.room.operations[*index].kind))
+            .any(|(index, _)| changes(self.service.operations[*index].kind))
     }
 
     /// How many keys are written before the load begins.
     pub fn prepared_keys(&self) -> u64 {
-        let prepares = self.room.prepares && self.written_by == WrittenBy::Clients;
+        let prepares = self.service.prepares && self.written_by == WrittenBy::Clients;
         if prepares { self.keys.count() } else { 0 }
     }
 
     /// Whether any of the mix's operations subscribes, and whether any does not.
     pub fn streams_and_calls(&self) -> (bool, bool) {
         let is_stream =
-            |(index, _): &(usize, u32)| self.room.operations[*index].kind == Kind::Stream;
+            |(index, _): &(usize, u32)| self.service.operations[*index].kind == Kind::Stream;
         (self.mix.iter().any(is_stream), !self.mix.iter().all(is_stream))
     }
 
-    /// The truth about a freshly prepared target.
-    pub fn truth(&self) -> Arc<Truth> {
+    /// The oracle about a freshly prepared target.
+    pub fn oracle(&self) -> Arc<Oracle> {
         // Versions are kept of what was prepared.
-        let writes = self.writes() && self.room.prepares;
+        let writes = self.writes() && self.service.prepares;
         let (keys, values) = (self.keys.clone(), self.values.clone());
-        let truth = Truth::new(keys, values, self.misses_allowed, writes);
-        let truth = truth.with_numbers(self.size, self.written_by);
-        Arc::new(truth.with_requests(self.requests.clone()))
+        let oracle = Oracle::new(keys, values, self.misses_allowed, writes);
+        let oracle = oracle.with_numbers(self.size, self.written_by);
+        Arc::new(oracle.with_requests(self.requests.clone()))
     }
 }
 
@@ -353,9 +371,9 @@ mod tests {
     use super::*;
     use crate::Operation;
 
-    static ROOM: Room = Room {
+    static SERVICE: Service = Service {
         name: "toy",
-        doc: "A room for tests.",
+        doc: "A service for tests.",
         operations: &[
             Operation { name: "get", kind: Kind::Read, doc: "" },
             Operation { name: "delete", kind: Kind::Remove, doc: "" },
@@ -367,12 +385,12 @@ mod tests {
     };
 
     fn resolve(text: &str) -> Result<Workload, SpecError> {
-        toml::from_str::<WorkloadSpec>(text).expect("well formed").resolve(&ROOM)
+        toml::from_str::<WorkloadSpec>(text).expect("well formed").resolve(&SERVICE)
     }
 
     #[test]
     fn a_removing_workload_allows_misses() {
-        let text = "room='toy'\nmix={get=9,delete=1}\nkeys={count=10}\nvalue={bytes=16}";
+        let text = "service='toy'\nmix={get=9,delete=1}\nkeys={count=10}\nvalue={bytes=16}";
         let workload = resolve(text).unwrap();
         assert!(workload.misses_allowed && workload.writes());
         assert_eq!(workload.operation_label(), "delete:1 get:9");
@@ -380,7 +398,7 @@ mod tests {
 
     #[test]
     fn steps_are_operations_in_order_each_so_often() {
-        let rest = "room='toy'\nkeys={count=10}\nvalue={bytes=16}";
+        let rest = "service='toy'\nkeys={count=10}\nvalue={bytes=16}";
         let workload = resolve(&format!("steps=['get','delete','get * 5']\n{rest}")).unwrap();
         assert_eq!(workload.steps, [(0, 1), (1, 1), (0, 5)]);
         assert_eq!(workload.operation_label(), "get → delete → get × 5");
@@ -402,11 +420,11 @@ mod tests {
             "toy has no operation \"gte\"; it has get, delete"
         );
         assert!(error(rest).contains("say either"));
-        let many = "room='toy'\noperation='get'\nkeys={count=1001,bytes=4}\nvalue={bytes=16}";
+        let many = "service='toy'\noperation='get'\nkeys={count=1001,bytes=4}\nvalue={bytes=16}";
         assert!(error(many).contains("`bytes` = 5"), "{}", error(many));
-        let keyless = "room='toy'\noperation='get'\nvalue={bytes=16}";
+        let keyless = "service='toy'\noperation='get'\nvalue={bytes=16}";
         assert!(error(keyless).contains("toy needs keys"), "{}", error(keyless));
-        let empty = "room='toy'\noperation='get'\nkeys={count=10}";
+        let empty = "service='toy'\noperation='get'\nkeys={count=10}";
         assert!(error(empty).contains("toy needs values"), "{}", error(empty));
         let heavy = "mix={get=4_294_967_295,delete=1}";
         assert!(error(&format!("{heavy}\n{rest}")).contains("weights of more than 4294967295"));

@@ -1,11 +1,11 @@
 //! Client side under load: a workload's operations said in one protocol.
 
-use wire::{Fault, Input, Ns, Output};
+use wire::{Input, Ns, Output, ProtocolError};
 
 /// One request, as the engine hands it to a dialect.
 #[derive(Clone, Copy, Debug)]
 pub struct Op<'a> {
-    /// Which of the room's operations, as an index into [`Room::operations`](crate::Room).
+    /// Which of the service's operations, as an index into [`Service::operations`](crate::Service).
     pub operation: usize,
     /// The keys it is about: one, or several for an operation of many keys.
     pub keys: &'a [u64],
@@ -114,8 +114,13 @@ pub trait Dialect: Send {
     /// The connection is made. Sets [`Events::ready`] at once unless the protocol greets first.
     ///
     /// # Errors
-    /// A [`Fault`] closes the connection.
-    fn opened(&mut self, now: Ns, events: &mut Events, out: &mut Output) -> Result<(), Fault> {
+    /// A [`ProtocolError`] closes the connection.
+    fn opened(
+        &mut self,
+        now: Ns,
+        events: &mut Events,
+        out: &mut Output,
+    ) -> Result<(), ProtocolError> {
         let _ = (now, out);
         events.ready = true;
         Ok(())
@@ -132,24 +137,24 @@ pub trait Dialect: Send {
     /// Bytes have come: consumes every whole answer, checks it, and says which requests are done.
     ///
     /// # Errors
-    /// A [`Fault`] when the stream can't be understood any more; the connection is closed and its
-    /// outstanding requests are missing.
+    /// A [`ProtocolError`] when the stream can't be understood any more; the connection is closed
+    /// and its outstanding requests are missing.
     fn receive(
         &mut self,
         now: Ns,
         input: &mut Input,
         events: &mut Events,
         out: &mut Output,
-    ) -> Result<(), Fault>;
+    ) -> Result<(), ProtocolError>;
 
     /// The server has closed the connection: says what that answers, and whether it may close
     /// now. The connection is then made again, and what is still outstanding on it is missing.
     ///
     /// # Errors
-    /// A [`Fault`] where it may not, which is always unless a protocol says otherwise.
-    fn closed(&mut self, now: Ns, events: &mut Events) -> Result<(), Fault> {
+    /// A [`ProtocolError`] where it may not, which is always unless a protocol says otherwise.
+    fn closed(&mut self, now: Ns, events: &mut Events) -> Result<(), ProtocolError> {
         let _ = (now, events);
-        Err(Fault::new("the target closed the connection"))
+        Err(ProtocolError::new("the target closed the connection"))
     }
 
     /// Whether the unanswered request `tag` may be said again on another connection, because its

@@ -1,10 +1,10 @@
-//! How a room presents itself to the lab: one row each, registered in one table by the command.
+//! How a service presents itself to the lab: one row each, registered in one table by the command.
 
 use std::sync::Arc;
 
-use wire::{Address, Fault};
+use wire::{Address, ProtocolError};
 
-use crate::{Caller, Counters, Dialect, InProcess, Truth};
+use crate::{Caller, Counters, Dialect, InProcess, Oracle};
 
 /// What an operation does to the state behind its keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub enum Kind {
     Stream,
 }
 
-/// One operation of a room's workload.
+/// One operation of a service's workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Operation {
     /// Its name in suites, e.g. `get`.
@@ -33,13 +33,13 @@ pub struct Operation {
 }
 
 /// Makes the client side of one connection.
-pub type MakeDialect = fn(&Arc<Truth>) -> Box<dyn Dialect>;
+pub type MakeDialect = fn(&Arc<Oracle>) -> Box<dyn Dialect>;
 
 /// Makes the client side of one slot, connected to the target at this address.
-pub type MakeCaller = fn(&Address, &Arc<Truth>) -> Result<Box<dyn Caller>, Fault>;
+pub type MakeCaller = fn(&Address, &Arc<Oracle>) -> Result<Box<dyn Caller>, ProtocolError>;
 
 /// Makes one implementation of operations without a socket.
-pub type MakeInProcess = fn(&Arc<Truth>) -> Box<dyn InProcess>;
+pub type MakeInProcess = fn(&Arc<Oracle>) -> Box<dyn InProcess>;
 
 /// How a dialect reaches its target.
 #[derive(Clone, Copy)]
@@ -55,7 +55,7 @@ pub enum Client {
     InProcess(MakeInProcess),
 }
 
-/// One way to say a room's operations.
+/// One way to say a service's operations.
 #[derive(Clone, Copy)]
 pub struct DialectRow {
     /// Its name in `speaks = "…"`.
@@ -82,15 +82,15 @@ impl std::fmt::Debug for DialectRow {
     }
 }
 
-/// A room as the lab sees it.
+/// A service as the lab sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Room {
-    /// Its name in `room = "…"` and `serve = "…"`.
+pub struct Service {
+    /// Its name in `service = "…"` and `serve = "…"`.
     pub name: &'static str,
     /// One sentence for `--help` and error messages.
     pub doc: &'static str,
-    /// Its operations; [`Op::operation`](crate::Op) is an index into them. A room without any gets
-    /// them from the suite, which describes them as `[[workload.request]]`.
+    /// Its operations; [`Op::operation`](crate::Op) is an index into them. A service without any
+    /// gets them from the suite, which describes them as `[[workload.request]]`.
     pub operations: &'static [Operation],
     /// Its dialects; the first is the one its own server speaks.
     pub dialects: &'static [DialectRow],
@@ -99,12 +99,12 @@ pub struct Room {
     /// The longest value it takes, in bytes. With 0 its values are numbers or arrays of them,
     /// whose elements `size` counts.
     pub longest_value_bytes: usize,
-    /// Whether every key is written before it is asked for. A workload of a room that prepares
+    /// Whether every key is written before it is asked for. A workload of a service that prepares
     /// nothing may do without keys and values.
     pub prepares: bool,
 }
 
-impl Room {
+impl Service {
     /// The dialect called `name`.
     pub fn dialect(&self, name: &str) -> Option<&'static DialectRow> {
         self.dialects.iter().find(|row| row.name == name)

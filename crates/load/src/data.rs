@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 use crate::spec::MOST_KEYS;
 use crate::units::{ByteCount, Share};
-use crate::{Distribution, Keys, Popularity, Room, Sampler, Sizes, SpecError};
+use crate::{Distribution, Keys, Popularity, Sampler, Service, Sizes, SpecError};
 
 /// `keys = { … }`
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -51,12 +51,15 @@ impl KeysSpec {
     ///
     /// # Errors
     /// Which key of the suite is wrong, and what would be right.
-    pub(crate) fn resolve(&self, room: &Room) -> Result<(Keys, Sampler), SpecError> {
+    pub(crate) fn resolve(&self, service: &Service) -> Result<(Keys, Sampler), SpecError> {
         let error = |key: &'static str, message| Err(SpecError { key: key.into(), message });
         let key_bytes = self.bytes.unwrap_or(8);
-        if key_bytes > room.longest_key_bytes {
-            let longest = room.longest_key_bytes;
-            return error("workload.keys.bytes", format!("{} takes at most {longest}", room.name));
+        if key_bytes > service.longest_key_bytes {
+            let longest = service.longest_key_bytes;
+            return error(
+                "workload.keys.bytes",
+                format!("{} takes at most {longest}", service.name),
+            );
         }
         if self.count > MOST_KEYS {
             return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
@@ -152,7 +155,7 @@ impl ValueSpec {
     ///
     /// # Errors
     /// Which key of the suite is wrong, and what would be right.
-    pub(crate) fn resolve(&self, room: &Room) -> Result<Sizes, SpecError> {
+    pub(crate) fn resolve(&self, service: &Service) -> Result<Sizes, SpecError> {
         let error = |message: String| Err(SpecError { key: "workload.value".into(), message });
         let bytes = |count: &ByteCount| count.bytes as usize;
         let sizes = match (&self.bytes, &self.uniform, &self.log_normal, &self.weighted) {
@@ -186,8 +189,8 @@ impl ValueSpec {
             Sizes::LogNormal { .. } => 1,
             Sizes::Weighted(list) => list.iter().map(|(_, bytes)| *bytes).min().unwrap_or(0),
         };
-        if shortest < 1 || sizes.longest() > room.longest_value_bytes {
-            return error(format!("values are from 1 to {} bytes", room.longest_value_bytes));
+        if shortest < 1 || sizes.longest() > service.longest_value_bytes {
+            return error(format!("values are from 1 to {} bytes", service.longest_value_bytes));
         }
         Ok(sizes)
     }

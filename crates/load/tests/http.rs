@@ -1,20 +1,21 @@
 //! The http workload without a socket: what is said, which answers are right, and how wrong ones
 //! are shown.
 
+use load::http::{Http, SERVICE};
+use load::{Dialect, Done, Events, Finding, Op, Workload, WorkloadSpec};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
-use wire::{Fault, Input, Output};
-use workload::http::{Http, ROOM};
-use workload::{Dialect, Done, Events, Finding, Op, Workload, WorkloadSpec};
+use wire::{Input, Output, ProtocolError};
 
 fn resolve(text: &str) -> Result<Workload, String> {
     let spec: WorkloadSpec = toml::from_str(text).expect("well formed");
-    spec.resolve(&ROOM).map_err(|error| format!("{}: {error}", error.key))
+    spec.resolve(&SERVICE).map_err(|error| format!("{}: {error}", error.key))
 }
 
 /// A workload of one request; `rest` is what is said of it.
 fn one(rest: &str) -> Workload {
-    resolve(&format!("room='http'\noperation='a'\n[[request]]\nname='a'\n{rest}")).expect("right")
+    resolve(&format!("service='http'\noperation='a'\n[[request]]\nname='a'\n{rest}"))
+        .expect("right")
 }
 
 /// One connection and what it has come to.
@@ -27,7 +28,7 @@ struct Bench {
 
 impl Bench {
     fn of(workload: &Workload) -> Self {
-        let dialect = Http::new(&workload.truth());
+        let dialect = Http::new(&workload.oracle());
         let (input, events, out) = (Input::new(), Events::default(), Output::new(1 << 20));
         Self { dialect, input, events, out }
     }
@@ -40,7 +41,7 @@ impl Bench {
         String::from_utf8(self.out.take()).expect("text")
     }
 
-    fn gets(&mut self, bytes: &[u8]) -> Result<(), Fault> {
+    fn gets(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
         self.input.append(bytes);
         self.dialect.receive(0, &mut self.input, &mut self.events, &mut self.out)
     }
@@ -80,7 +81,7 @@ const RIGHT: Done = Done { tag: 0, keys: 1, misses: 0, wrong: 0 };
 #[test]
 fn requests_are_said_with_their_headers_keys_and_bodies() {
     let workload = resolve(
-        "room='http'\nmix={get=1, put=1}\nkeys={count=100, bytes=4}\n\
+        "service='http'\nmix={get=1, put=1}\nkeys={count=100, bytes=4}\n\
          [[request]]\nname='get'\npath='/items/{key}?a=%20'\nheaders={host='there',accept='x/y'}\n\
          [[request]]\nname='put'\npath='/items/{key}'\nmethod='PUT'\nbody='value of {key}'",
     );
@@ -165,7 +166,7 @@ fn a_wrong_status_or_header_is_found_with_the_head_that_came() {
 #[test]
 fn an_answer_holds_the_key_that_was_asked_for() {
     let workload = resolve(
-        "room='http'\noperation='a'\nkeys={count=100, bytes=4}\n\
+        "service='http'\noperation='a'\nkeys={count=100, bytes=4}\n\
          [[request]]\nname='a'\npath='/{key}'\nexpect.body='I am {key}.'",
     );
     let workload = workload.expect("right");
@@ -208,7 +209,8 @@ fn an_answer_over_its_limit_is_wrong_and_takes_no_memory() {
 
 #[test]
 fn pipelined_answers_belong_to_their_requests_and_late_ones_to_none() {
-    let text = "room='http'\nmix={a=1,b=1,c=1}\n[[request]]\nname='a'\npath='/'\nexpect.body='A'\n\
+    let text = "service='http'\nmix={a=1,b=1,c=1}\n\
+                [[request]]\nname='a'\npath='/'\nexpect.body='A'\n\
                 [[request]]\nname='b'\npath='/'\nmethod='HEAD'\n\
                 [[request]]\nname='c'\npath='/'\nexpect.status=204";
     let mut bench = Bench::of(&resolve(text).expect("right"));
@@ -251,7 +253,7 @@ fn a_server_that_closes_says_so_or_ends_its_body_so() {
 
 #[test]
 fn what_makes_no_sense_is_named_with_what_would() {
-    let all = |text: &str| resolve(&format!("room='http'\n{text}")).expect_err(text);
+    let all = |text: &str| resolve(&format!("service='http'\n{text}")).expect_err(text);
     let said = |rest: &str| all(&format!("operation='a'\n[[request]]\nname='a'\n{rest}"));
     assert!(all("operation='a'").starts_with("workload.request: describe at least one"));
     let unknown = all("operation='b'\n[[request]]\nname='a'\npath='/'");
@@ -286,10 +288,10 @@ fn what_makes_no_sense_is_named_with_what_would() {
 fn bodies_come_from_files_beside_the_suite_as_they_are() {
     let folder = tempfile::tempdir().expect("a folder");
     std::fs::write(folder.path().join("body"), "not a {key}").expect("a file");
-    let text = "room='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='POST'\n\
+    let text = "service='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='POST'\n\
                 body_file='body'\nexpect.body_file='body'";
     let spec: WorkloadSpec = toml::from_str(text).expect("well formed");
-    let workload = spec.resolve_in(&ROOM, folder.path()).expect("right");
+    let workload = spec.resolve_in(&SERVICE, folder.path()).expect("right");
     assert!(Bench::of(&workload).asks(&[0]).ends_with("content-length: 11\r\n\r\nnot a {key}"));
     assert_eq!(Bench::finds(&workload, &ok("not a {key}")), (RIGHT, vec![]));
 }

@@ -1,18 +1,20 @@
-//! A room with nothing in it: eight bytes there and back. It measures the lab itself, and what is
-//! planted in its server on purpose: a known service time, a known cost. Data plane.
+//! A service with nothing in it: eight bytes there and back. It measures the lab itself, and what
+//! is planted in its server on purpose: a known service time, a known cost. Data plane.
 
 use std::collections::VecDeque;
 
-use wire::{Fault, Input, Ns, Output};
+use wire::{Input, Ns, Output, ProtocolError};
 
-use crate::{Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Room, Tag};
+use crate::{
+    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Service, Tag,
+};
 
 /// How long a request and its answer are.
 pub const MESSAGE_BYTES: usize = 8;
 
-/// The room. Its requests are numbers, counted up on each connection; the right answer is the
+/// The service. Its requests are numbers, counted up on each connection; the right answer is the
 /// same number.
-pub static ROOM: Room = Room {
+pub static SERVICE: Service = Service {
     name: "null",
     doc: "Eight bytes there and back: what the lab itself costs, and loads with a known answer.",
     operations: &[Operation {
@@ -62,20 +64,20 @@ impl Dialect for Null {
         input: &mut Input,
         events: &mut Events,
         _: &mut Output,
-    ) -> Result<(), Fault> {
+    ) -> Result<(), ProtocolError> {
         let mut used = 0;
         for answer in input.bytes().chunks_exact(MESSAGE_BYTES) {
             used += MESSAGE_BYTES;
             let expected = self.oldest.to_le_bytes();
             self.oldest += 1;
             let Some(tag) = self.asked.pop_front() else {
-                return Err(Fault::new("an answer came that nobody asked for"));
+                return Err(ProtocolError::new("an answer came that nobody asked for"));
             };
             let Some(tag) = tag else { continue };
             let wrong = u32::from(answer != expected);
             if wrong > 0 {
                 events.found(|| Finding {
-                    operation: ROOM.operations[0].name,
+                    operation: SERVICE.operations[0].name,
                     key: Vec::new(),
                     expected: expected.to_vec(),
                     received: answer.to_vec(),

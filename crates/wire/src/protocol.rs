@@ -25,9 +25,9 @@ pub enum Flow {
 /// connection is closed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
-pub struct Fault(Cow<'static, str>);
+pub struct ProtocolError(Cow<'static, str>);
 
-impl Fault {
+impl ProtocolError {
     /// A fault that says `what` is wrong, as a sentence without a full stop.
     pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self(what.into())
@@ -42,7 +42,7 @@ pub enum Wake {
     /// Another thread or connection called [`Waker::wake`].
     Posted,
     /// Output that was full, or that the peer had not taken at once, is now all sent: there is
-    /// room to go on producing.
+    /// service to go on producing.
     Drained,
 }
 
@@ -54,7 +54,7 @@ pub enum Closed {
     /// The protocol asked for it with [`Flow::Close`].
     ByUs,
     /// The protocol found a fault.
-    Fault(Fault),
+    ProtocolError(ProtocolError),
     /// The socket failed, or was idle for too long (`TimedOut`).
     Socket(std::io::ErrorKind),
     /// The service is stopping.
@@ -131,8 +131,8 @@ pub trait Connection {
     /// The connection is made; a server that greets first does so here.
     ///
     /// # Errors
-    /// A [`Fault`] closes the connection once the output is sent.
-    fn opened(&mut self, now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, Fault> {
+    /// A [`ProtocolError`] closes the connection once the output is sent.
+    fn opened(&mut self, now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
         let _ = (now, peer, out);
         Ok(Flow::Continue)
     }
@@ -141,8 +141,13 @@ pub trait Connection {
     /// [`Output::is_full`]; an unfinished message stays in `input`.
     ///
     /// # Errors
-    /// A [`Fault`] closes the connection once the output is sent.
-    fn receive(&mut self, now: Ns, input: &mut Input, out: &mut Output) -> Result<Flow, Fault>;
+    /// A [`ProtocolError`] closes the connection once the output is sent.
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError>;
 
     /// Something other than bytes has happened. It may come while earlier output still waits: a
     /// protocol that pushes looks whether `out` is empty or full before it adds to it, and comes
@@ -150,8 +155,8 @@ pub trait Connection {
     /// [`Connection::receive`] follows.
     ///
     /// # Errors
-    /// A [`Fault`] closes the connection once the output is sent.
-    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, Fault> {
+    /// A [`ProtocolError`] closes the connection once the output is sent.
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
         let _ = (now, why, out);
         Ok(Flow::Continue)
     }
