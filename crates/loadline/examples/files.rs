@@ -3,7 +3,7 @@
 use load::{Caller, Client, DialectRow, Finding, Kind, Op, Operation, Oracle, Outcome, Service};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use wire::{Address, ProtocolError};
+use wire::{Address, ProtocolError as Error};
 
 static SERVICE: Service = Service {
     name: "files",
@@ -24,9 +24,9 @@ struct Files {
     oracle: Arc<Oracle>,
 }
 
-fn open(address: &Address, oracle: &Arc<Oracle>) -> Result<Box<dyn Caller>, ProtocolError> {
+fn open(address: &Address, oracle: &Arc<Oracle>) -> Result<Box<dyn Caller>, Error> {
     let Address::Unix(folder) = address else {
-        return Err(ProtocolError::new("write unix:FOLDER"));
+        return Err(Error::new("write unix:FOLDER"));
     };
     Ok(Box::new(Files { folder: folder.clone(), oracle: oracle.clone() }))
 }
@@ -36,22 +36,22 @@ impl Files {
         self.folder.join(key.to_string())
     }
 
-    fn write(&self, key: u64, version: u32) -> Result<Outcome, ProtocolError> {
+    fn write(&self, key: u64, version: u32) -> Result<Outcome, Error> {
         let mut value = Vec::new();
         self.oracle.values.put(key, version, &mut value);
         // Renaming is what makes a reader see the old file or the new one and nothing between.
         let new = self.path(key).with_extension(format!("{:?}", std::thread::current().id()));
         let done = std::fs::write(&new, value).and_then(|()| std::fs::rename(new, self.path(key)));
-        done.map(|()| Outcome::right()).map_err(|e| ProtocolError::new(e.to_string()))
+        done.map(|()| Outcome::right()).map_err(|e| Error::new(e.to_string()))
     }
 }
 
 impl Caller for Files {
-    fn prepare(&mut self, key: u64) -> Result<Outcome, ProtocolError> {
+    fn prepare(&mut self, key: u64) -> Result<Outcome, Error> {
         self.write(key, self.oracle.prepared_version())
     }
 
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError> {
+    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, Error> {
         let key = op.keys[0];
         if SERVICE.operations[op.operation].kind == Kind::Write {
             let write = self.oracle.begin_write(key);
@@ -60,8 +60,7 @@ impl Caller for Files {
             return Ok(outcome);
         }
         let floor = self.oracle.begin_read(key);
-        let received =
-            std::fs::read(self.path(key)).map_err(|e| ProtocolError::new(e.to_string()))?;
+        let received = std::fs::read(self.path(key)).map_err(|e| Error::new(e.to_string()))?;
         Ok(match self.oracle.check(key, floor, &received) {
             Ok(()) => Outcome::right(),
             Err(why) => Outcome::wrong(Finding {
