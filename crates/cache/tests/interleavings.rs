@@ -46,7 +46,7 @@ fn try_orders(act: impl Fn() + Clone + Send + Sync + 'static) {
 
 /// Under each way to share a store that several threads may use.
 fn check(act: fn(&Arc<Store>)) {
-    for sharing in [Sharing::GlobalLock, Sharing::Sharded, Sharing::LockFreeReads] {
+    for sharing in [Sharing::GlobalLock, Sharing::Sharded] {
         try_orders(move || act(&store(sharing, 2)));
     }
 }
@@ -109,8 +109,6 @@ fn a_value_is_one_that_was_stored_while_it_is_replaced_and_moved_to_another_plac
             })
         };
         for _ in 0..3 {
-            // Readers without locks give nobody else a turn by themselves.
-            thread::yield_now();
             let value = store.get(NOW_S, b"key", |item| item.value.to_vec()).expect("always there");
             let expected = [(1, 40), (2, 40), (3, 80), (4, 10)];
             assert!(expected.contains(&(value[0], value.len())), "{value:?}");

@@ -196,7 +196,7 @@ const EACH: usize = 200;
 #[test]
 fn clients_on_several_threads_get_right_answers_however_the_store_is_shared() {
     const CLIENTS: usize = 6;
-    let ways = [Sharing::GlobalLock, Sharing::Sharded, Sharing::LockFreeReads];
+    let ways = [Sharing::GlobalLock, Sharing::Sharded];
     for (sharing, calls) in ways.map(|way| (way, Calls::Each)).into_iter().chain([
         // Where the kernel gives no io_uring, there is nothing to see of it.
         (Sharing::Sharded, Calls::Together),

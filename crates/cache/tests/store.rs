@@ -20,15 +20,11 @@ fn store_by(memory_bytes: usize, item_bytes: usize, rules: Rules) -> Store {
     Store::new(Limits { memory_bytes, item_bytes, threads: 1, rules }).expect("a store")
 }
 
-/// Every policy of the default store, and those of the one with lock-free reads.
+/// Every policy.
 fn any_rules() -> impl Strategy<Value = Rules> {
-    let default = Policy::ALL.map(|(_, policy)| Rules { policy, ..Rules::default() });
-    let free = [Policy::Fifo, Policy::Clock].map(|policy| Rules {
-        policy,
-        sharing: Sharing::LockFreeReads,
-        ..Rules::default()
-    });
-    prop::sample::select([&default[..], &free].concat())
+    prop::sample::select(
+        Policy::ALL.map(|(_, policy)| Rules { policy, ..Rules::default() }).to_vec(),
+    )
 }
 
 fn set(store: &Store, key: &[u8], value: &[u8]) {
@@ -174,7 +170,6 @@ fn a_store_is_shared_as_it_is_asked_to_be() {
     for (name, sharing) in Sharing::ALL {
         assert_eq!((name.parse(), sharing.name()), (Ok(sharing), name));
     }
-    assert_eq!(make(Sharing::LockFreeReads, 2, 64 << 20), Ok(8));
     assert!("rcu".parse::<Sharing>().unwrap_err().contains("global-lock"));
 }
 
@@ -202,40 +197,6 @@ fn a_full_store_uses_its_memory_and_little_more_while_items_become_smaller_and_m
             assert!(held.touched_bytes >= least, "{policy:?} {value_bytes}: {held:?}");
         }
     }
-}
-
-#[test]
-fn a_store_with_lock_free_reads_is_full_within_its_memory_too() {
-    let rules = Rules { sharing: Sharing::LockFreeReads, ..Rules::default() };
-    let memory_bytes = 8 << 20;
-    let store = store_by(memory_bytes, 1 << 18, rules);
-    assert_eq!(store.policy_in_force(), Policy::Clock);
-    let mut number = 0_u64;
-    for value_bytes in [2000, 300, 100] {
-        for _ in 0..2 * memory_bytes / (value_bytes + 34) {
-            number += 1;
-            set(&store, &number.to_be_bytes(), &vec![7; value_bytes]);
-        }
-        let held = store.holdings();
-        let bounds = memory_bytes as u64 * 95 / 100..=memory_bytes as u64 * 105 / 100;
-        assert!(bounds.contains(&held.touched_bytes), "{value_bytes}: {held:?}");
-        // Its table has a place for every 110 bytes.
-        let items = (memory_bytes / 120).min(memory_bytes * 3 / 4 / (value_bytes + 34));
-        assert!(held.items >= items as u64, "{value_bytes}: {held:?}");
-    }
-}
-
-#[test]
-fn what_a_store_with_lock_free_reads_can_not_do_is_refused() {
-    let make = |rules| {
-        let limits = Limits { memory_bytes: 8 << 20, item_bytes: 1000, threads: 2, rules };
-        Store::new(limits)
-    };
-    let free = Rules { sharing: Sharing::LockFreeReads, ..Rules::default() };
-    assert_eq!(make(Rules { evict: false, ..free }).err(), Some(MakeError::LetsGo));
-    assert_eq!(make(Rules { policy: Policy::Lru, ..free }).err(), Some(MakeError::OtherPolicy));
-    let store = make(free).expect("a store");
-    assert_eq!(store.set_memory(16 << 20), Err(MakeError::Fixed));
 }
 
 /// Values of one repeated byte are written over, removed and pushed out while they are read.

@@ -5,7 +5,7 @@
 //! processor does not see the next command behind that. Here all entries are asked for first and
 //! then all items, so that a batch waits about as long as one read. Nothing is changed or noted.
 
-use super::{Hashed, Parts, Shard, Store};
+use super::{Hashed, Shard, Store};
 
 /// So many keys are looked up ahead of their commands.
 pub const MOST_AHEAD: usize = 64;
@@ -68,14 +68,12 @@ impl Store {
 
     /// Calls `look` for each tag, and takes each shard's lock once.
     fn each_by_shard(&self, hashes: &[(u32, u32)], look: impl Fn(&Shard, u32)) {
-        // Readers without locks have not been given this step.
-        let Parts::Locked(locked) = &self.parts else { return };
-        let mask = locked.len() as u32 - 1;
+        let mask = self.shards() as u32 - 1;
         // One bit for each hash that has still to have its turn: there are at most 64.
         let mut left = u64::MAX >> (MOST_AHEAD - hashes.len().clamp(1, MOST_AHEAD));
         while left != 0 {
             let number = hashes[left.trailing_zeros() as usize].1 & mask;
-            locked.at(number as usize, |shard| {
+            self.shards.at(number as usize, |shard| {
                 let mut rest = left;
                 while rest != 0 {
                     let at = rest.trailing_zeros();

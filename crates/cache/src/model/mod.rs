@@ -10,7 +10,6 @@ mod ahead;
 mod change;
 mod clock;
 mod evict;
-mod free;
 mod ghost;
 mod index;
 mod item;
@@ -40,7 +39,6 @@ pub use operations::Cursor;
 pub use reads::{MOST_WANTED, Reads, Wanted};
 pub use sharing::Sharing;
 
-use free::{Free, Part};
 use locked::Locked;
 use shard::Shard;
 use shared::Shared;
@@ -120,15 +118,6 @@ pub enum MakeError {
     /// A store for one thread is to be used by several.
     #[error("a single store is for one thread")]
     ManyThreads,
-    /// A store with lock-free reads is to refuse new items when it is full.
-    #[error("a store with lock-free reads lets items go when it is full")]
-    LetsGo,
-    /// A store with lock-free reads is to go by another policy.
-    #[error("a store with lock-free reads goes by fifo or clock")]
-    OtherPolicy,
-    /// The memory of a store with lock-free reads is to be changed.
-    #[error("the memory of a store with lock-free reads can't be changed")]
-    Fixed,
     /// A store of one part is to be larger than a part can be.
     #[error("a store with one lock can have at most {most_bytes} bytes")]
     OnePart {
@@ -238,19 +227,10 @@ impl<'a> Hashed<'a> {
     }
 }
 
-/// The parts of a store, a power of two of them.
-#[derive(Debug)]
-enum Parts {
-    /// Behind locks.
-    Locked(Locked),
-    /// Open to readers, with a lock each for writers.
-    Free(Box<Free>),
-}
-
 /// The store.
 #[derive(Debug)]
 pub struct Store {
-    parts: Parts,
+    shards: Locked,
     hasher: Hasher,
     /// What the shards have to tell one another.
     shared: Arc<Shared>,
@@ -286,29 +266,18 @@ impl Store {
             Some(seed) => Hasher::with_seed(seed, foldhash::SharedSeed::global_fixed()),
         };
         let budget_bytes = limits.memory_bytes / count;
-        let (parts, shared) = match limits.rules.sharing {
-            Sharing::LockFreeReads => {
-                let policy = free_policy(&limits.rules)?;
-                let rules = Rules { policy, ..limits.rules };
-                let free = Free::new(count, budget_bytes, limits.item_bytes, &hasher, rules)?;
-                (Parts::Free(Box::new(free)), Arc::new(Shared::new(policy as u8)))
-            }
-            _ => {
-                // Where nothing is let go, there is nothing to choose.
-                let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
-                let shared = Arc::new(Shared::new(policy.at_first() as u8));
-                let shard = |number| {
-                    let (hasher, shared) = (hasher.clone(), Arc::clone(&shared));
-                    Shard::new(budget_bytes, number, count, hasher, limits.rules, shared)
-                };
-                let shards = (0..count).map(shard).collect::<Result<_, TryReserveError>>();
-                let refused = |_| MakeError::OutOfMemory { bytes: limits.memory_bytes };
-                let locked = Locked::new(shards.map_err(refused)?, limits.threads == 1);
-                (Parts::Locked(locked), shared)
-            }
+        // Where nothing is evicted, there is nothing to choose.
+        let policy = if limits.rules.evict { limits.rules.policy } else { Policy::Fifo };
+        let shared = Arc::new(Shared::new(policy.at_first() as u8));
+        let shard = |number| {
+            let (hasher, shared) = (hasher.clone(), Arc::clone(&shared));
+            Shard::new(budget_bytes, number, count, hasher, limits.rules, shared)
         };
+        let shards = (0..count).map(shard).collect::<Result<_, TryReserveError>>();
+        let refused = |_| MakeError::OutOfMemory { bytes: limits.memory_bytes };
+        let shards = Locked::new(shards.map_err(refused)?, limits.threads == 1);
         let memory_bytes = AtomicUsize::new(limits.memory_bytes);
-        Ok(Self { parts, hasher, shared, limits, memory_bytes })
+        Ok(Self { shards, hasher, shared, limits, memory_bytes })
     }
 
     /// The bounds that it was made with.
@@ -318,10 +287,7 @@ impl Store {
 
     /// How many shards it has.
     pub fn shards(&self) -> usize {
-        match &self.parts {
-            Parts::Locked(locked) => locked.len(),
-            Parts::Free(free) => free.parts().len(),
-        }
+        self.shards.len()
     }
 
     /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
@@ -329,13 +295,10 @@ impl Store {
         Policy::of(self.shared.policy())
     }
 
-    /// Calls `act` with the shard that has the key's item, or that it is brought to.
+    /// Calls `act` with the shard that has the key's item.
     #[inline]
-    fn at<R>(&self, now_s: Seconds, hashed: &Hashed<'_>, act: impl FnOnce(&mut Shard) -> R) -> R {
-        match &self.parts {
-            Parts::Locked(locked) => locked.at(locked.number(hashed.shard), act),
-            Parts::Free(free) => free.change(now_s, hashed, act),
-        }
+    fn at<R>(&self, hashed: &Hashed<'_>, act: impl FnOnce(&mut Shard) -> R) -> R {
+        self.shards.at(self.shards.number(hashed.shard), act)
     }
 
     /// Reads the item of `key`, if there is one, under its shard's lock.
@@ -402,17 +365,6 @@ fn part_count(limits: &Limits) -> Result<usize, MakeError> {
     }
     let wanted = sharing.shards(limits.threads);
     Ok(wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least)))
-}
-
-/// The policy of a store with lock-free reads.
-fn free_policy(rules: &Rules) -> Result<Policy, MakeError> {
-    match rules.policy {
-        _ if !rules.evict => Err(MakeError::LetsGo),
-        Policy::Fifo => Ok(Policy::Fifo),
-        // The one of its kind that there is to choose.
-        Policy::Clock | Policy::Adaptive => Ok(Policy::Clock),
-        Policy::Lru | Policy::S3Fifo => Err(MakeError::OtherPolicy),
-    }
 }
 
 fn previous_power_of_two(number: usize) -> usize {

@@ -4,8 +4,8 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::{
     Access, Change, Counts, Entry, Hashed, Holdings, Item, LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES,
-    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Part, Parts, Removed, Seconds, Seen, Shard,
-    Store, StoreError, Stored, Sum, Summed, Witness,
+    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store,
+    StoreError, Stored, Sum, Summed, Witness,
 };
 
 /// How far a walk through all items is.
@@ -34,7 +34,7 @@ impl Store {
     #[inline]
     pub fn set(&self, now_s: Seconds, entry: &Entry<'_>) -> Result<u64, StoreError> {
         let hashed = Hashed::of(&self.hasher, entry.key);
-        self.at(now_s, &hashed, |shard| {
+        self.at(&hashed, |shard| {
             shard.counts.cmd_set += 1;
             let fits = self.fits(entry.key.len(), entry.value.len());
             let stored = if fits { shard.set(now_s, &hashed, entry) } else { None };
@@ -53,7 +53,7 @@ impl Store {
     pub fn change(&self, now_s: Seconds, change: &Change<'_>) -> Result<Stored, StoreError> {
         let key = change.entry.key;
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| {
+        self.at(&hashed, |shard| {
             shard.counts.cmd_set += 1;
             let fits = self.fits(key.len(), change.entry.value.len());
             let stored = match fits {
@@ -72,13 +72,13 @@ impl Store {
     /// Removes an item, when its unique number is the one given.
     pub fn remove(&self, now_s: Seconds, key: &[u8], compare: Option<u64>) -> Removed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| shard.remove(now_s, &hashed, compare, None))
+        self.at(&hashed, |shard| shard.remove(now_s, &hashed, compare, None))
     }
 
     /// Marks an item, when its unique number is the one given.
     pub fn mark(&self, now_s: Seconds, key: &[u8], compare: Option<u64>, mark: &Mark) -> Removed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| shard.remove(now_s, &hashed, compare, Some(mark)))
+        self.at(&hashed, |shard| shard.remove(now_s, &hashed, compare, Some(mark)))
     }
 
     /// Like [`Store::get`]; of all who read a stale item, the first is told to store it anew, by
@@ -101,7 +101,7 @@ impl Store {
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| shard.peek(now_s, &hashed).map(|item| use_item(&item)))
+        self.at(&hashed, |shard| shard.peek(now_s, &hashed).map(|item| use_item(&item)))
     }
 
     /// Reads the item of `key`, with changes, under its shard's lock. `show` is given the item as
@@ -114,13 +114,13 @@ impl Store {
         show: impl FnOnce(&Item<'_>, &Seen) -> R,
     ) -> Option<R> {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| shard.access(now_s, &hashed, access, show))
+        self.at(&hashed, |shard| shard.access(now_s, &hashed, access, show))
     }
 
     /// Changes a number.
     pub fn sum(&self, now_s: Seconds, key: &[u8], sum: &Sum) -> Summed {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| shard.sum(now_s, &hashed, sum))
+        self.at(&hashed, |shard| shard.sum(now_s, &hashed, sum))
     }
 
     /// Forgets everything once the second `at_s` has come: see [`Store::tick`].
@@ -150,14 +150,13 @@ impl Store {
         if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
         }
-        let Parts::Locked(locked) = &self.parts else { return Err(MakeError::Fixed) };
-        let budget_bytes = memory_bytes / locked.len();
+        let budget_bytes = memory_bytes / self.shards.len();
         let refused = || MakeError::OutOfMemory { bytes: memory_bytes };
         if budget_bytes > MOST_SHARD_BYTES {
             return Err(refused());
         }
         let mut is_had = true;
-        locked.each(|shard| is_had = is_had && shard.set_budget(budget_bytes));
+        self.shards.each(|shard| is_had = is_had && shard.set_budget(budget_bytes));
         if !is_had {
             return Err(refused());
         }
@@ -176,12 +175,10 @@ impl Store {
         show: &mut dyn FnMut(&Item<'_>),
     ) -> Option<Cursor> {
         let Cursor { shard, tag } = cursor;
-        let next = match &self.parts {
-            Parts::Locked(locked) if shard >= locked.len() => return None,
-            Parts::Locked(locked) => locked.at(shard, |shard| shard.walk(now_s, tag, most, show)),
-            Parts::Free(free) => free.parts().get(shard)?.walk(now_s, tag, most, show),
-        };
-        match next {
+        if shard >= self.shards() {
+            return None;
+        }
+        match self.shards.at(shard, |shard| shard.walk(now_s, tag, most, show)) {
             Some(tag) => Some(Cursor { shard, tag }),
             None if shard + 1 < self.shards() => Some(Cursor { shard: shard + 1, tag: 0 }),
             None => None,
@@ -192,7 +189,7 @@ impl Store {
     /// removed when it was to be replaced.
     pub fn refuse(&self, now_s: Seconds, key: &[u8], replaces: bool, why: StoreError) {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| {
+        self.at(&hashed, |shard| {
             shard.counts.cmd_set += 1;
             match why {
                 StoreError::TooLarge => shard.counts.store_too_large += 1,
@@ -207,7 +204,7 @@ impl Store {
     /// Removes the item of `key`; whether there was one.
     pub fn delete(&self, now_s: Seconds, key: &[u8]) -> bool {
         let hashed = Hashed::of(&self.hasher, key);
-        self.at(now_s, &hashed, |shard| {
+        self.at(&hashed, |shard| {
             let found = shard.delete(now_s, &hashed);
             match found {
                 true => shard.counts.delete_hits += 1,
@@ -219,48 +216,31 @@ impl Store {
 
     /// Removes everything.
     pub fn clear(&self) {
-        match &self.parts {
-            Parts::Locked(locked) => locked.each(Shard::clear),
-            Parts::Free(free) => free.parts().iter().for_each(Part::clear),
-        }
-    }
-
-    /// Calls `look` with each shard that counts.
-    fn each(&self, mut look: impl FnMut(&mut Shard)) {
-        match &self.parts {
-            Parts::Locked(locked) => locked.each(look),
-            Parts::Free(free) => free.parts().iter().for_each(|part| part.counted(&mut look)),
-        }
+        self.shards.each(Shard::clear);
     }
 
     /// What has been counted.
     pub fn counts(&self) -> Counts {
-        let mut sum = match &self.parts {
-            Parts::Locked(_) => Counts::default(),
-            Parts::Free(free) => free.counts(),
-        };
-        self.each(|shard| sum = sum.plus(&shard.counts));
+        let mut sum = Counts::default();
+        self.shards.each(|shard| sum = sum.plus(&shard.counts));
         sum
     }
 
     /// What has been let go, counted by what it was.
     pub fn losses(&self) -> Losses {
         let mut sum = Losses::default();
-        self.each(|shard| sum = sum.plus(&shard.losses));
+        self.shards.each(|shard| sum = sum.plus(&shard.losses));
         sum
     }
 
     /// Tells `witness` of everything that is let go from now on.
     pub fn set_witness(&self, witness: &Witness) {
-        self.each(|shard| shard.witness = Some(witness.clone()));
+        self.shards.each(|shard| shard.witness = Some(witness.clone()));
     }
 
     /// Starts counting again from zero.
     pub fn reset_counts(&self) {
-        if let Parts::Free(free) = &self.parts {
-            free.reset_counts();
-        }
-        self.each(|shard| {
+        self.shards.each(|shard| {
             shard.counts = Counts::default();
             shard.losses = Losses::default();
         });
@@ -268,16 +248,9 @@ impl Store {
 
     /// What it holds.
     pub fn holdings(&self) -> Holdings {
-        match &self.parts {
-            Parts::Locked(locked) => {
-                let mut sum = Holdings::default();
-                locked.each(|shard| sum = plus(sum, shard.holdings()));
-                sum
-            }
-            Parts::Free(free) => {
-                free.parts().iter().map(Part::holdings).fold(Holdings::default(), plus)
-            }
-        }
+        let mut sum = Holdings::default();
+        self.shards.each(|shard| sum = plus(sum, shard.holdings()));
+        sum
     }
 }
 

@@ -10,7 +10,7 @@
 //! memory, and the processor does not see the next command behind that.
 
 use super::locked::Shards;
-use super::{Hashed, Item, Parts, Seconds, Store};
+use super::{Hashed, Item, Seconds, Store};
 use crate::sync::MutexGuard;
 
 /// So many items are found together.
@@ -75,7 +75,7 @@ impl Store {
     /// Whether [`Reads::find`] finds items.
     #[inline]
     pub fn finds_together(&self) -> bool {
-        self.limits.threads == 1 && matches!(self.parts, Parts::Locked(_))
+        self.limits.threads == 1
     }
 }
 
@@ -83,7 +83,7 @@ impl<'s> Reads<'s> {
     /// Finds the items of these keys, where that can be done for all of them together.
     #[inline]
     pub fn find(&mut self, wanted: &mut Wanted<'_>) {
-        let Parts::Locked(locked) = &self.store.parts else { return };
+        let locked = &self.store.shards;
         let all = &mut wanted.all[..wanted.count];
         if all.len() < 2 || !self.keep() {
             return;
@@ -129,10 +129,7 @@ impl<'s> Reads<'s> {
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
         let One { hashed, position } = one;
-        let locked = match &self.store.parts {
-            Parts::Locked(locked) => locked,
-            Parts::Free(free) => return free.get::<WINS, R>(self.now_s, hashed, use_item),
-        };
+        let locked = &self.store.shards;
         let (number, now_s) = (locked.number(hashed.shard), self.now_s);
         if self.keep()
             && let Some(shards) = &mut self.kept
@@ -147,11 +144,8 @@ impl<'s> Reads<'s> {
     /// Takes the store's only lock, if it has only one; whether that is kept now.
     #[inline]
     fn keep(&mut self) -> bool {
-        if self.kept.is_none()
-            && self.store.limits.threads == 1
-            && let Parts::Locked(locked) = &self.store.parts
-        {
-            self.kept = locked.lock_all();
+        if self.kept.is_none() && self.store.limits.threads == 1 {
+            self.kept = self.store.shards.lock_all();
         }
         self.kept.is_some()
     }

@@ -10,8 +10,6 @@ pub enum Sharing {
     /// Four parts for each thread: two threads seldom meet.
     #[default]
     Sharded,
-    /// As many parts, whose readers take no lock.
-    LockFreeReads,
 }
 
 /// Parts for each thread, so that two of them seldom want the same one.
@@ -19,12 +17,8 @@ const SHARDS_A_THREAD: usize = 4;
 
 impl Sharing {
     /// All of them with their names.
-    pub const ALL: [(&'static str, Self); 4] = [
-        ("single", Self::Single),
-        ("global-lock", Self::GlobalLock),
-        ("sharded", Self::Sharded),
-        ("lock-free-reads", Self::LockFreeReads),
-    ];
+    pub const ALL: [(&'static str, Self); 3] =
+        [("single", Self::Single), ("global-lock", Self::GlobalLock), ("sharded", Self::Sharded)];
 
     /// Its name.
     pub fn name(self) -> &'static str {
@@ -36,9 +30,7 @@ impl Sharing {
     pub(super) fn shards(self, threads: usize) -> usize {
         match self {
             Self::Single | Self::GlobalLock => 1,
-            Self::Sharded | Self::LockFreeReads => {
-                (threads.max(1) * SHARDS_A_THREAD).next_power_of_two()
-            }
+            Self::Sharded => (threads.max(1) * SHARDS_A_THREAD).next_power_of_two(),
         }
     }
 }

@@ -111,9 +111,8 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "POLICY", default_value = Policy::default().name())]
     pub(crate) evict: Policy,
 
-    /// How threads share the store: single (one thread), global-lock (one lock for all keys),
-    /// sharded (four parts with a lock each for every thread) or lock-free-reads (as many parts,
-    /// whose readers take no lock)
+    /// How threads share the store: single (one thread), global-lock (one lock for all keys) or
+    /// sharded (four parts with a lock each for every thread)
     #[arg(long, value_name = "HOW", default_value = Sharing::default().name())]
     pub(crate) store: Sharing,
 
@@ -358,7 +357,6 @@ fn explained(error: StartError) -> Failure {
     };
     let advice = match &error {
         StartError::Store(MakeError::ManyThreads) => "use --threads 1, or --store global-lock",
-        StartError::Store(MakeError::LetsGo | MakeError::OtherPolicy) => "use --store sharded",
         StartError::Store(_) => "change --memory, --max-item or --store",
         StartError::Listen(error) => {
             door::listen_advice(error, "choose another address with --listen")

@@ -7,7 +7,6 @@
 //! The small ring is there for policies that have new items prove themselves; the others leave it
 //! empty and without memory.
 
-mod alone;
 mod change;
 mod room;
 mod small;
@@ -15,8 +14,6 @@ mod walk;
 
 use std::collections::TryReserveError;
 use std::sync::Arc;
-
-pub(super) use room::tell_loss;
 
 use super::evict::{AGES, Policy};
 use super::ghost::Ghosts;
