@@ -15,6 +15,12 @@ pub(crate) fn repository() -> PathBuf {
     crate_dir.ancestors().nth(2).unwrap_or(crate_dir).to_owned()
 }
 
+/// The release build of loadline, which is what is measured.
+pub(crate) fn program() -> PathBuf {
+    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
+}
+
 /// Where a program is, as a shell would find it.
 pub(crate) fn find(program: &str) -> Option<PathBuf> {
     find_in(env::split_paths(&env::var_os("PATH")?), program)

@@ -7,8 +7,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
-use super::program;
-use crate::process::repository;
+use crate::process::{program, repository};
 
 /// Where it lies.
 const PICTURE: &str = "docs/tour.png";

@@ -10,8 +10,7 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use super::checks::{Check, Kind};
-use crate::bench::program;
-use crate::process::repository;
+use crate::process::{program, repository};
 
 /// All runs so far.
 pub(crate) struct Runs {

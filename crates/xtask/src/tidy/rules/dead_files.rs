@@ -3,10 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use syn::{Expr, ExprLit, Item, ItemMod, Lit, Meta};
-
 use super::Rule;
 use crate::tidy::manifest::{Manifest, packages};
+use crate::tidy::modules::Modules;
 use crate::tidy::tree::{File, Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
@@ -59,59 +58,12 @@ fn uncompiled(tree: &Tree, package: &Manifest) -> Vec<Finding> {
             && (below.split('/').count() == 2 || below.ends_with("/main.rs"));
         let is_stated = stated.iter().any(|path| format!("{folder}{path}") == file.path);
         if ["lib.rs", "main.rs"].contains(&below) || is_program || is_stated {
-            let home = file.path.trim_end_matches(file.name()).to_owned();
-            reach(tree, file, &home, &mut reached);
+            let modules = Modules::of(tree, file);
+            reached.extend(modules.iter().map(|(_, module)| module.file.clone()));
         }
     }
     let dead = inside.into_iter().filter(|file| !reached.contains(&file.path));
     dead.map(|file| file.finding(1, "name this file with a `mod`, or remove it")).collect()
-}
-
-/// Follows the `mod` items of a file whose own modules live in `home` (which ends in a slash).
-fn reach(tree: &Tree, file: &File, home: &str, reached: &mut BTreeSet<String>) {
-    if reached.insert(file.path.clone())
-        && let Ok(syntax) = file.syntax()
-    {
-        follow(tree, file, &syntax.items, home, reached);
-    }
-}
-
-fn follow(tree: &Tree, from: &File, items: &[Item], home: &str, reached: &mut BTreeSet<String>) {
-    for item in items {
-        let Item::Mod(module) = item else { continue };
-        let name = module.ident.to_string();
-        let name = name.trim_start_matches("r#");
-        let below = format!("{home}{name}/");
-        if let Some((_, items)) = &module.content {
-            follow(tree, from, items, &below, reached);
-            continue;
-        }
-        let stated = stated_path(module).map(|path| {
-            let folder = from.path.trim_end_matches(from.name());
-            let path = format!("{folder}{path}");
-            let home = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            (path.clone(), format!("{home}/"))
-        });
-        let usual =
-            [(format!("{home}{name}.rs"), below.clone()), (format!("{below}mod.rs"), below)];
-        for (path, home) in stated.into_iter().chain(usual) {
-            if let Some(file) = tree.file(&path) {
-                reach(tree, file, &home, reached);
-                break;
-            }
-        }
-    }
-}
-
-/// The value of a module's `#[path = "…"]`.
-fn stated_path(module: &ItemMod) -> Option<String> {
-    module.attrs.iter().find_map(|attribute| match &attribute.meta {
-        Meta::NameValue(pair) if pair.path.is_ident("path") => match &pair.value {
-            Expr::Lit(ExprLit { lit: Lit::Str(text), .. }) => Some(text.value()),
-            _ => None,
-        },
-        _ => None,
-    })
 }
 
 #[cfg(test)]

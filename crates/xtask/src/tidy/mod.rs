@@ -3,6 +3,7 @@
 //! tests beside it; `tree` holds the files, `names` and `manifest` read them.
 
 mod manifest;
+mod modules;
 mod names;
 mod rules;
 mod tree;

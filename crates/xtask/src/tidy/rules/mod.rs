@@ -2,6 +2,7 @@
 //! checked, and tests that show what it finds and what it lets pass.
 
 mod arrows;
+mod circles;
 mod dead_files;
 mod dependencies;
 mod exit;
@@ -32,6 +33,7 @@ pub(crate) struct Rule {
 /// All rules, by name.
 pub(crate) const RULES: &[Rule] = &[
     arrows::RULE,
+    circles::RULE,
     dead_files::RULE,
     dependencies::RULE,
     exit::RULE,

@@ -6,12 +6,11 @@
 mod picture;
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
 
-use crate::process::{output, repository, run as run_command};
+use crate::process::{output, program, repository, run as run_command};
 
 /// Which figures to write.
 #[derive(clap::Args)]
@@ -110,12 +109,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The program as it is measured.
-pub(crate) fn program() -> PathBuf {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
 }
 
 /// Runs the program and gives what a document shows of it.
