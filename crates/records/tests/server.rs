@@ -214,6 +214,28 @@ fn filters_hold_back_what_is_not_wanted() {
     assert_eq!(told.collect::<Vec<_>>(), ["1.5", "2.5", "3.5"]);
 }
 
+/// A gateway passes on what is asked for of a get's fields: it has to know which they are.
+#[test]
+fn a_get_names_each_of_its_fields_as_pvxs_does() {
+    let mut session = Session::introduced(&service());
+    for (request, text, fields) in [
+        (7, "field()", &[1, 3, 4, 5, 7, 8, 9][..]),
+        (8, "", &[1, 3, 4, 5, 7, 8, 9]),
+        (9, "field(timeStamp)", &[7, 8, 9]),
+    ] {
+        let (channel, kind) = begun_as(&mut session, Command::Get, "array", request, text);
+        let get = Operation { channel, request, subcommand: 0 };
+        let answers = session.say(Command::Get, |writer| get.write(writer));
+        let mut reader = answers[0].reader();
+        Answer::read(&mut reader);
+        Status::read(&mut reader);
+        let changed = reader.changed(&kind, &mut Registry::default(), &mut zeros(&kind));
+        assert!(changed.iter().take(fields.len()).eq(fields.iter().copied()), "{changed:?}");
+        let is_structure = |bit| matches!(kind.path(bit), Some((_, Type::Structure(_))));
+        assert!(!changed.iter().any(is_structure), "{changed:?}");
+    }
+}
+
 #[test]
 fn a_large_array_is_sent_from_the_record_itself() {
     let service = service();

@@ -3,11 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::records::client::{Client, Operation, What};
+use ::records::client::{Channel, Client, Operation, What};
 use ::records::protocol::Request;
+use anyhow::Context as _;
 
 use super::report::Report;
-use super::{Setting, begin, seconds};
+use super::{Setting, seconds};
 
 /// How something is done again and again.
 #[derive(Debug, clap::Args)]
@@ -27,6 +28,10 @@ pub(super) struct Again {
     /// End after so many times
     #[arg(long, value_name = "TIMES")]
     count: Option<u64>,
+
+    /// End when the connection is lost, instead of connecting again
+    #[arg(long)]
+    once: bool,
 }
 
 /// The pause between two times where nothing else is said.
@@ -59,19 +64,24 @@ impl Repeated<'_> {
         mut once: impl FnMut(&mut Client, &mut Operation, &mut Report, u64) -> anyhow::Result<()>,
     ) -> anyhow::Result<ExitCode> {
         let Self { setting, again, name, what, request, recreate_every } = self;
-        let mut client = setting.connect(name)?;
-        let (mut channel, mut operation) = begin(&mut client, name, what, request)?;
+        let request = request.clone();
+        let begin =
+            move |client: &mut Client, channel: &Channel| client.begin(channel, what, &request);
+        let mut session = setting.session(name, again.once, begin)?;
         let every =
             |number: u64, times: u64| times > 0 && number > 0 && number.is_multiple_of(times);
         for number in 0..again.count.unwrap_or(u64::MAX) {
             if every(number, again.recreate_channel_every.unwrap_or(0)) {
-                client.close(&channel)?;
-                (channel, operation) = begin(&mut client, name, what, request)?;
+                session.reopen().with_context(|| name.to_owned())?;
             } else if every(number, recreate_every) {
-                client.end(&operation)?;
-                operation = client.begin(&channel, what, request)?;
+                session.restart().with_context(|| name.to_owned())?;
             }
-            once(&mut client, &mut operation, &mut report, number)?;
+            // What a lost connection has cut off is done again.
+            loop {
+                let (client, operation) = session.parts();
+                let Err(error) = once(client, operation, &mut report, number) else { break };
+                session.recover(error.downcast()?).with_context(|| name.to_owned())?;
+            }
             if let Some(done) = report.due() {
                 setting.print(&done.json(), &done.text())?;
             }
@@ -80,6 +90,6 @@ impl Repeated<'_> {
         if let Some(done) = report.take() {
             setting.print(&done.json(), &done.text())?;
         }
-        Ok(ExitCode::SUCCESS)
+        report.outcome(name)
     }
 }

@@ -14,7 +14,9 @@ use std::net::SocketAddr;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::records::client::{Channel, Client, Operation, Settings, What, find};
+use ::records::client::{
+    Channel, Client, ClientError, Event, Operation, Session, Settings, What, find,
+};
 use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
 use ::records::model::normative;
 use ::records::protocol::{Item, LEAST_SEGMENT_BYTES, Request, RequestError, Selection, Value};
@@ -23,7 +25,7 @@ use load::units::{ByteCount, UnitError};
 use serde_json::json;
 
 use crate::exit::Failure;
-use crate::out;
+use crate::out::{self, note};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -70,7 +72,8 @@ pub(crate) struct RecordsArgs {
     #[arg(long, global = true)]
     anonymous: bool,
 
-    /// Check in reports that all elements of an array are alike, as array programs make them
+    /// Check that all elements of an array are alike, as array programs make them: reports count
+    /// those that aren't, and the command fails at its end
     #[arg(long, global = true)]
     check: bool,
 
@@ -164,17 +167,37 @@ impl Setting {
     fn connect(&self, name: &str) -> anyhow::Result<Client> {
         let server = match self.server {
             Some(server) => server,
-            None => find::find(name, &self.environment, &self.settings).context(
-                "no server answers for it: name one with --server, or say where to search with \
-                 EPICS_PVA_ADDR_LIST",
-            )?,
+            None => find::find(name, &self.environment, &self.settings)
+                .map_err(|error| advised(name, error))?,
         };
         self.connect_to(server)
     }
 
     fn connect_to(&self, server: SocketAddr) -> anyhow::Result<Client> {
-        Client::connect(server, self.settings.clone()).with_context(|| {
-            format!("cannot reach {server}; start a server with `loadline serve records`")
+        let client = Client::connect(server, self.settings.clone());
+        client.map_err(|error| advised("", error))
+    }
+
+    /// An operation on a channel. Unless it is to end with its connection, it connects again
+    /// whenever that is lost, with a line on standard error.
+    fn session(
+        &self,
+        name: &str,
+        is_once: bool,
+        begin: impl FnMut(&mut Client, &Channel) -> Result<Operation, ClientError> + Send + 'static,
+    ) -> anyhow::Result<Session> {
+        let (server, environment) = (self.server, self.environment.clone());
+        let (settings, wanted) = (self.settings.clone(), name.to_owned());
+        let locate = move || match server {
+            Some(server) => Ok(server),
+            None => find::find(&wanted, &environment, &settings),
+        };
+        let session = Session::open(name, self.settings.clone(), locate, begin);
+        let session = session.map_err(|error| advised(name, error))?;
+        let name = name.to_owned();
+        Ok(match is_once {
+            true => session,
+            false => session.reconnecting(move |event| report(&name, event)),
         })
     }
 
@@ -199,6 +222,32 @@ impl Setting {
         }
         Ok(())
     }
+}
+
+/// Reports what happens to a channel's connection.
+fn report(name: &str, event: &Event<'_>) {
+    note(match event {
+        Event::Disconnected(why) => format!("{name}: disconnected: {why}; connecting again"),
+        Event::Unreachable(why) => format!("{name}: not connected yet: {why}"),
+        Event::Connected(server) => format!("{name}: connected to {server}"),
+    });
+}
+
+/// An error with advice where there is any, and the channel that it is about.
+fn advised(name: &str, error: ClientError) -> anyhow::Error {
+    let advice = match &error {
+        ClientError::NotFound(_) => {
+            "no server answers for it: name one with --server, or say where to search with \
+             EPICS_PVA_ADDR_LIST"
+                .to_owned()
+        }
+        ClientError::Io(server, _) => {
+            format!("cannot reach {server}; start a server with `loadline serve records`")
+        }
+        _ if name.is_empty() => return error.into(),
+        _ => name.to_owned(),
+    };
+    anyhow::Error::new(error).context(advice)
 }
 
 fn process(setting: &Setting, names: &[String]) -> anyhow::Result<ExitCode> {

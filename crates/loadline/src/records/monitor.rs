@@ -2,13 +2,14 @@
 //! `longArrayMonitorMain` gives.
 
 use std::collections::VecDeque;
+use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::records::client::shared::Segments;
-use ::records::client::{Client, ClientError, Operation, Update, What};
+use ::records::client::{Channel, Client, ClientError, Operation, Session, Update, What};
 use ::records::protocol::{
     Array, Bits, Item, Place, Request, SHARED_OPTION, Scalar, placed_scalar,
 };
@@ -57,6 +58,10 @@ pub(crate) struct MonitorArgs {
     /// End after so many updates
     #[arg(long, value_name = "UPDATES")]
     count: Option<u64>,
+
+    /// End when the connection is lost, instead of connecting again
+    #[arg(long)]
+    once: bool,
 }
 
 /// The least queue: with one place, an update that comes while another is sent is lost.
@@ -83,34 +88,39 @@ pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitC
     if args.pipeline {
         request.options.insert("pipeline".to_owned(), "true".to_owned());
     }
-    let mut client = setting.connect(&args.name)?;
-    let channel = client.channel(&args.name).with_context(|| args.name.clone())?;
-    let window = args.pipeline.then_some(size);
-    let what = What::Monitor { window };
-    let plain = request.clone();
-    if args.shared {
-        request.options.insert(SHARED_OPTION.to_owned(), "true".to_owned());
-    }
-    let begin = |client: &mut Client, request: &Request| -> anyhow::Result<Operation> {
-        let monitor = client.begin(&channel, what, request).with_context(|| args.name.clone())?;
-        client.run(&monitor, true)?;
-        Ok(monitor)
-    };
-    let mut monitor = begin(&mut client, &request)?;
-    let first = match first_shared(&mut client, &mut monitor) {
-        Ok(first) => first,
-        Err(error) => {
-            note(format!("{}: arrays come by the connection: {error:#}", args.name));
-            client.end(&monitor)?;
-            monitor = begin(&mut client, &plain)?;
-            None
+    let what = What::Monitor { window: args.pipeline.then_some(size) };
+    let queue = Arc::new(Queue::default());
+    let (filled, name, is_shared) = (Arc::clone(&queue), args.name.clone(), args.shared);
+    let begin = move |client: &mut Client, channel: &Channel| {
+        let start = |client: &mut Client, request: &Request| {
+            let monitor = client.begin(channel, what, request)?;
+            client.run(&monitor, true).map(|()| monitor)
+        };
+        if !is_shared {
+            return start(client, &request);
+        }
+        let mut shared = request.clone();
+        shared.options.insert(SHARED_OPTION.to_owned(), "true".to_owned());
+        let mut monitor = start(client, &shared)?;
+        match first_shared(client, &mut monitor)? {
+            Ok(first) => {
+                first.into_iter().for_each(|first| filled.push(first, size as usize));
+                Ok(monitor)
+            }
+            Err(error) => {
+                note(format!(
+                    "{name}: arrays come by the connection: their memory can't be seen here: \
+                     {error}"
+                ));
+                client.end(&monitor)?;
+                start(client, &request)
+            }
         }
     };
-    let state = State { updates: first.into_iter().collect(), ..State::default() };
-    let queue = Arc::new(Queue { state: Mutex::new(state), ..Queue::default() });
+    let session = setting.session(&args.name, args.once, begin)?;
     let filled = Arc::clone(&queue);
     // It ends with the process: nothing else holds what it reads from.
-    std::thread::spawn(move || fill(client, monitor, &filled, size as usize));
+    std::thread::spawn(move || fill(session, &filled, size as usize));
     look(setting, args, &queue)
 }
 
@@ -119,45 +129,33 @@ fn placed(item: &Item) -> Option<(Place, Scalar)> {
     Place::of(item.get("value")?).zip(placed_scalar(item.kind()))
 }
 
-/// The first update, where the server says that arrays lie in memory that it shares: fails, when
-/// that can't be seen here.
-fn first_shared(client: &mut Client, monitor: &mut Operation) -> anyhow::Result<Option<Update>> {
+/// The first update, where the server says that arrays lie in memory that it shares: or why that
+/// can't be seen here.
+fn first_shared(
+    client: &mut Client,
+    monitor: &mut Operation,
+) -> Result<io::Result<Option<Update>>, ClientError> {
     if monitor.kind().and_then(placed_scalar).is_none() {
-        return Ok(None);
+        return Ok(Ok(None));
     }
     let first = client.next(monitor, WAIT)?;
-    if let Some((place, scalar)) = first.as_ref().and_then(|update| placed(&update.item)) {
-        Segments::default().spots(&place, scalar).context("its memory can't be seen here")?;
+    if let Some((place, scalar)) = first.as_ref().and_then(|update| placed(&update.item))
+        && let Err(error) = Segments::default().spots(&place, scalar)
+    {
+        return Ok(Err(error));
     }
-    Ok(first)
+    Ok(Ok(first))
 }
 
-/// Reads updates; when the queue is full, its oldest is lost.
-fn fill(mut client: Client, mut monitor: Operation, queue: &Queue, size: usize) {
+/// Reads updates until the session ends.
+fn fill(mut session: Session, queue: &Queue, size: usize) {
     const LOOK_EVERY: Duration = Duration::from_secs(1);
     loop {
-        let next = client.next(&mut monitor, LOOK_EVERY);
-        let mut state = queue.state.lock().unwrap_or_else(PoisonError::into_inner);
-        match next {
+        match session.next(LOOK_EVERY) {
             Ok(None) => {}
-            Ok(Some(update)) => {
-                if state.updates.len() >= size
-                    && let Some(oldest) = state.updates.pop_front()
-                {
-                    state.lost += 1;
-                    if let Some(next) = state.updates.front_mut() {
-                        merge(&oldest, next);
-                    }
-                }
-                state.updates.push_back(update);
-            }
-            Err(error) => {
-                state.end = Some(error);
-                queue.changed.notify_one();
-                return;
-            }
+            Ok(Some(update)) => queue.push(update, size),
+            Err(error) => return queue.end(error),
         }
-        queue.changed.notify_one();
     }
 }
 
@@ -168,9 +166,33 @@ fn merge(lost: &Update, next: &mut Update) {
 }
 
 impl Queue {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds an update; of more than `size`, the oldest is lost.
+    fn push(&self, update: Update, size: usize) {
+        let mut state = self.lock();
+        if state.updates.len() >= size
+            && let Some(oldest) = state.updates.pop_front()
+        {
+            state.lost += 1;
+            if let Some(next) = state.updates.front_mut() {
+                merge(&oldest, next);
+            }
+        }
+        state.updates.push_back(update);
+        self.changed.notify_one();
+    }
+
+    fn end(&self, error: ClientError) {
+        self.lock().end = Some(error);
+        self.changed.notify_one();
+    }
+
     /// The next update and how many were lost here before it; nothing within a second.
     fn next(&self) -> Result<Option<(Update, u64)>, ClientError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.lock();
         if state.updates.is_empty() && state.end.is_none() {
             let second = Duration::from_secs(1);
             let waited = self.changed.wait_timeout(state, second);
@@ -198,9 +220,14 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
                 left -= 1;
                 report.lost(lost);
                 if let Some((place, scalar)) = placed(&update.item) {
-                    match segments.spots(&place, scalar)? {
-                        Some(spots) => report.add_spots(&spots),
-                        None => report.lost(1),
+                    match segments.spots(&place, scalar) {
+                        Ok(Some(spots)) => report.add_spots(&spots),
+                        Ok(None) => report.lost(1),
+                        // The server that shared it has ended.
+                        Err(error) => {
+                            report.lost(1);
+                            note(format!("{}: an array's memory is gone: {error}", args.name));
+                        }
                     }
                     report.told(&update.changed, &update.overrun);
                 } else if args.report || (asks_array && show::array(&update.item).is_some()) {
@@ -229,7 +256,7 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
     }
     match end {
         Some(error) => Err(error).with_context(|| args.name.clone()),
-        None => Ok(ExitCode::SUCCESS),
+        None => report.outcome(&args.name),
     }
 }
 

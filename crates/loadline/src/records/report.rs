@@ -1,9 +1,11 @@
 //! What is said once a second of things that go on, when there is something to say.
 
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use ::records::client::shared::Spots;
 use ::records::protocol::{Array, Bits};
+use anyhow::bail;
 use serde_json::{Value as Json, json};
 
 /// Counts of one second.
@@ -21,8 +23,9 @@ pub(crate) struct Report {
     lost_by_client: u64,
     /// Whether all elements of arrays are compared.
     checks: bool,
-    /// Arrays whose elements weren't alike.
+    /// Arrays whose elements weren't alike, and of those in all reports so far.
     unlike: u64,
+    unlike_before: u64,
     /// Arrays that were seen in shared memory.
     shared: u64,
 }
@@ -41,6 +44,7 @@ impl Report {
             lost_by_client: 0,
             checks: false,
             unlike: 0,
+            unlike_before: 0,
             shared: 0,
         }
     }
@@ -95,9 +99,19 @@ impl Report {
 
     /// The report of what has not been reported.
     pub(crate) fn take(&mut self) -> Option<Self> {
-        let next = Self::new(self.what).checking(self.checks);
+        let unlike_before = self.unlike_before + self.unlike;
+        let next = Self { unlike_before, ..Self::new(self.what).checking(self.checks) };
         let done = std::mem::replace(self, next);
         (done.count > 0).then_some(done)
+    }
+
+    /// How a command ends that has made these reports: arrays that are not as they are checked to
+    /// be are an error.
+    pub(crate) fn outcome(&self, name: &str) -> anyhow::Result<ExitCode> {
+        match self.unlike_before + self.unlike {
+            0 => Ok(ExitCode::SUCCESS),
+            torn => bail!("{name}: {torn} of the arrays had elements that differ"),
+        }
     }
 
     fn seconds(&self) -> f64 {

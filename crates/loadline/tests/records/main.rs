@@ -5,6 +5,7 @@ mod common;
 mod elder;
 mod ioc;
 mod pvxs;
+mod reconnect;
 
 use common::{Foreign, Served, ask, ask_as, peer, run};
 
@@ -337,6 +338,21 @@ fn who_says_how_often_or_how_fast_repeats() {
 }
 
 #[test]
+fn arrays_whose_elements_are_not_alike_fail_a_check() {
+    let same = "[[record]]\nname = \"same\"\ntype = \"long[]\"\nvalue = [4, 4, 4]\n";
+    let served = Served::start(&format!("{RECORDS}{same}"), &["--no-search"]);
+    for command in [&["monitor"][..], &["get", "--delay", "0"]] {
+        let checked = |name| {
+            let arguments = [command, &["--count", "1", "--check", name]].concat();
+            ask(served.address(), &arguments)
+        };
+        assert!(checked("same").expect("it is as checked").contains("0 unlike"));
+        let error = checked("wave").unwrap_err();
+        assert!(error.contains("wave: 1 of the arrays had elements that differ"), "{error}");
+    }
+}
+
+#[test]
 fn rules_say_who_may_do_what_and_puts_are_logged() {
     let folder = tempfile::tempdir().expect("a folder");
     let log = folder.path().join("puts.jsonl");
@@ -396,6 +412,16 @@ fn pvagw_stands_in_front_of_our_server() {
     assert!(asks(&["monitor", "temperature", "--count", "1"]).contains("44"));
     let refused = ask(&address, &["put", "temperature", "99"]).unwrap_err();
     assert!(refused.contains("outside of the limits"), "{refused}");
+    // As p4p's own `test_get_mask` has it: what isn't asked for isn't sent.
+    let script = format!(
+        "import os\nos.environ.update(EPICS_PVA_AUTO_ADDR_LIST='NO', \
+         EPICS_PVA_NAME_SERVERS='{address}')\nfrom p4p.client.thread import Context\n\
+         with Context('pva') as client:\n    \
+         raw = client.get('temperature', request='timeStamp').raw\n    \
+         print(raw.changed('value'), raw.changed('timeStamp.secondsPastEpoch'))\n"
+    );
+    let python = gateway.with_file_name("python");
+    assert_eq!(run(&python, &["-c", &script]), "False True\n");
 }
 
 #[test]

@@ -4,9 +4,11 @@
 //! any number of channels and operations. Arrays are read straight into their place: memory that
 //! is warm from earlier ones, of which a value's arrays are slices.
 
+mod backoff;
 pub mod find;
 mod many;
 mod operation;
+mod session;
 pub mod shared;
 mod stream;
 
@@ -16,6 +18,7 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 pub use operation::{Operation, Update, What};
+pub use session::{Event, Session};
 
 use crate::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
@@ -46,6 +49,9 @@ pub enum ClientError {
     /// The server refuses.
     #[error("{0}")]
     Refused(Status),
+    /// The server has ended a monitor, without a reason.
+    #[error("the server has ended the monitor")]
+    Finished,
     /// No answer came in time.
     #[error("{0} gives no answer within {1:?}")]
     TimedOut(SocketAddr, Duration),
@@ -56,6 +62,20 @@ pub enum ClientError {
     #[error("a value of another type than the channel's")]
     WrongType,
 }
+
+impl ClientError {
+    /// Whether the connection or the channel is lost, so that another may be had.
+    pub fn is_loss(&self) -> bool {
+        match self {
+            Self::Io(..) | Self::Closed(_) | Self::ChannelClosed => true,
+            Self::TimedOut(..) | Self::NotFound(_) => true,
+            Self::Broken(..) | Self::Refused(_) | Self::Finished | Self::WrongType => false,
+        }
+    }
+}
+
+/// How many texts of a server are kept until they are asked for.
+const MOST_TEXTS: usize = 64;
 
 /// How a client behaves.
 #[derive(Clone, Debug)]
@@ -97,8 +117,8 @@ pub struct Client {
     next_number: u32,
     /// Updates of monitors that came while something else was waited for.
     updates: VecDeque<(u32, Message)>,
-    /// What the server said for humans.
-    texts: Vec<Text>,
+    /// The newest texts of the server, at most [`MOST_TEXTS`].
+    texts: VecDeque<Text>,
     /// The channels that the server has closed, by the client's numbers.
     closed: Vec<u32>,
 }
@@ -115,7 +135,7 @@ impl Client {
             settings,
             next_number: 1,
             updates: VecDeque::new(),
-            texts: Vec::new(),
+            texts: VecDeque::new(),
             closed: Vec::new(),
         };
         client.introduce()?;
@@ -150,9 +170,9 @@ impl Client {
         self.stream.address()
     }
 
-    /// What the server has said for humans since the last time.
+    /// The newest texts of the server for people, since the last call.
     pub fn texts(&mut self) -> Vec<Text> {
-        std::mem::take(&mut self.texts)
+        std::mem::take(&mut self.texts).into()
     }
 
     /// How many bytes have come and gone.
@@ -302,12 +322,18 @@ impl Client {
                 if text.severity == Severity::Fatal && text.request == 0 {
                     return Err(ClientError::Refused(Status::error(&text.text)));
                 }
-                self.texts.push(text);
+                if self.texts.len() == MOST_TEXTS {
+                    self.texts.pop_front();
+                }
+                self.texts.push_back(text);
                 Ok(None)
             }
             Command::DestroyChannel => {
                 let named = self.read(&message, DestroyChannel::read)?;
-                self.closed.push(named.client_id);
+                let is_ours = named.client_id.wrapping_sub(1) < self.next_number.wrapping_sub(1);
+                if is_ours && !self.closed.contains(&named.client_id) {
+                    self.closed.push(named.client_id);
+                }
                 Ok(None)
             }
             _ => Ok(Some(message)),

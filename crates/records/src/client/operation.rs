@@ -361,9 +361,11 @@ impl Client {
         let head = Answer::read(&mut reader);
         if head.has(subcommand::DESTROY) {
             let status = Status::read(&mut reader);
-            let is_end = reader.left() == 0 || !status.is_success();
-            if is_end {
+            if !status.is_success() {
                 return Err(ClientError::Refused(status));
+            }
+            if reader.left() == 0 {
+                return Err(ClientError::Finished);
             }
         }
         let changed = self.read_fields(monitor, &mut reader)?;

@@ -14,6 +14,10 @@ use crate::protocol::{
 /// Servers close connections over which nothing comes; pvxs' clients echo this often, too.
 const ECHO_EVERY: Duration = Duration::from_secs(15);
 
+/// A server that sends nothing for this long, echoes included, is gone: EPICS_PVA_CONN_TMO, 30 s,
+/// of which peers make 4/3.
+const SILENCE: Duration = Duration::from_secs(40);
+
 /// How many large buffers are kept warm.
 const WARM_BUFFERS: usize = 2;
 
@@ -46,6 +50,8 @@ pub(super) struct Stream {
     /// The types that the server has given numbers to.
     pub(super) known: Registry,
     echoed: Instant,
+    /// Since when reads have found nothing.
+    silent_since: Option<Instant>,
     received: u64,
     sent: u64,
 }
@@ -68,6 +74,7 @@ impl Stream {
             order: Order::Little,
             known: Registry::default(),
             echoed: Instant::now(),
+            silent_since: None,
             received: 0,
             sent: 0,
         })
@@ -204,6 +211,7 @@ impl Stream {
             Ok(0) => Err(ClientError::Closed(self.address)),
             Ok(count) => {
                 self.received += count as u64;
+                self.silent_since = None;
                 if is_placed {
                     self.frames.placed(count)
                 } else {
@@ -211,7 +219,14 @@ impl Stream {
                 }
                 Ok(())
             }
-            Err(error) if is_nothing(&error) => Ok(()),
+            Err(error) if is_nothing(&error) => {
+                let since = *self.silent_since.get_or_insert_with(Instant::now);
+                if since.elapsed() < SILENCE {
+                    return Ok(());
+                }
+                let silent = format!("no bytes in {} s", SILENCE.as_secs());
+                Err(failed(io::Error::new(ErrorKind::TimedOut, silent)))
+            }
             Err(error) => Err(failed(error)),
         }
     }

@@ -133,14 +133,14 @@ fn operation(
     let part = |selection: &Option<Selection>| Part::of(selection.as_ref(), record.kind());
     let record = || Arc::clone(record);
     match command {
-        Command::Get => Ok(What::Get(record(), part(&request.field)?.said_short(&record()))),
+        Command::Get => Ok(What::Get(record(), part(&request.field)?)),
         Command::Put => {
-            let part = part(&request.field)?.said_short(&record());
+            let part = part(&request.field)?;
             Ok(What::Put(record(), part, Scratch::default()))
         }
         Command::PutGet => {
-            let put = part(&request.put_field)?.said_short(&record());
-            let get = part(&request.get_field)?.said_short(&record());
+            let put = part(&request.put_field)?;
+            let get = part(&request.get_field)?;
             Ok(What::PutGet(record(), [put, get], Scratch::default()))
         }
         Command::Process => Ok(What::Process(record())),
@@ -172,12 +172,6 @@ impl Part {
         };
         let none = || "the request selects no field that the record has".to_owned();
         Ok(Self { fields: fields.ok_or_else(none)?, filters: Filters::of(selection, kind)? })
-    }
-
-    /// The same fields, said with one bit where they are all.
-    fn said_short(self, record: &Record) -> Self {
-        let is_all = Selection::default().bits(record.kind()).as_ref() == Some(&self.fields);
-        if is_all { Self { fields: [0].into_iter().collect(), ..self } } else { self }
     }
 }
 
