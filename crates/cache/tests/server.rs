@@ -36,6 +36,20 @@ fn what_is_stored_is_read_back_over_a_socket() {
 }
 
 #[test]
+fn an_http_client_cannot_write() {
+    let server = start(Options::default());
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut socket = TcpStream::connect(address).expect("a connection");
+    let body = "set written 0 0 3\r\nyes\r\n";
+    let head = "POST /x HTTP/1.1\r\nHost: cache\r\nContent-Length: 26\r\n\r\n";
+    socket.write_all([head, body].concat().as_bytes()).expect("sent");
+    let mut answer = Vec::new();
+    socket.read_to_end(&mut answer).expect("an end");
+    assert_eq!(String::from_utf8_lossy(&answer), "");
+    assert_eq!(connect(&server).get(&[b"written"], false).unwrap().len(), 0);
+}
+
+#[test]
 fn a_client_is_told_what_the_server_refused() {
     let server = start(Options::default());
     let mut client = connect(&server);

@@ -92,6 +92,38 @@ fn what_makes_no_sense_is_an_error_and_the_connection_goes_on() {
 }
 
 #[test]
+fn a_request_of_http_or_a_tls_handshake_ends_the_connection_before_its_body_is_read() {
+    let service = service(Options::default());
+    let body = "set written 0 0 3\r\nyes\r\n";
+    for head in [
+        "POST / HTTP/1.1\r\nContent-Length: 26\r\n\r\n",
+        "  PUT  /x  HTTP/1.0 \n\n",
+        "PRI * HTTP/2.0\r\n\r\n",
+        "get /x HTTP/1.1\r\n\r\n",
+        "set /x HTTP/1.1\r\n\r\n",
+        "version http://cache/ HTTP/1.1\r\n\r\n",
+        "POST /\r\nHost: cache\r\n\r\n",
+        "\u{16}\u{3}\u{1}anything\r\n",
+    ] {
+        for split in [1, 3, 9, 1000] {
+            let mut session = Session::of(&service);
+            for piece in [head, body].concat().as_bytes().chunks(split) {
+                session.hear(piece);
+            }
+            assert!(matches!(session.ended, Some(Err(_))), "{head:?} by {split}");
+            let answer = String::from_utf8(session.out.take()).expect("text");
+            assert!(answer.is_empty() || answer == "ERROR\r\n", "{head:?} by {split}: {answer}");
+        }
+    }
+    // A key may look like a version, and a value like a request.
+    let mut session = Session::of(&service);
+    assert_eq!(session.say("get written\r\n"), "END\r\n");
+    assert_eq!(session.say("set HTTP/1.1 0 0 15\r\nPOST / HTTP/1.1\r\n"), "STORED\r\n");
+    let found = "VALUE HTTP/1.1 0 15\r\nPOST / HTTP/1.1\r\nEND\r\n";
+    assert_eq!(session.say("get HTTP/1.1\r\nget x HTTP/1.1\r\n"), found.repeat(2));
+}
+
+#[test]
 fn a_key_may_have_250_bytes_and_not_one_more() {
     let mut session = Session::new();
     let (longest, longer) = ("k".repeat(250), "k".repeat(251));

@@ -1,12 +1,14 @@
 //! Answers that say what was wrong with a request.
 
 /// An answer that says what was wrong with a request. The connection goes on, but for
-/// [`Refusal::LongLine`].
+/// [`Refusal::LongLine`] and [`Refusal::Foreign`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub enum Refusal {
     /// No such command, or not with so many words.
     Unknown,
+    /// The line is of another protocol; there is no answer.
+    Foreign,
     /// A word of the line is not what it should be.
     BadLine,
     /// `delete` with words that it doesn't have.
@@ -110,6 +112,7 @@ impl Refusal {
     pub fn line(self) -> &'static [u8] {
         match self {
             Self::Unknown => b"ERROR\r\n",
+            Self::Foreign => b"",
             Self::BadLine => b"CLIENT_ERROR bad command line format\r\n",
             Self::BadDelete => {
                 b"CLIENT_ERROR bad command line format.  Usage: delete <key> [noreply]\r\n"

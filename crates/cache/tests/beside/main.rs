@@ -106,6 +106,33 @@ fn random_packets_are_answered_as_memcached_answers_them() {
 }
 
 #[test]
+fn requests_of_http_end_a_connection_as_memcached_ends_it() {
+    let Some(peer) = memcached() else { return };
+    let (_server, address) = ours(Options::default());
+    let all = [
+        ("POST / HTTP/1.1", true),
+        (" GET  /x HTTP/1.0 ", true),
+        ("PRI * HTTP/2.0", true),
+        ("HTTP/1.1", true),
+        ("OPTIONS * HTTP/", true),
+        ("POST /", false),
+        ("get HTTP/1.1", false),
+        ("xx /x http/1.1", false),
+    ];
+    for (line, ends) in all {
+        let answers = [address, peer.address].map(|address| {
+            let mut socket = std::net::TcpStream::connect(address).expect("a connection");
+            socket.write_all(format!("{line}\r\nmn\r\nquit\r\n").as_bytes()).expect("sent");
+            let mut answer = Vec::new();
+            socket.read_to_end(&mut answer).expect("an end");
+            String::from_utf8_lossy(&answer).into_owned()
+        });
+        assert_eq!(answers[0], answers[1], "{line:?}");
+        assert_eq!(answers[0].is_empty(), ends, "{line:?}");
+    }
+}
+
+#[test]
 fn memccapable_finds_all_of_both_protocols() {
     let Some(program) = program("memccapable") else { return };
     for seed in 0..2 {

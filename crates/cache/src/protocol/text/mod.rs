@@ -9,6 +9,7 @@ mod arithmetic;
 mod crawler;
 mod delete;
 mod flush;
+mod foreign;
 mod get;
 mod meta;
 mod set;
@@ -19,6 +20,7 @@ mod words;
 pub use admin::DebugTime;
 pub use answer::{Answer, put_encoded, read_answer};
 pub use crawler::Listing;
+pub use foreign::RequestForm;
 pub use get::{Key, PlainRead, next_key, plain_read};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
@@ -200,15 +202,25 @@ pub fn read_line(line: &[u8]) -> Result<Command<'_>, Refused> {
     let name = words.next().unwrap_or_default();
     let row = COMMANDS.iter().find(|row| row.name.as_bytes() == name);
     let Some(row) = row else {
-        return Err(Refused { refusal: Refusal::Unknown, noreply: false });
+        let is_foreign = foreign::is_foreign(line);
+        let refusal = if is_foreign { Refusal::Foreign } else { Refusal::Unknown };
+        return Err(Refused { refusal, noreply: false });
     };
-    (row.read)(words).map_err(|refusal| {
-        // A line with too few or too many words is not even looked at that far.
-        let noreply = row.may_be_quiet
-            && refusal != Refusal::Unknown
-            && words.last().is_some_and(words::noreply);
-        Refused { refusal, noreply }
-    })
+    match (row.read)(words) {
+        // Keys are read as they come, and so is what makes them a request line.
+        Ok(command @ Command::Get { .. }) => Ok(command),
+        _ if foreign::is_request(words) => {
+            Err(Refused { refusal: Refusal::Foreign, noreply: false })
+        }
+        Ok(command) => Ok(command),
+        Err(refusal) => {
+            // memcached counts the words before it looks at the last one.
+            let noreply = row.may_be_quiet
+                && refusal != Refusal::Unknown
+                && words.last().is_some_and(words::noreply);
+            Err(Refused { refusal, noreply })
+        }
+    }
 }
 
 #[cfg(test)]
@@ -229,6 +241,20 @@ mod tests {
         assert!(quiet(b"set a x 0 1 noreply") && quiet(b"incr a x noreply"));
         assert!(!quiet(b"set a 0 noreply") && !quiet(b"set a x 0 1"));
         assert!(!quiet(b"mg a ! noreply"));
+    }
+
+    #[test]
+    fn a_request_line_of_http_is_foreign_whatever_its_method() {
+        for row in COMMANDS {
+            let line = format!("{} /x HTTP/1.1", row.name);
+            match read_line(line.as_bytes()) {
+                Ok(Command::Get { .. }) => {}
+                other => {
+                    let refused = Refused { refusal: Refusal::Foreign, noreply: false };
+                    assert_eq!(other.err(), Some(refused), "{line}");
+                }
+            }
+        }
     }
 
     #[test]

@@ -21,7 +21,7 @@ use super::service::Service;
 use super::watch::Watching;
 use crate::model::{Cursor, Seconds};
 use crate::protocol::binary::REQUEST;
-use crate::protocol::text::Listing;
+use crate::protocol::text::{Listing, RequestForm};
 use block::Block;
 
 /// Which protocols a server's connections may speak.
@@ -66,8 +66,8 @@ struct Keys {
     with_cas: bool,
     /// The items' new expiry.
     expires_s: Option<Seconds>,
-    /// Whether no key has come yet.
-    is_first: bool,
+    /// The form of the keys so far: an HTTP request line is refused.
+    form: RequestForm,
 }
 
 /// What a step has done with the bytes it was given.

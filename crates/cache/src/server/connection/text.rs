@@ -6,7 +6,7 @@ use wire::{Output, ProtocolError};
 use super::{CacheConnection, Keys, State, Step};
 use crate::model::{Access, Cursor, Item, MOST_WANTED, Seconds, Sum, Summed, Wanted};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
-use crate::protocol::text::{self, Command, Key, PlainRead, Words};
+use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Words};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
 use crate::server::statistics;
 
@@ -35,6 +35,9 @@ impl CacheConnection {
         let line = bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]);
         let (used, rest) = (end + 1, &bytes[end + 1..]);
         let command = text::read_line(line);
+        if let Err(Refused { refusal: Refusal::Foreign, .. }) = command {
+            return Step::Broken(foreign());
+        }
         if self.is_stranger {
             return self.step_stranger(command.ok(), used, rest, out);
         }
@@ -43,22 +46,14 @@ impl CacheConnection {
                 let expires_s = exptime.map(|at| self.service.clock.expires_s(at, now_s));
                 let keys_at = line.len() - keys.rest().len();
                 // A line of `gat` may have no keys; one of `get` may not.
-                let keys = Keys { with_cas, expires_s, is_first: exptime.is_none() };
+                let form = match exptime {
+                    None => RequestForm::Empty,
+                    Some(_) => RequestForm::Other,
+                };
+                let keys = Keys { with_cas, expires_s, form };
                 self.step_keys(now_s, keys, keys_at, bytes, out)
             }
-            Ok(Command::Set(set)) => match set.key {
-                Ok(key) => {
-                    let job = self.text_job(now_s, &set, key);
-                    self.step_job(now_s, &job, (line, used), rest, out)
-                }
-                Err(refusal) => {
-                    if !set.noreply {
-                        out.put(refusal.line());
-                    }
-                    self.refuse_bytes(set.value_bytes + LINE_END.len());
-                    Step::Used(used)
-                }
-            },
+            Ok(Command::Set(set)) => self.step_set(now_s, &set, (line, used), rest, out),
             Ok(Command::MetaSet(meta, mode)) => {
                 if let Some(refusal) = mode.refused {
                     out.put(refusal.line());
@@ -97,6 +92,29 @@ impl CacheConnection {
         }
     }
 
+    fn step_set(
+        &mut self,
+        now_s: Seconds,
+        set: &Set<'_>,
+        (line, used): (&[u8], usize),
+        rest: &[u8],
+        out: &mut Output,
+    ) -> Step {
+        match set.key {
+            Ok(key) => {
+                let job = self.text_job(now_s, set, key);
+                self.step_job(now_s, &job, (line, used), rest, out)
+            }
+            Err(refusal) => {
+                if !set.noreply {
+                    out.put(refusal.line());
+                }
+                self.refuse_bytes(set.value_bytes + LINE_END.len());
+                Step::Used(used)
+            }
+        }
+    }
+
     /// A line whose end has not come, or comes late.
     #[cold]
     fn step_long_line(
@@ -109,7 +127,7 @@ impl CacheConnection {
         // Only the keys of a get may go on for longer: they are answered as they come.
         for (name, with_cas) in [(&b"get "[..], false), (b"gets ", true)] {
             if start.starts_with(name) && !self.is_stranger {
-                let keys = Keys { with_cas, expires_s: None, is_first: true };
+                let keys = Keys { with_cas, expires_s: None, form: RequestForm::Empty };
                 return self.step_keys(now_s, keys, name.len(), bytes, out);
             }
         }
@@ -311,7 +329,8 @@ impl CacheConnection {
     ) -> Step {
         // An error takes back what this line has been answered so far, as long as it's here.
         let is_begun = self.state == State::Keys(keys);
-        let taken_back = (!is_begun || keys.is_first).then(|| out.tail().len());
+        let is_first = keys.form == RequestForm::Empty;
+        let taken_back = (!is_begun || is_first).then(|| out.tail().len());
         self.state = State::Keys(keys);
         let mut reads = self.service.store.reads(now_s);
         loop {
@@ -326,14 +345,16 @@ impl CacheConnection {
                         Some(_) => self.get_and_touch(now_s, key, keys, out),
                     }
                     used += count;
-                    keys.is_first = false;
+                    keys.form = keys.form.after(key);
                     if out.is_full() {
                         self.state = State::Keys(keys);
                         return Step::Used(used);
                     }
                 }
+                Key::End(_) if keys.form == RequestForm::Whole => return Step::Broken(foreign()),
                 Key::End(count) => {
-                    out.put(if keys.is_first { Refusal::Unknown.line() } else { answer::END });
+                    let is_empty = keys.form == RequestForm::Empty;
+                    out.put(if is_empty { Refusal::Unknown.line() } else { answer::END });
                     self.state = State::Line;
                     return Step::Used(used + count);
                 }
@@ -423,6 +444,12 @@ impl CacheConnection {
         });
         self.saw_read(now_s, key, found);
     }
+}
+
+/// The end of a connection over which another protocol is spoken.
+#[cold]
+fn foreign() -> ProtocolError {
+    ProtocolError::new("a request of HTTP or a TLS handshake, where cache commands are expected")
 }
 
 fn put_unless(noreply: bool, line: &[u8], out: &mut Output) {
