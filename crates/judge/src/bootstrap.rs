@@ -1,15 +1,16 @@
-//! Intervals by resampling: draw the figures again, with putting back, and see how the answer
-//! varies (B. Efron, Ann. Statist. 7, 1979). The interval is the percentile one: no assumption,
-//! and right for a median, which has no derivative for finer corrections to use.
+//! Bootstrap intervals: the figures are resampled with replacement, and the spread of the statistic
+//! over the resamples is its interval (B. Efron, Ann. Statist. 7, 1979). The percentile interval
+//! assumes nothing, and suits a median, which has no derivative for finer corrections to use.
 
 use crate::quantile::{median, quantile_of_sorted};
 use crate::random::Random;
 
-/// Times the figures are drawn again.
+/// Number of resamples.
 pub const RESAMPLES: usize = 1_999;
 
-/// The lower and upper end of the percentile interval of whatever `answer` gives for one drawing.
-/// Drawings without an answer are left out; `None` when more than one in ten has none.
+/// Returns the lower and upper end of the percentile interval of the statistic that `answer`
+/// computes of one resample. Resamples without a value are left out; `None` when more than one in
+/// ten has none.
 pub fn bootstrap(
     seed: u64,
     confidence: f64,
@@ -25,7 +26,7 @@ pub fn bootstrap(
     Some((quantile_of_sorted(&answers, tail)?, quantile_of_sorted(&answers, 1.0 - tail)?))
 }
 
-/// The interval of the ratio of two medians of figures that aren't paired.
+/// Returns the interval of the ratio of two medians of unpaired figures.
 pub fn median_ratio_interval(a: &[f64], b: &[f64], confidence: f64) -> Option<(f64, f64)> {
     if a.is_empty() || b.is_empty() {
         return None;

@@ -1,19 +1,20 @@
-//! The highest load that holds: which load to try next, and what the tries say.
+//! Search for the highest load that meets its requirements: the next load to try, and the bracket
+//! that the tries so far leave.
 //!
-//! Loads are doubled until one breaks, then the gap is halved on the log scale until it is as
-//! narrow as asked. Whether a load holds is itself only known from figures that vary, so each try
-//! is repeated until its answer is clear, and it may stay unclear: then the edge lies about there,
-//! and the gaps below and above are narrowed apart (mutilate's `--search` and fio's
-//! `latency_target` look alike, but take one figure's word for it).
+//! Loads are doubled until one breaks, then the gap is bisected on the log scale down to the
+//! stated precision. Whether a load holds is itself estimated from figures that vary, so each try
+//! is repeated until its outcome is clear, and it may stay unclear: then the edge lies near it, and
+//! the gaps below and above are narrowed separately (mutilate's `--search` and fio's
+//! `latency_target` are similar, but decide by one figure).
 
-/// What became of one load.
+/// The outcome of one load.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Held {
     /// Every requirement held.
     Yes,
     /// One was broken.
     No,
-    /// It can't be told: the load is too near to the edge.
+    /// Undecided: the load is too near to the edge.
     Unclear,
 }
 
@@ -22,7 +23,7 @@ pub enum Held {
 pub struct Try {
     /// The load.
     pub load: f64,
-    /// What became of it.
+    /// Its outcome.
     pub held: Held,
 }
 
@@ -41,7 +42,7 @@ pub struct Search {
     pub whole: bool,
 }
 
-/// What the tries say.
+/// The bracket of the highest load that holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Capacity {
     /// The highest load that clearly held below every one that broke.
@@ -54,7 +55,7 @@ pub struct Capacity {
 const TRIES_MOST: usize = 60;
 
 impl Capacity {
-    /// What these tries say.
+    /// Returns the bracket that these tries leave.
     pub fn of(tries: &[Try]) -> Capacity {
         let loads =
             |held: Held| tries.iter().filter(move |one| one.held == held).map(|one| one.load);
@@ -65,8 +66,8 @@ impl Capacity {
 }
 
 impl Search {
-    /// The load to try next; `None` when the gap is narrow enough, the ends are reached, or 60
-    /// were tried.
+    /// Returns the load to try next; `None` when the gap is narrow enough, the ends are reached,
+    /// or 60 loads were tried.
     pub fn next(&self, tries: &[Try]) -> Option<f64> {
         if tries.len() >= TRIES_MOST {
             return None;

@@ -2,27 +2,27 @@
 //!
 //! E-divisive finds the cut that makes two parts differ most in their distribution (D. S. Matteson
 //! and N. A. James, J. Am. Statist. Assoc. 109, 2014, with exponent 1), here with Student's t test
-//! in place of permutations, in sliding windows, and with a second pass that takes weak points
-//! back ("Hunter", M. Fleming and others, ICPE 2023): no chance is involved, so the same series
+//! in place of permutations, in sliding windows, and with a second pass that removes weak
+//! points ("Hunter", M. Fleming and others, ICPE 2023): no chance is involved, so the same series
 //! always has the same points. A test holds the points to those of apache-otava, and to the steps
 //! that asv finds.
 //!
 //! It differs from otava in two things: the t test has the sample's variance, not the population's,
-//! which would find changes in a handful of figures too easily; and when a weak point is taken
-//! back, both of its neighbours are judged again.
+//! which would find changes in a handful of figures too easily; and when a weak point is removed,
+//! both of its neighbours are judged again.
 
 use crate::student::t_two_sided_tail;
 
 /// How change points are searched.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hunt {
-    /// Figures that are looked at together; windows overlap by half.
+    /// Figures per window; windows overlap by half.
     pub window: usize,
-    /// The p-value that a change point has at most.
+    /// Maximum p-value of a change point.
     pub p_value: f64,
-    /// The relative change that a change point has at least: 0.02 is 2 %.
+    /// Minimum relative change: 0.02 is 2 %.
     pub least_change: f64,
-    /// The least figures on either side of a change point: a single odd one is no change.
+    /// Minimum number of figures on either side of a change point: a single outlier is no change.
     pub least_segment: usize,
 }
 
@@ -32,7 +32,7 @@ impl Default for Hunt {
     }
 }
 
-/// A change for good.
+/// A lasting change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ChangePoint {
     /// The first figure after the change.
@@ -53,7 +53,7 @@ impl ChangePoint {
     }
 }
 
-/// Every change point of a series, in order. Figures that aren't finite make it have none.
+/// Returns every change point of a series, in order; none when a figure isn't finite.
 pub fn change_points(series: &[f64], hunt: &Hunt) -> Vec<ChangePoint> {
     if series.iter().any(|figure| !figure.is_finite()) || hunt.window < 2 {
         return Vec::new();
@@ -62,7 +62,7 @@ pub fn change_points(series: &[f64], hunt: &Hunt) -> Vec<ChangePoint> {
     merge(series, places, hunt)
 }
 
-/// The p-value of the first pass, which only proposes.
+/// The p-value of the first pass, which only proposes candidates.
 fn first_pass(p_value: f64) -> f64 {
     match p_value {
         p if p < 0.05 => p * 10.0,
@@ -154,7 +154,7 @@ fn best_cut(part: &[f64], least_segment: usize) -> Option<(f64, usize)> {
     best
 }
 
-/// Takes the weakest point back until all are strong enough.
+/// Removes the weakest point until all are strong enough.
 fn merge(series: &[f64], mut places: Vec<usize>, hunt: &Hunt) -> Vec<ChangePoint> {
     loop {
         let bounds = parts(&places, series.len());

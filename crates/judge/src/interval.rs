@@ -8,8 +8,8 @@
 
 use crate::student::{t_critical, t_two_sided_tail};
 
-/// The least standard error that is believed, on the log scale. Counts can agree exactly in every
-/// round; then what is left is rounding of f64, and that must not pass for a difference.
+/// Floor of the standard error, on the log scale. Counts can agree exactly in every round; then
+/// only rounding of f64 is left, which must not pass for a difference.
 const LOG_NOISE: f64 = 1e-12;
 
 /// The ratio of two targets over rounds, with its interval and p-value.
@@ -17,11 +17,11 @@ const LOG_NOISE: f64 = 1e-12;
 pub struct Interval {
     /// Geometric mean of a/b over the rounds; no unit.
     pub ratio: f64,
-    /// Lower end of the interval. 0 when there is one round only: nothing is known.
+    /// Lower end of the interval. 0 when there is one round only: no variance is known.
     pub low: f64,
     /// Upper end of the interval. Infinite when there is one round only.
     pub high: f64,
-    /// Pairs that went in.
+    /// Number of pairs.
     pub rounds: usize,
     /// Two-sided p-value of "the ratio is 1", uncorrected. 1 when there is one round only.
     pub p_value: f64,
@@ -38,7 +38,7 @@ pub struct SeriesInterval {
     pub low: f64,
     /// Upper end of the interval. Infinite when there is one round only.
     pub high: f64,
-    /// Rounds that went in.
+    /// Number of rounds.
     pub rounds: usize,
     /// Half the width relative to the mean: `0.019` is printed as ±1.9 %. The interval is
     /// symmetric on the log scale, and this is its upper side: `high / mean - 1`.

@@ -4,17 +4,17 @@
 //! ICDCS workshops 2011): both axes are scaled to 0..1, and the knee of a rising convex curve is
 //! the point furthest below the diagonal.
 
-/// Points under which a curve has no knee to speak of.
+/// Minimum number of points of a curve that has a knee.
 const POINTS_LEAST: usize = 5;
 
-/// How far below the diagonal a knee lies at least; noise about a straight line stays above.
+/// Minimum depth of a knee below the diagonal; noise about a straight line stays above.
 const DEPTH_LEAST: f64 = 0.2;
 
-/// How much higher the latency gets beyond a knee: without a rise there is nothing to warn of.
+/// Minimum rise of the latency beyond a knee, as a factor.
 const RISE_LEAST: f64 = 2.0;
 
-/// The load at the knee of these (load, latency) points, in any order. `None` when there are fewer
-/// than five, or when the curve has none.
+/// Returns the load at the knee of these (load, latency) points, in any order. `None` when there
+/// are fewer than five, or when the curve has none.
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
     if points.len() < POINTS_LEAST || points.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
         return None;

@@ -1,32 +1,31 @@
 //! The judge: pure statistics and rules over slices of numbers.
 //!
 //! It does no I/O, reads no clock, knows no suite, target or ledger, and depends on nothing of
-//! ours. What it is given are one figure per **round** (rounds, not requests, are the unit of
-//! replication); what it gives back is an interval, a p-value and a verdict, or *can't tell* with
-//! the reason.
+//! ours. Its input is one figure per **round** (rounds, not requests, are the unit of replication);
+//! its output is an interval, a p-value and a verdict, or *can't tell* with the reason.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `student` | Student's t: tail and critical value, from our own incomplete beta |
 //! | `interval` | the interval of one series, and of paired log ratios of two |
 //! | `normal` | the normal distribution: tail and critical value |
-//! | `looks` | alpha spending: how strict each look at growing data is, and what can be shown |
+//! | `looks` | group-sequential tests: alpha spending, smallest detectable difference |
 //! | `holm` | Holm's step-down correction over a family of comparisons |
 //! | `verdict` | better, worse, same, can't tell: the rule and its reasons |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
 //! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
 //! | `unpaired` | the interval of two series that aren't paired |
 //! | `bootstrap` | intervals by resampling |
-//! | `random` | random numbers that are the same everywhere |
-//! | `capacity` | which load to try next, and what the tries say |
-//! | `change_points` | where a series over commits changed for good |
+//! | `random` | a random number generator with the same output everywhere |
+//! | `capacity` | the search for the highest load that meets its requirements |
+//! | `change_points` | lasting changes in a series over commits |
 //! | `knee` | where more load begins to cost more than it brings |
-//! | `usl` | the Universal Scalability Law, and when points don't carry it |
+//! | `usl` | the Universal Scalability Law, and when points don't fit it |
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
 //! | `steady` | where a series becomes steady: how a warm-up ends |
 //! | `slope` | how fast a series grows, with its interval |
-//! | `limits/` | what gave way first: figures, thresholds, one row per limit |
+//! | `limits/` | what limited a trial: figures, thresholds, one row per limit |
 
 mod bootstrap;
 mod capacity;
@@ -70,4 +69,6 @@ pub use slope::{Slope, slope};
 pub use steady::steady_from;
 pub use student::{t_critical, t_two_sided_tail};
 pub use unpaired::{step_of, unpaired_ratio};
-pub use verdict::{Comparison, Doubt, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds};
+pub use verdict::{
+    Comparison, Inconclusive, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds,
+};

@@ -1,6 +1,6 @@
-//! Looking early without cheating: how strict each look at growing data has to be.
+//! Group-sequential testing: how strict each look at growing data has to be.
 //!
-//! Whoever looks after every few rounds and stops at the first difference finds one sooner or
+//! A test that looks after every few rounds and stops at the first difference finds one sooner or
 //! later where there is none. The remedy is alpha spending (K. K. G. Lan and D. L. DeMets,
 //! "Discrete sequential boundaries for clinical trials", Biometrika 70, 1983): the error that the
 //! whole comparison may make is spent along the way, here as error × fraction² of the rounds that
@@ -26,19 +26,19 @@ use crate::verdict::LEAST_ROUNDS;
 /// Points of the grid on which the density between two looks is kept. Odd, for Simpson's rule.
 const GRID: usize = 201;
 
-/// How often the level of all looks is halved in on: to a few thousandths of itself.
+/// Bisection steps for the common level of all looks: to a few thousandths of itself.
 const LEVEL_HALVINGS: u32 = 10;
 
-/// How much further the next look is, relative to the last one.
+/// Growth of the number of rounds from one look to the next.
 const LOOK_STEP: f64 = 1.25;
 
-/// The round numbers at which a comparison of at most `most` rounds is looked at: the first at
-/// [`LEAST_ROUNDS`], each further by a quarter, the last at `most`.
+/// Returns the numbers of rounds at which a comparison of at most `most` rounds is judged: the
+/// first at [`LEAST_ROUNDS`], each further by a quarter, the last at `most`.
 pub fn looks(most: u32) -> Vec<u32> {
     looks_from(LEAST_ROUNDS as u32, most)
 }
 
-/// The same from another number of rounds on.
+/// The same with another first look.
 pub fn looks_from(least: u32, most: u32) -> Vec<u32> {
     let mut looks = Vec::new();
     let mut next = least.max(1);
@@ -53,8 +53,8 @@ pub fn looks_from(least: u32, most: u32) -> Vec<u32> {
 /// The nominal two-sided error of each look at `rounds` (rising) of at most `most`, so that all
 /// looks together err with the probability `error` at most. Each lies between 0 and `error`.
 ///
-/// The error of a look depends on those before it only, so more may be added at the end: one at a
-/// number of rounds that was not planned is spent as much as its fraction says. `None` when
+/// The error of a look depends on those before it only, so more may be added at the end: one at an
+/// unplanned number of rounds spends what its fraction allots. `None` when
 /// `rounds` doesn't rise, passes `most`, or begins at 0, or when `error` isn't between 0 and 1.
 pub fn nominal_errors(rounds: &[u32], most: u32, error: f64) -> Option<Vec<f64>> {
     let rises = rounds.windows(2).all(|pair| pair[0] < pair[1]);
@@ -87,7 +87,8 @@ pub fn confidence_at(rounds: &[u32], most: u32, error: f64) -> Option<f64> {
 
 /// The confidence at which every one of these looks is taken, so that all intervals of all looks
 /// hold together with the probability 1 - `error` at least. Looks that are left out only make it
-/// truer. `None` when `rounds` is empty or doesn't rise, or `error` isn't between 0 and 1.
+/// more conservative. `None` when `rounds` is empty or doesn't rise, or `error` isn't between 0 and
+/// 1.
 pub fn level_confidence(rounds: &[u32], error: f64) -> Option<f64> {
     let rises = rounds.windows(2).all(|pair| pair[0] < pair[1]);
     if !rises || *rounds.first()? == 0 || !(error > 0.0 && error < 1.0) {
@@ -106,7 +107,7 @@ pub fn level_confidence(rounds: &[u32], error: f64) -> Option<f64> {
     Some(1.0 - low)
 }
 
-/// How often any of these looks errs when each is taken at the same nominal error.
+/// The error rate of all these looks together when each is taken at the same nominal error.
 fn error_of_level(rounds: &[u32], nominal: f64) -> f64 {
     let critical = crate::normal::normal_critical(nominal / 2.0);
     let mut density: Option<Density> = None;
@@ -120,22 +121,22 @@ fn error_of_level(rounds: &[u32], nominal: f64) -> f64 {
     density.map_or(0.0, |density| 1.0 - density.integrate(|_| 1.0))
 }
 
-/// The smallest difference, as a ratio above 1, that a comparison of `rounds` rounds shows nine
-/// times out of ten, when the paired log ratios deviate by `log_deviation` and the last look is
-/// judged at `nominal_error`.
+/// Returns the smallest detectable difference, as a ratio above 1: what a comparison of `rounds`
+/// rounds shows with a power of 0.9, when the paired log ratios deviate by `log_deviation` and the
+/// last look is judged at `nominal_error`.
 ///
-/// `None` when it can't be said: fewer than two rounds, or a deviation that isn't a number.
+/// `None` with fewer than two rounds, or a deviation that isn't a number.
 pub fn smallest_difference(log_deviation: f64, rounds: u32, nominal_error: f64) -> Option<f64> {
     if rounds < 2 || !log_deviation.is_finite() {
         return None;
     }
     let critical = crate::t_critical(1.0 - nominal_error, f64::from(rounds - 1));
-    // The power of nine in ten adds the normal's upper tenth.
+    // A power of 0.9 adds the normal's upper tenth.
     let needed = (critical + 1.281_551_565_544_6) * log_deviation / f64::from(rounds).sqrt();
     needed.is_finite().then(|| needed.exp())
 }
 
-/// The density of the sum where no look has stopped it yet: at points from -edge to edge.
+/// The density of the sum that no look has stopped yet, at points from -edge to edge.
 struct Density {
     edge: f64,
     values: Vec<f64>,

@@ -40,12 +40,12 @@ pub struct Metric {
     pub direction: Direction,
     /// The unit of its value.
     pub unit: Unit,
-    /// Whether a generator at its own limit spoils it. A busy generator caps the rate and delays
-    /// the receipt of answers; what the server spends per operation stands.
+    /// Whether a saturated generator invalidates it. A busy generator caps the rate and delays
+    /// the receipt of answers; the server's cost per operation remains valid.
     pub spoiled_by_busy_generator: bool,
 }
 
-/// Finds a metric by its name in a suite or by its path in JSON.
+/// Returns the metric of this name in a suite or path in JSON.
 pub fn metric_named(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.suite == name || metric.json == name)
 }
@@ -74,21 +74,21 @@ pub static METRICS: &[Metric] = &[
     client("fairness", "fairness", "fairness", HigherIsBetter, Fraction),
     client("least_updates", "least_updates", "least_updates", HigherIsBetter, Count),
     client("missing", "missing", "missing", LowerIsBetter, Count),
-    stands("wrong", "wrong", "wrong", LowerIsBetter, Count),
-    stands("misses", "misses", "misses", LowerIsBetter, Count),
-    stands("hit_ratio", "hit_ratio", "hit_ratio", HigherIsBetter, Fraction),
-    same("server.cpu_ns_per_op", "server_cpu_ns_per_op", Nanoseconds),
-    same("server.user_ns_per_op", "server_user_ns_per_op", Nanoseconds),
-    same("server.system_ns_per_op", "server_system_ns_per_op", Nanoseconds),
-    same("server.rss_bytes", "server_rss_bytes", Bytes),
-    same("generator.cpu_ns_per_op", "generator_cpu_ns_per_op", Nanoseconds),
-    same("generator.user_ns_per_op", "generator_user_ns_per_op", Nanoseconds),
-    same("generator.system_ns_per_op", "generator_system_ns_per_op", Nanoseconds),
-    same("generator.rss_bytes", "generator_rss_bytes", Bytes),
-    same("generator.busy", "generator_busy", Fraction),
+    independent("wrong", "wrong", "wrong", LowerIsBetter, Count),
+    independent("misses", "misses", "misses", LowerIsBetter, Count),
+    independent("hit_ratio", "hit_ratio", "hit_ratio", HigherIsBetter, Fraction),
+    cost("server.cpu_ns_per_op", "server_cpu_ns_per_op", Nanoseconds),
+    cost("server.user_ns_per_op", "server_user_ns_per_op", Nanoseconds),
+    cost("server.system_ns_per_op", "server_system_ns_per_op", Nanoseconds),
+    cost("server.rss_bytes", "server_rss_bytes", Bytes),
+    cost("generator.cpu_ns_per_op", "generator_cpu_ns_per_op", Nanoseconds),
+    cost("generator.user_ns_per_op", "generator_user_ns_per_op", Nanoseconds),
+    cost("generator.system_ns_per_op", "generator_system_ns_per_op", Nanoseconds),
+    cost("generator.rss_bytes", "generator_rss_bytes", Bytes),
+    cost("generator.busy", "generator_busy", Fraction),
 ];
 
-/// A metric that a busy generator spoils.
+/// A metric that a saturated generator invalidates.
 const fn client(
     suite: &'static str,
     json: &'static str,
@@ -99,8 +99,8 @@ const fn client(
     Metric { suite, json, sql, direction, unit, spoiled_by_busy_generator: true }
 }
 
-/// A metric that stands whatever the generator does.
-const fn stands(
+/// A metric that doesn't depend on the generator's load.
+const fn independent(
     suite: &'static str,
     json: &'static str,
     sql: &'static str,
@@ -110,9 +110,9 @@ const fn stands(
     Metric { suite, json, sql, direction, unit, spoiled_by_busy_generator: false }
 }
 
-/// A cost: it stands, less is better, and its names in suites and JSON are one.
-const fn same(name: &'static str, sql: &'static str, unit: Unit) -> Metric {
-    stands(name, name, sql, LowerIsBetter, unit)
+/// A cost: independent of the generator, less is better, one name in suites and JSON.
+const fn cost(name: &'static str, sql: &'static str, unit: Unit) -> Metric {
+    independent(name, name, sql, LowerIsBetter, unit)
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! Whether figures fall into two groups: two states of the system, not noise about one.
+//! Bimodality: whether figures fall into two groups, two states of the system and not noise about
+//! one.
 //!
 //! One binary that runs at two speeds (both ends of a connection on one core or on two, a lucky or
 //! an unlucky memory layout) has no "typical" speed, and its mean is a figure that never occurs.
@@ -7,21 +8,21 @@
 //! large (K. M. Ashman, C. M. Bird and S. E. Zepf, Astron. J. 108, 1994): D > 2 is their bound for
 //! a clean separation of two known groups. Here the cut itself makes the parts look apart, which
 //! is why the bound is higher: [`SEPARATION_LEAST`] was chosen so that fewer than one in a
-//! thousand samples of plain normal noise is called two modes, which a test holds it to.
+//! thousand samples of plain normal noise is called two modes, which a test checks.
 
-/// Figures under which nothing is said.
+/// Minimum number of figures.
 const FIGURES_LEAST: usize = 5;
 
-/// Figures from which on modes may lie near each other.
+/// Number of figures from which modes may lie near each other.
 const FIGURES_MANY: usize = 12;
 
-/// The least share of the figures in either mode; a few odd ones are outliers, not a mode.
+/// Minimum share of the figures in either mode; fewer are outliers, not a mode.
 const SHARE_LEAST: f64 = 0.2;
 
-/// Ashman's D from which on the parts are modes.
+/// Ashman's D from which the parts are modes.
 const SEPARATION_LEAST: f64 = 7.5;
 
-/// Modes closer than this are of no interest: 0.05 is 5 %.
+/// Minimum relative distance of modes: 0.05 is 5 %.
 const DISTANCE_LEAST: f64 = 0.05;
 
 /// The same two bounds for few figures, which noise splits in two more easily: modes of which the
@@ -42,7 +43,7 @@ pub struct Modes {
     pub high_count: usize,
 }
 
-/// The two modes of these figures, if they have two. What has no logarithm has no modes.
+/// Returns the two modes of these figures; `None` when they have one, or a figure isn't positive.
 pub fn two_modes(figures: &[f64]) -> Option<Modes> {
     let fit = |figure: &f64| *figure > 0.0 && figure.is_finite();
     if figures.len() < FIGURES_LEAST || !figures.iter().all(fit) {
@@ -61,7 +62,7 @@ pub fn two_modes(figures: &[f64]) -> Option<Modes> {
         true => (DISTANCE_OF_FEW, SEPARATION_OF_FEW),
         false => (DISTANCE_LEAST, SEPARATION_LEAST),
     };
-    // One odd figure is no mode.
+    // A single outlier is no mode.
     let apart = share >= SHARE_LEAST
         && fewer > 1
         && distance >= distance_least.ln_1p()

@@ -6,7 +6,7 @@
 
 use std::f64::consts::{FRAC_1_SQRT_2, PI};
 
-/// Where the series stops being the shorter way.
+/// Argument above which the continued fraction converges faster than the series.
 const SERIES_BELOW: f64 = 2.0;
 
 /// P(Z > z).
@@ -56,7 +56,7 @@ fn complementary_error(x: f64) -> f64 {
         }
         return 1.0 - 2.0 * front * sum;
     }
-    // Evaluated from the inside out: 50 levels are more than f64 can tell apart from 2 on.
+    // Evaluated from the inside out: 50 levels exceed the precision of f64 from 2 on.
     let fraction = (1..50).rev().fold(x, |inner, n| x + 0.5 * f64::from(n) / inner);
     front / fraction
 }

@@ -1,5 +1,6 @@
-//! Random numbers that are the same everywhere: SplitMix64 (G. L. Steele, D. Lea and C. H. Flood,
-//! OOPSLA 2014). Resampling needs no better ones, and a verdict must not depend on the day.
+//! A pseudo-random number generator with the same output everywhere: SplitMix64 (G. L. Steele, D.
+//! Lea and C. H. Flood, OOPSLA 2014). Resampling needs no better one, and a verdict must be
+//! reproducible.
 
 /// A stream of random numbers.
 #[derive(Debug, Clone)]

@@ -1,8 +1,8 @@
-//! Methods that go by ranks: they care little about odd values and nothing about normality.
+//! Rank statistics: robust against outliers, without an assumption of normality.
 //!
-//! Mann and Whitney's U (Ann. Math. Statist. 18, 1947) tells whether one sample tends to be
-//! greater; Hodges and Lehmann's shift (Ann. Math. Statist. 34, 1963) says by how much. They stand
-//! beside Student's t: where the two disagree, a few odd rounds carry one of them.
+//! Mann and Whitney's U (Ann. Math. Statist. 18, 1947) tests whether one sample tends to be
+//! greater; Hodges and Lehmann's shift (Ann. Math. Statist. 34, 1963) estimates by how much. They
+//! are reported beside Student's t: where the two disagree, a few outliers decide one of them.
 
 use crate::normal::normal_tail;
 use crate::quantile::median;

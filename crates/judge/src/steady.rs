@@ -1,17 +1,17 @@
-//! Where a series becomes steady: the marginal standard error rule (MSER).
+//! Detection of the steady state: the marginal standard error rule (MSER).
 //!
-//! The start that is left out is the one for which the mean of the rest is known best: it
-//! minimises Σ (yᵢ − ȳ)² / n² over the n values that remain (White, "An effective truncation
-//! heuristic for bias reduction in simulation output", Simulation 69, 1997). White, Cobb and Spratt
-//! ("A comparison of five steady-state truncation heuristics for simulation", WSC 2000) take means
-//! of five observations first, MSER-5; what is given here are buckets of time already, means of
-//! thousands. When more than half would be left out, the series has not settled (the same paper).
+//! The truncated start is the one for which the mean of the rest is known best: it minimises Σ (yᵢ
+//! − ȳ)² / n² over the n values that remain (White, "An effective truncation heuristic for bias
+//! reduction in simulation output", Simulation 69, 1997). White, Cobb and Spratt ("A comparison of
+//! five steady-state truncation heuristics for simulation", WSC 2000) take means of five
+//! observations first, MSER-5; what is given here are buckets of time already, means of thousands.
+//! When more than half would be left out, the series has not settled (the same paper).
 
-/// A rest of fewer values than this is not compared: few values agree by chance.
+/// Minimum length of the rest: fewer values agree by chance.
 const LEAST_REST: usize = 5;
 
-/// How many values at the start of `values` are left out, at most half of them; `None` when the
-/// series has not settled, is too short, or holds what is no number.
+/// Returns the number of values to truncate at the start, at most half of them; `None` when the
+/// series has not settled, is too short, or holds a value that isn't finite.
 pub fn steady_from(values: &[f64]) -> Option<usize> {
     if values.len() < 2 * LEAST_REST || values.iter().any(|value| !value.is_finite()) {
         return None;

@@ -6,7 +6,7 @@
 //! Numerical Recipes, 6.4), the gamma function by Lanczos' approximation (g = 7, n = 9). The
 //! tests hold the results against `statrs` to 1e-8.
 
-/// Terms of the continued fraction after which it is given up. It converges in O(√max(a, b))
+/// Maximum number of terms of the continued fraction. It converges in O(√max(a, b))
 /// terms, so this covers degrees of freedom far beyond any number of rounds.
 const FRACTION_TERMS_MAX: u32 = 10_000;
 

@@ -3,14 +3,14 @@
 use crate::interval::Interval;
 use crate::student::{t_critical, t_two_sided_tail};
 
-/// The least standard error that is believed, on the log scale; see `interval`.
+/// Floor of the standard error, on the log scale; see `interval`.
 const LOG_NOISE: f64 = 1e-12;
 
 /// The ratio a/b of two series: geometric means, with Welch's t interval on the logarithms (B. L.
 /// Welch, Biometrika 34, 1947), which needs no equal spreads.
 ///
 /// `rounds` of the interval is the smaller count, and `log_deviation` that of a difference of one
-/// figure of each, so that [`crate::more_rounds`] advises how many more of each would tell.
+/// figure of each, so that [`crate::more_rounds`] estimates how many more of each a verdict needs.
 /// `None` when a series is empty, a figure isn't a positive finite number, or `confidence` isn't
 /// between 0 and 1.
 pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
@@ -32,7 +32,7 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval>
     }
     let (a_part, b_part) = (a.variance / a.count, b.variance / b.count);
     let error = (a_part + b_part).sqrt().max(LOG_NOISE);
-    // Satterthwaite's degrees of freedom; of no spread at all they are the fewest there can be.
+    // Satterthwaite's degrees of freedom; without any spread they are the fewest possible.
     let spread = a_part.powi(2) / (a.count - 1.0) + b_part.powi(2) / (b.count - 1.0);
     let degrees = match spread > 0.0 {
         true => (a_part + b_part).powi(2) / spread,
@@ -49,8 +49,8 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval>
     })
 }
 
-/// The step in which figures come, as a share of the middle one, when they were rounded so coarsely
-/// that few different ones are left: whole seconds of a clock, for one. `None` when they weren't.
+/// Returns the quantisation step of the figures as a share of their median, when they were rounded
+/// so coarsely that few distinct values are left (whole seconds of a clock); else `None`.
 pub fn step_of(figures: &[f64]) -> Option<f64> {
     let mut sorted = figures.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -84,7 +84,7 @@ impl Logs {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::verdict::{Comparison, Doubt, Rule, Verdict, judge_family};
+    use crate::verdict::{Comparison, Inconclusive, Rule, Verdict, judge_family};
     use crate::{Direction, mann_whitney};
 
     const RULE: Rule = Rule { same_within: 0.02, confidence: 0.95 };
@@ -101,7 +101,7 @@ mod tests {
     fn a_change_that_was_backed_out_cant_be_told_and_it_says_how_many_runs_would() {
         let before = [12.35, 12.41, 12.42, 12.33, 12.64];
         let after = [14.53, 12.35, 12.32, 12.3, 13.63];
-        let Verdict::CantTell { why: Doubt::TooWide, more_rounds: Some(more) } =
+        let Verdict::CantTell { why: Inconclusive::TooWide, more_rounds: Some(more) } =
             judge_one(&after, &before)
         else {
             panic!("{:?}", judge_one(&after, &before));

@@ -5,11 +5,11 @@
 //! N* = √((1−α)/β) (N. J. Gunther, "Guerrilla Capacity Planning", 2007, chapters 4 to 6).
 //!
 //! N/X is linear in 1/γ, α/γ and β/γ, so the fit is weighted linear least squares with errors
-//! relative to X, and with α and β not below 0: what is negative is left out and the rest fitted
-//! again. Intervals come from drawing the rounds of each N again (bootstrap). A fit is refused
-//! when there are fewer than six N, and when the points bend otherwise than the law does: the lack
-//! of fit against the spread between rounds (F test, N. R. Draper and H. Smith, "Applied
-//! Regression Analysis", section 2.1) together with residuals that matter.
+//! relative to X, and with α and β not below 0: a negative one is dropped and the rest fitted
+//! again. Intervals come from resampling the rounds of each N (bootstrap). A fit is refused when
+//! there are fewer than six N, and when the points deviate systematically from the law: the lack of
+//! fit against the spread between rounds (F test, N. R. Draper and H. Smith, "Applied Regression
+//! Analysis", section 2.1) together with residuals that matter.
 
 use crate::bootstrap::bootstrap;
 use crate::random::Random;
@@ -18,10 +18,10 @@ use crate::student::f_upper_tail;
 /// Different N that a fit needs.
 pub const POINTS_LEAST: usize = 6;
 
-/// The lack of fit is only held against the law when residuals are larger than this.
+/// The lack of fit rejects the law only when residuals are larger than this,
 const RESIDUAL_MOST: f64 = 0.03;
 
-/// And when it would come so rarely by chance.
+/// and when its p-value is below this.
 const LACK_OF_FIT_P: f64 = 0.01;
 
 /// What was measured at one N: one throughput per round.
@@ -66,17 +66,17 @@ pub struct Scalability {
 pub enum Unfit {
     /// Fewer than [`POINTS_LEAST`] different N.
     TooFew(usize),
-    /// The points bend otherwise than the law does: the largest relative residual.
+    /// The points deviate systematically from the law: the largest relative residual.
     Pattern(f64),
-    /// The points have no solution: throughput that isn't positive, or the like.
+    /// The points have no solution, as with throughput that isn't positive.
     NoSolution,
 }
 
-/// Fits the law. The caller leaves out what doesn't belong: points at which something other than
-/// the service was at its limit, and points with fewer rounds than the others.
+/// Fits the law. The caller leaves out points at which something other than the service was
+/// saturated, and points with fewer rounds than the others.
 ///
 /// # Errors
-/// Why the points don't carry it.
+/// Why the points don't fit it.
 pub fn fit(points: &[Scale], confidence: f64) -> Result<Scalability, Unfit> {
     let fit_for = |rate: &f64| *rate > 0.0 && rate.is_finite();
     if points.len() < POINTS_LEAST {
@@ -138,7 +138,7 @@ fn mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// How far the mean at one N lies above the law, relative to it.
+/// The relative residual of the mean at one N.
 fn relative(law: &Law, point: &Scale) -> f64 {
     mean(&point.rates) / law.rate(point.n) - 1.0
 }
@@ -216,8 +216,7 @@ fn eliminate(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     Some(solution)
 }
 
-/// How probable the distances of the means from the law are, given the spread between rounds.
-/// Without a spread, any distance is improbable.
+/// The p-value of the residuals of the means, given the spread between rounds; 0 without a spread.
 fn lack_of_fit(points: &[Scale], law: &Law) -> f64 {
     let all: usize = points.iter().map(|point| point.rates.len()).sum();
     let (fitted, own) = (points.len() - 3, all - points.len());

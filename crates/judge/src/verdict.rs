@@ -1,13 +1,13 @@
-//! Better, worse, same, can't tell: the rule, and the reasons for not telling.
+//! Better, worse, same, can't tell: the rule, and the reasons of an inconclusive comparison.
 //!
 //! The rule, for the first target (a) of a comparison a/b:
 //!
-//! 1. what was barred (generator-bound, invalid trials, unseen) can't be told;
-//! 2. under [`LEAST_ROUNDS`] rounds nothing is told, however far apart the figures lie;
+//! 1. a barred comparison (generator-bound, invalid trials, unseen) is *can't tell*;
+//! 2. so is one of fewer than [`LEAST_ROUNDS`] rounds, however far apart the figures lie;
 //! 3. when the interval *at the confidence that Holm's procedure leaves to this comparison*
 //!    excludes 1, it is better or worse, by the metric's direction;
 //! 4. else, when the plain interval lies wholly inside ±`same_within`, it is the same;
-//! 5. else it can't be told, and an estimate says how many more rounds would.
+//! 5. else *can't tell*, with an estimate of the rounds that are missing.
 //!
 //! Step 3 is decided by the Holm-adjusted p-value, which is the same thing without a second
 //! interval. The interval that is *printed* stays the plain one (95 %), so that its meaning
@@ -19,13 +19,13 @@ use crate::interval::Interval;
 use crate::metric::Direction;
 use crate::student::t_critical;
 
-/// Rounds under which no verdict is given. With fewer, one odd round decides the deviation.
+/// Minimum number of rounds of a verdict. With fewer, one outlier decides the deviation.
 pub const LEAST_ROUNDS: usize = 5;
 
-/// Total rounds beyond which an estimate of more rounds is no advice any more.
+/// Maximum total of rounds that is advised.
 const ROUNDS_ADVISED_MAX: u32 = 10_000;
 
-/// What a comparison is judged by; one per run.
+/// The parameters of a verdict; one per run.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rule {
     /// Differences up to this fraction are called the same: 0.02 is ±2 %. It is applied on the
@@ -35,17 +35,17 @@ pub struct Rule {
     pub confidence: f64,
 }
 
-/// Why it can't be told.
+/// Why a comparison is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Doubt {
+pub enum Inconclusive {
     /// Fewer than [`LEAST_ROUNDS`] rounds were measured.
     TooFewRounds,
     /// The interval neither excludes 1 nor fits inside ±`same_within`.
     TooWide,
-    /// The generator was busy more than 90 % of the time: it, not the target, set the figure.
+    /// The generator was busy for 90 % of the time or more: it, not the target, set the figure.
     GeneratorBound,
-    /// A target was overloaded: its latency is that of a queue which only grew, so it says how long
-    /// was measured, not how fast the target is.
+    /// A target was overloaded: its latency is that of a queue that only grew, a function of the
+    /// measured time and not of the target's speed.
     Overloaded,
     /// Enough rounds were measured, but too few in which both trials are valid.
     InvalidTrials,
@@ -53,33 +53,33 @@ pub enum Doubt {
     Unseen,
 }
 
-impl Doubt {
+impl Inconclusive {
     /// The reason in words, as reports print it in brackets after "can't tell".
     pub fn words(self) -> &'static str {
         match self {
-            Doubt::TooFewRounds => "too few rounds",
-            Doubt::TooWide => "interval too wide",
-            Doubt::GeneratorBound => "generator-bound",
-            Doubt::Overloaded => "overloaded",
-            Doubt::InvalidTrials => "invalid trials",
-            Doubt::Unseen => "unseen",
+            Inconclusive::TooFewRounds => "too few rounds",
+            Inconclusive::TooWide => "interval too wide",
+            Inconclusive::GeneratorBound => "generator-bound",
+            Inconclusive::Overloaded => "overloaded",
+            Inconclusive::InvalidTrials => "invalid trials",
+            Inconclusive::Unseen => "unseen",
         }
     }
 
     /// The reason as one lower-case word for JSON: `too_few_rounds`, `generator_bound`, …
     pub fn code(self) -> &'static str {
         match self {
-            Doubt::TooFewRounds => "too_few_rounds",
-            Doubt::TooWide => "too_wide",
-            Doubt::GeneratorBound => "generator_bound",
-            Doubt::Overloaded => "overloaded",
-            Doubt::InvalidTrials => "invalid_trials",
-            Doubt::Unseen => "unseen",
+            Inconclusive::TooFewRounds => "too_few_rounds",
+            Inconclusive::TooWide => "too_wide",
+            Inconclusive::GeneratorBound => "generator_bound",
+            Inconclusive::Overloaded => "overloaded",
+            Inconclusive::InvalidTrials => "invalid_trials",
+            Inconclusive::Unseen => "unseen",
         }
     }
 }
 
-/// What is said of the first target against another.
+/// The verdict on the first target against another.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The first target is better, in the metric's direction.
@@ -88,11 +88,11 @@ pub enum Verdict {
     Worse,
     /// The difference is smaller than what the run calls a difference.
     Same,
-    /// It can't be told from what was measured.
+    /// The measurement is inconclusive.
     CantTell {
         /// Why not.
-        why: Doubt,
-        /// About how many more rounds would tell, from the variance observed; `None` when more
+        why: Inconclusive,
+        /// Estimate of the rounds that are missing, from the variance observed; `None` when more
         /// rounds would not help or there is no variance to estimate from.
         more_rounds: Option<u32>,
     },
@@ -117,14 +117,14 @@ pub struct Comparison {
     pub interval: Option<Interval>,
     /// Which direction of the metric is good.
     pub direction: Direction,
-    /// A reason outside the numbers for which it can't be told, if there is one.
-    pub barred: Option<Doubt>,
+    /// A reason outside the numbers for which it is inconclusive.
+    pub barred: Option<Inconclusive>,
 }
 
 /// The verdicts of a family of comparisons, in the order given.
 ///
-/// A family is all comparisons of one metric in one run (points × pairs). Comparisons that can't
-/// be told for a reason other than their p-value make no claim, so they don't count in Holm's
+/// A family is all comparisons of one metric in one run (points × pairs). Comparisons that are
+/// inconclusive for a reason other than their p-value make no claim, so they don't count in Holm's
 /// correction.
 pub fn judge_family(family: &[Comparison], rule: &Rule) -> Vec<Verdict> {
     let early: Vec<Option<Verdict>> = family.iter().map(|one| beforehand(one, rule)).collect();
@@ -140,25 +140,25 @@ pub fn judge_family(family: &[Comparison], rule: &Rule) -> Vec<Verdict> {
     both.map(|((one, early), p)| early.unwrap_or_else(|| decide(one, p, rule))).collect()
 }
 
-/// What is clear before any p-value is looked at.
+/// The verdict that is clear without a p-value.
 fn beforehand(one: &Comparison, rule: &Rule) -> Option<Verdict> {
     if let Some(why) = one.barred {
         return Some(Verdict::CantTell { why, more_rounds: None });
     }
     let Some(interval) = one.interval else {
-        return Some(Verdict::CantTell { why: Doubt::Unseen, more_rounds: None });
+        return Some(Verdict::CantTell { why: Inconclusive::Unseen, more_rounds: None });
     };
     if interval.rounds >= LEAST_ROUNDS {
         return None;
     }
     let missing = u32::try_from(LEAST_ROUNDS - interval.rounds).unwrap_or(u32::MAX);
     let estimate = more_rounds(&interval, rule).unwrap_or(0).max(missing);
-    Some(Verdict::CantTell { why: Doubt::TooFewRounds, more_rounds: Some(estimate) })
+    Some(Verdict::CantTell { why: Inconclusive::TooFewRounds, more_rounds: Some(estimate) })
 }
 
 fn decide(one: &Comparison, adjusted_p: f64, rule: &Rule) -> Verdict {
     let Some(interval) = one.interval else {
-        return Verdict::CantTell { why: Doubt::Unseen, more_rounds: None };
+        return Verdict::CantTell { why: Inconclusive::Unseen, more_rounds: None };
     };
     if adjusted_p <= 1.0 - rule.confidence {
         let higher = interval.ratio > 1.0;
@@ -173,15 +173,15 @@ fn decide(one: &Comparison, adjusted_p: f64, rule: &Rule) -> Verdict {
     if interval.high.ln() <= margin && interval.low.ln() >= -margin {
         return Verdict::Same;
     }
-    Verdict::CantTell { why: Doubt::TooWide, more_rounds: more_rounds(&interval, rule) }
+    Verdict::CantTell { why: Inconclusive::TooWide, more_rounds: more_rounds(&interval, rule) }
 }
 
-/// About how many more rounds would bring the half-width of the interval under `same_within`, if
-/// the variance stays as observed.
+/// Estimates how many more rounds bring the half-width of the interval under `same_within`, if the
+/// variance stays as observed.
 ///
-/// When it is already under (the interval straddles the margin), half of `same_within` is aimed
-/// at: an interval that narrow either excludes 1 or fits inside. `None` when there is no variance
-/// to go by (one round), when `same_within` is not positive, or past 10,000 rounds.
+/// When it is already under (the interval straddles the margin), the goal is half of `same_within`:
+/// an interval that narrow either excludes 1 or fits inside. `None` when the variance is unknown
+/// (one round), when `same_within` is not positive, or past 10,000 rounds.
 pub fn more_rounds(interval: &Interval, rule: &Rule) -> Option<u32> {
     let margin = rule.same_within.ln_1p();
     let deviation = interval.log_deviation;
@@ -233,7 +233,8 @@ mod tests {
     fn two_noisy_series_with_an_outlier_each_cant_be_told() {
         let a = [12.35, 12.41, 12.42, 12.33, 12.64];
         let b = [14.53, 12.35, 12.32, 12.3, 13.63];
-        let Verdict::CantTell { why: Doubt::TooWide, more_rounds: Some(more) } = judge_one(&a, &b)
+        let Verdict::CantTell { why: Inconclusive::TooWide, more_rounds: Some(more) } =
+            judge_one(&a, &b)
         else {
             panic!("{:?}", judge_one(&a, &b));
         };
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn four_rounds_tell_nothing_however_far_apart() {
         let verdict = judge_one(&[10.0, 10.0, 10.1, 10.0], &[1.0; 4]);
-        let why = Doubt::TooFewRounds;
+        let why = Inconclusive::TooFewRounds;
         assert_eq!(verdict, Verdict::CantTell { why, more_rounds: Some(1) });
     }
 
@@ -268,13 +269,13 @@ mod tests {
         let (a, b) = ([1.05, 1.06, 1.0, 1.07, 1.04], [1.0; 5]);
         let alone = judge_one(&a, &b);
         assert_eq!(alone, Verdict::Better);
-        let barred = Comparison { barred: Some(Doubt::GeneratorBound), ..compare(&a, &b) };
+        let barred = Comparison { barred: Some(Inconclusive::GeneratorBound), ..compare(&a, &b) };
         let unseen = Comparison { interval: None, ..compare(&a, &b) };
         let verdicts = judge_family(&[barred, compare(&a, &b), unseen], &RULE);
         let cant_tell = |why| Verdict::CantTell { why, more_rounds: None };
-        assert_eq!(verdicts[0], cant_tell(Doubt::GeneratorBound));
+        assert_eq!(verdicts[0], cant_tell(Inconclusive::GeneratorBound));
         assert_eq!(verdicts[1], alone);
-        assert_eq!(verdicts[2], cant_tell(Doubt::Unseen));
+        assert_eq!(verdicts[2], cant_tell(Inconclusive::Unseen));
     }
 
     #[test]
@@ -284,7 +285,7 @@ mod tests {
         let mut family = vec![noise; 19];
         family.push(compare(&a, &b));
         let last = judge_family(&family, &RULE)[19];
-        assert!(matches!(last, Verdict::CantTell { why: Doubt::TooWide, .. }), "{last:?}");
+        assert!(matches!(last, Verdict::CantTell { why: Inconclusive::TooWide, .. }), "{last:?}");
     }
 
     /// Noise of ±5 % on the log scale, the same in every run of the test: splitmix64, and the

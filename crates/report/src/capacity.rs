@@ -1,9 +1,9 @@
 //! The highest load that meets every requirement, from a run whose points are loads.
 
+use judge::limits::is_generator_bound;
 use judge::{Capacity, Held, Try, knee};
 use ledger::{ProbeRow, RequirementOutcome, SearchRow};
 
-use crate::compare::GENERATOR_BUSY_MAX;
 use crate::number::{duration, nanoseconds, percent, plain, rate};
 use crate::summary::{PointSummary, Summary};
 
@@ -53,7 +53,7 @@ impl CapacitySummary {
             found,
             knee: knee(&latencies),
             limit: limit.map(|limit| (limit.name().to_owned(), limit.evidence.clone())),
-            generator_busy: busy.filter(|busy| *busy > GENERATOR_BUSY_MAX),
+            generator_busy: busy.filter(|busy| is_generator_bound(*busy)),
             probes,
         }
     }

@@ -10,16 +10,15 @@
 
 use std::collections::BTreeMap;
 
+use judge::limits::is_generator_bound;
 use judge::{
-    Comparison, Doubt, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Unit, Verdict, confidence_at,
-    judge_family, mann_whitney, median, metric_named, paired_ratio, paired_shift_ratio,
+    Comparison, Inconclusive, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Unit, Verdict,
+    confidence_at, judge_family, mann_whitney, median, metric_named, paired_ratio,
+    paired_shift_ratio,
 };
 use ledger::{ComparisonRow, RunRow};
 
 use crate::summary::{TrialSummary, at_point};
-
-/// The generator's busy share above which it, not the target, is taken to set rate and latency.
-pub const GENERATOR_BUSY_MAX: f64 = 0.90;
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
@@ -271,34 +270,35 @@ impl<'a> Pairing<'a> {
         Comparison { interval, direction: metric.direction, barred: self.barred(metric) }
     }
 
-    fn barred(&self, metric: &Metric) -> Option<Doubt> {
+    fn barred(&self, metric: &Metric) -> Option<Inconclusive> {
         let enough_but_for_validity =
             self.rounds >= LEAST_ROUNDS && self.valid.len() < LEAST_ROUNDS;
         if self.valid.is_empty() || enough_but_for_validity {
-            return Some(Doubt::InvalidTrials);
+            return Some(Inconclusive::InvalidTrials);
         }
         let (a, b) = self.generator_bound();
         let overloaded = self.valid.iter().any(|(a, b)| a.row.overloaded || b.row.overloaded);
         if overloaded && metric.json.starts_with("latency_ns.") {
-            return Some(Doubt::Overloaded);
+            return Some(Inconclusive::Overloaded);
         }
         let spoiled = metric.spoiled_by_busy_generator && (a || b);
-        spoiled.then_some(Doubt::GeneratorBound)
+        spoiled.then_some(Inconclusive::GeneratorBound)
     }
 
     /// Whether the generator was at its limit with either target, in the median of its trials.
     fn generator_bound(&self) -> (bool, bool) {
         let bound = |of: fn(&(&'a TrialSummary, &'a TrialSummary)) -> Option<f64>| {
             let busy = median(&self.valid.iter().filter_map(of).collect::<Vec<_>>());
-            busy.is_some_and(|busy| busy > GENERATOR_BUSY_MAX)
+            busy.is_some_and(is_generator_bound)
         };
         (bound(|(a, _)| a.row.generator_busy), bound(|(_, b)| b.row.generator_busy))
     }
 
     /// On which side of the measured ratio the true one lies, when a busy generator bars the
     /// verdict and held back only one of the two.
-    fn bound(&self, metric: &Metric, barred: Option<Doubt>) -> Option<Bound> {
-        let lowered = is_lowered(metric).filter(|_| barred == Some(Doubt::GeneratorBound))?;
+    fn bound(&self, metric: &Metric, barred: Option<Inconclusive>) -> Option<Bound> {
+        let lowered =
+            is_lowered(metric).filter(|_| barred == Some(Inconclusive::GeneratorBound))?;
         match self.generator_bound() {
             (true, false) => Some(if lowered { Bound::Least } else { Bound::Most }),
             (false, true) => Some(if lowered { Bound::Most } else { Bound::Least }),

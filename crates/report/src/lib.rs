@@ -70,7 +70,7 @@ mod values;
 mod words;
 
 pub use capacity::CapacitySummary;
-pub use compare::{Beside, Bound, Compared, Contest, GENERATOR_BUSY_MAX};
+pub use compare::{Beside, Bound, Compared, Contest};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use judge::limits::is_generator_bound;
 use judge::usl::{Estimate, Scalability, Scale, Unfit, fit};
 
-use crate::compare::GENERATOR_BUSY_MAX;
 use crate::number::{percent, rate, thousands};
 use crate::summary::{PointSummary, TrialSummary, at_point};
 
@@ -88,9 +88,7 @@ fn of_target(
     let (mut used, mut left_out) = (Vec::new(), Vec::new());
     for (point, n) in places {
         let valid = here(*point);
-        let busy = |one: &&TrialSummary| {
-            one.row.generator_busy.is_some_and(|busy| busy > GENERATOR_BUSY_MAX)
-        };
+        let busy = |one: &&TrialSummary| one.row.generator_busy.is_some_and(is_generator_bound);
         let stressed = valid.iter().any(|one| busy(one) || one.row.overloaded);
         let rates: Vec<f64> = valid.iter().filter_map(|one| one.figures.rate_per_s).collect();
         if stressed || rates.len() * 2 < most || rates.is_empty() {

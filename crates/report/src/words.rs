@@ -1,7 +1,7 @@
 //! What more than one kind of report says, said in one place: figures of a target, verdicts,
 //! ratios, and rows that are aligned.
 
-use judge::{Doubt, Metric, SeriesInterval, Verdict, metric_named};
+use judge::{Inconclusive, Metric, SeriesInterval, Verdict, metric_named};
 use ledger::RequirementOutcome;
 
 use crate::compare::Compared;
@@ -110,7 +110,7 @@ pub(crate) fn verdict(verdict: Verdict, same_within: Option<f64>) -> String {
 pub(crate) fn verdict_beside(compared: &Compared) -> String {
     match (compared.verdict, compared.bound) {
         (_, Some(_)) => String::new(),
-        (Verdict::CantTell { why: why @ Doubt::GeneratorBound, .. }, None) => {
+        (Verdict::CantTell { why: why @ Inconclusive::GeneratorBound, .. }, None) => {
             format!("not judged ({})", why.words())
         }
         (other, None) => verdict(other, None),

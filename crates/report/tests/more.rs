@@ -4,7 +4,7 @@
 mod fixture;
 
 use fixture::Bench;
-use judge::{Doubt, Verdict};
+use judge::{Inconclusive, Verdict};
 use ledger::{FailedAt, Validity};
 
 const LABEL: &str = "cache/get  16 conns · open 100k/s";
@@ -26,7 +26,7 @@ fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
         found.unwrap().verdict
     };
     assert_eq!(verdict("rate_per_s"), Verdict::Better);
-    let overloaded = Verdict::CantTell { why: Doubt::Overloaded, more_rounds: None };
+    let overloaded = Verdict::CantTell { why: Inconclusive::Overloaded, more_rounds: None };
     assert_eq!(verdict("latency_ns.p99"), overloaded);
     assert_eq!(verdict("server.cpu_ns_per_op"), Verdict::Same);
     let text = report::text(&summary, false);

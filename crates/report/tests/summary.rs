@@ -3,7 +3,7 @@
 mod fixture;
 
 use fixture::Bench;
-use judge::{Doubt, METRICS, Verdict};
+use judge::{Inconclusive, METRICS, Verdict};
 use ledger::{Ledger, RequirementOutcome, TrialRow, Validity};
 use report::{Compared, Outcome, Summary, outcome};
 
@@ -11,7 +11,7 @@ fn compared<'a>(summary: &'a Summary, metric: &str) -> &'a Compared {
     summary.comparisons.iter().find(|one| one.metric.json == metric).unwrap()
 }
 
-fn cant_tell(why: Doubt) -> impl Fn(Verdict) -> bool {
+fn cant_tell(why: Inconclusive) -> impl Fn(Verdict) -> bool {
     move |verdict| matches!(verdict, Verdict::CantTell { why: reason, .. } if reason == why)
 }
 
@@ -49,7 +49,10 @@ fn a_busy_generator_bars_rate_and_latency_but_not_the_servers_cpu() {
     }
     let summary = bench.finish();
     for metric in ["rate_per_s", "latency_ns.p50", "latency_ns.p99"] {
-        assert!(cant_tell(Doubt::GeneratorBound)(compared(&summary, metric).verdict), "{metric}");
+        assert!(
+            cant_tell(Inconclusive::GeneratorBound)(compared(&summary, metric).verdict),
+            "{metric}"
+        );
     }
     let cpu = compared(&summary, "server.cpu_ns_per_op");
     assert_eq!(cpu.verdict, Verdict::Better);
@@ -81,7 +84,7 @@ fn what_is_unseen_in_one_round_is_unseen_in_the_comparison() {
     }
     let summary = bench.finish();
     let cpu = compared(&summary, "server.cpu_ns_per_op");
-    assert!(cpu.interval.is_none() && cant_tell(Doubt::Unseen)(cpu.verdict));
+    assert!(cpu.interval.is_none() && cant_tell(Inconclusive::Unseen)(cpu.verdict));
     assert_eq!(outcome(&summary), Outcome::default(), "only the primary metric decides");
 }
 

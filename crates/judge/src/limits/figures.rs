@@ -1,5 +1,5 @@
-//! What was measured of a trial that tells what limited it: one table of figures, each with its
-//! name, unit and meaning. `None` is unseen, which is not zero.
+//! The figures of a trial from which its limits are derived: one table, each with its name, unit
+//! and meaning. `None` is unseen, which is not zero.
 
 /// Defines the struct and the table of its names from the same rows.
 macro_rules! figures {
@@ -198,8 +198,8 @@ impl Figures {
         Some(total? / self.operations.filter(|operations| *operations > 0.0)?)
     }
 
-    /// Reads lines of `name value`, as the ledger's table `usage` prints them; what is no figure
-    /// is left out, and empty lines and those that begin with `#` too.
+    /// Reads lines of `name value`, as the ledger's table `usage` prints them; unknown names,
+    /// empty lines and those that begin with `#` are skipped.
     pub fn parse(text: &str) -> Figures {
         let mut figures = Figures::default();
         for line in text.lines().filter(|line| !line.starts_with('#')) {

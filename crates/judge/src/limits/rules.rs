@@ -1,10 +1,8 @@
 //! The index of limits: one row each, with its condition right behind it.
 
+use super::figures::Figures;
+use super::limit::{Finding, Limit, LimitKind};
 use super::threshold as at;
-use super::{Figures, Kind, Limit};
-
-/// What a rule finds: strength and evidence.
-type Finding = Option<(f64, String)>;
 
 /// Every limit.
 pub static LIMITS: &[Limit] = &[
@@ -14,7 +12,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "other programs take 0.1 cores of the run's, and a side goes without a core \
             that it wants for 5 % of the time",
         advice: "stop the other program, or pin target and load to cores that nobody else uses",
-        kind: Kind::Outside,
+        kind: LimitKind::Outside,
         holds: contention,
     },
     Limit {
@@ -23,7 +21,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "the host stands still for 1 % of the time and once for 10 ms, or the \
             hypervisor keeps 2 % of a core",
         advice: "measure on a quieter host; on a virtual machine ask for cores of its own",
-        kind: Kind::Outside,
+        kind: LimitKind::Outside,
         holds: host_stalls,
     },
     Limit {
@@ -32,7 +30,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "tasks wait for memory 2 % of the time, the host swaps 1 MB/s, or the target \
             reads 50 of its pages a second from disk",
         advice: "give the target less data or the host more memory; stop what else fills it",
-        kind: Kind::Outside,
+        kind: LimitKind::Outside,
         holds: memory,
     },
     Limit {
@@ -42,7 +40,7 @@ pub static LIMITS: &[Limit] = &[
             empty polls",
         advice: "the result is a lower bound: give the clients more threads and cores, or ask for \
             less",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: generator,
     },
     Limit {
@@ -51,7 +49,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "one thread of the target runs for 90 % of the time, while other cores of the \
             target's idle or it has but one",
         advice: "spread the work over more threads, or make that thread's work cheaper",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: server_thread,
     },
     Limit {
@@ -60,7 +58,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "the least used of the target's cores is used for 90 % of the time, and target \
             and load take that much",
         advice: "the target has all it can get: make an operation cheaper, or give it more cores",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: server_cores,
     },
     Limit {
@@ -70,7 +68,7 @@ pub static LIMITS: &[Limit] = &[
             and datagrams are lost to full queues",
         advice: "spread interrupts over more queues and cores (RSS, RPS), or send fewer, larger \
             packets; the service's own code is not the limit",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: network_receive,
     },
     Limit {
@@ -79,7 +77,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "a connection a second is lost at the listening socket",
         advice: "accept faster or in more threads, raise the listen backlog and \
             net.core.somaxconn, or keep connections",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: listen,
     },
     Limit {
@@ -88,7 +86,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "a disk is busy for 40 % of the time, or tasks wait for one 15 % of it, while \
             one operation in ten touches it and the target writes or reads",
         advice: "sync several operations at once (group commit), write less, or use a faster disk",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: disk,
     },
     Limit {
@@ -97,7 +95,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "payload bytes flow at a third of the rate at which one thread of this host \
             copies memory",
         advice: "copy less: send shared slices, read into place, or measure with smaller values",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: memory_bandwidth,
     },
     Limit {
@@ -105,7 +103,7 @@ pub static LIMITS: &[Limit] = &[
         name: "Nagle with delayed acknowledgement",
         condition: "one answer in twenty takes 39 to 48 ms, and few take less long",
         advice: "set TCP_NODELAY on the accepted sockets, and send an answer with one write",
-        kind: Kind::Full,
+        kind: LimitKind::Full,
         holds: delayed_ack,
     },
     Limit {
@@ -115,7 +113,7 @@ pub static LIMITS: &[Limit] = &[
             operations",
         advice: "let threads find more work when they wake (batches, pipelining, more \
             connections), and hold locks for less long",
-        kind: Kind::Waiting,
+        kind: LimitKind::Waiting,
         holds: wakeups,
     },
     Limit {
@@ -124,7 +122,7 @@ pub static LIMITS: &[Limit] = &[
         condition: "the slope's interval over the measured time lies above zero, it adds up to \
             2 % and 1 MB or to 5 descriptors, and the second half still grows",
         advice: "look for what is kept per operation; measure longer to see whether it ends",
-        kind: Kind::Growing,
+        kind: LimitKind::Growing,
         holds: growth,
     },
 ];
@@ -133,8 +131,8 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// How long each side waited for a core, as a share of the time, server first. A side with more
-/// threads than cores waits for itself: it counts only as far as others took what it wanted.
+/// The share of the time that each side waited for a core, server first. A side with more threads
+/// than cores waits for itself: only its unmet demand counts.
 fn waited(figures: &Figures) -> [f64; 2] {
     let share = |total| figures.per_ns(total).unwrap_or(0.0);
     let cores = figures.server_cores.unwrap_or(1.0);
@@ -159,7 +157,7 @@ fn contention(figures: &Figures) -> Finding {
     let most = server.max(generator);
     let cores = figures.run_cores.unwrap_or(1.0);
     let foreign = figures.foreign.map(|share| share * cores);
-    // Where it is unseen, only sides with cores of their own can't have waited for one another.
+    // Where it is unseen, only sides on separate cores can't have waited for one another.
     let neighbour = match foreign {
         Some(cores) => cores >= at::FOREIGN,
         None => figures.shared_cores == Some(0.0),
@@ -210,7 +208,7 @@ fn memory(figures: &Figures) -> Finding {
 }
 
 fn generator(figures: &Figures) -> Finding {
-    let busy = figures.generator_busy.filter(|busy| *busy >= at::GENERATOR_BUSY)?;
+    let busy = figures.generator_busy.filter(|busy| at::is_generator_bound(*busy))?;
     let thread = server_busiest(figures)
         .map_or(String::new(), |share| format!("; the busiest server thread {}", percent(share)));
     Some((busy, format!("its busiest thread is busy {} of the time{thread}", percent(busy))))
@@ -285,7 +283,7 @@ fn network_receive(figures: &Figures) -> Finding {
 fn listen(figures: &Figures) -> Finding {
     let lost = figures.listen_drops.unwrap_or(0.0).max(figures.listen_overflows.unwrap_or(0.0));
     let per_s = figures.per_s(Some(lost))?;
-    // Segments are sent again for many reasons: without a connection lost they tell nothing of it.
+    // Retransmissions have many causes: without a lost connection they are no evidence.
     if per_s < at::LISTEN_LOST {
         return None;
     }
@@ -303,7 +301,7 @@ fn disk(figures: &Figures) -> Finding {
     let pressure = figures.pressure_io.unwrap_or(0.0);
     let asked = [figures.disk_reads, figures.disk_writes, figures.disk_flushes];
     let each = figures.per_operation(Some(asked.into_iter().flatten().sum()))?;
-    // The disk is the whole host's: somebody else's writes are no limit of this target's.
+    // The disk is the whole host's: other programs' writes are no limit of this target.
     let own = [figures.server_written_bytes, figures.server_major_faults];
     let own: f64 = own.into_iter().flatten().sum();
     let full = busy >= at::DISK_BUSY || pressure >= at::PRESSURE_IO;

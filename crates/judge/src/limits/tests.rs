@@ -36,10 +36,10 @@ fn each_planted_limit_that_was_recorded_is_the_first_in_the_list() {
 }
 
 #[test]
-fn a_light_load_reaches_nothing_and_neither_does_one_that_nobody_saw() {
+fn a_light_load_reaches_nothing_and_neither_does_one_without_figures() {
     assert_eq!(codes(&none()), Vec::<&str>::new());
     assert_eq!(codes(&Figures::default()), Vec::<&str>::new());
-    // Arrays of 8 MB, a segment of every tenth sent again, and nobody who connects.
+    // Arrays of 8 MB, a segment of every tenth sent again, and no connection lost.
     let sent_again = Figures { tcp_retransmits: Some(300.0), listen_drops: Some(0.0), ..none() };
     assert_eq!(codes(&sent_again), Vec::<&str>::new());
 }

@@ -1,13 +1,13 @@
-//! The thresholds of every limit in one table, each with the reason why it is what it is.
+//! The thresholds of every limit in one table, each with its reason.
 
-/// How much is enough to name a limit.
+/// The value of a figure from which a limit holds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Threshold {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The value.
     pub value: f64,
-    /// Why that one.
+    /// The reason for this value.
     pub why: &'static str,
 }
 
@@ -20,6 +20,11 @@ macro_rules! thresholds {
         pub static THRESHOLDS: &[Threshold] =
             &[$(Threshold { name: $name, value: $value, why: $why },)+];
     };
+}
+
+/// Whether a generator whose busiest thread is busy for this share of the time is at its limit.
+pub fn is_generator_bound(busy: f64) -> bool {
+    busy >= GENERATOR_BUSY
 }
 
 thresholds! {

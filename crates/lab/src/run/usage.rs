@@ -208,7 +208,7 @@ pub(super) fn shared(trial: &Trial, point: &Point) -> String {
         TargetKind::Address(wire::Address::Internet(address)) => !address.ip().is_loopback(),
         _ => false,
     };
-    judge::limits::shared(&server, &generator, remote)
+    judge::limits::shared_resources(&server, &generator, remote)
 }
 
 fn load(figures: &mut Figures, trial: &Trial, point: &Point) {

@@ -183,7 +183,8 @@ mod tests {
 
     #[test]
     fn points_are_counted_by_their_verdicts() {
-        let unclear = Verdict::CantTell { why: judge::Doubt::TooFewRounds, more_rounds: None };
+        let unclear =
+            Verdict::CantTell { why: judge::Inconclusive::TooFewRounds, more_rounds: None };
         let all = [Verdict::Better, unclear, Verdict::Better];
         assert_eq!(count(&all), "better at 2, can't tell at 1 of 3 points.");
         assert_eq!(count(&[Verdict::Same]), "same at 1 of 1 point.");

@@ -26,8 +26,7 @@ const REGISTRIES: &[(&str, &str, &str)] = &[
 ];
 
 /// Crates that are not looked into yet.
-const NOT_YET: &[&str] =
-    &["wire", "cache", "records", "load", "lab", "loadline", "report", "judge"];
+const NOT_YET: &[&str] = &["wire", "cache", "records", "load", "lab", "loadline", "report"];
 
 pub(super) const RULE: Rule = Rule {
     name: "circles",

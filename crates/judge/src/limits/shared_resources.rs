@@ -1,9 +1,9 @@
-//! Which resources client and server share: said with every limit, because what they share is
-//! counted once and felt twice.
+//! The resources that client and server share: reported with every limit, because both sides load
+//! them.
 
 /// What client and server share when they run on these cores of one host; both empty is unknown.
 /// `remote` is a target on another host.
-pub fn shared(server: &[usize], generator: &[usize], remote: bool) -> String {
+pub fn shared_resources(server: &[usize], generator: &[usize], remote: bool) -> String {
     if remote {
         return "nothing on this host: the target is on another".to_owned();
     }
@@ -46,9 +46,11 @@ fn list(cores: &[usize]) -> String {
 #[test]
 fn cores_are_named_as_ranges_and_only_common_ones_are_shared() {
     assert_eq!(list(&[6, 1, 0, 2, 3]), "0–3, 6");
-    assert!(shared(&[0], &[1], false).starts_with("no core (server 0, generator 1); caches"));
-    assert!(shared(&[0, 1], &[0, 1], false).starts_with("cores 0, 1; caches"));
-    assert!(shared(&[0, 1], &[1], false).starts_with("core 1; "));
-    assert!(shared(&[], &[1], false).contains("unknown"));
-    assert!(shared(&[], &[1], true).starts_with("nothing"));
+    assert!(
+        shared_resources(&[0], &[1], false).starts_with("no core (server 0, generator 1); caches")
+    );
+    assert!(shared_resources(&[0, 1], &[0, 1], false).starts_with("cores 0, 1; caches"));
+    assert!(shared_resources(&[0, 1], &[1], false).starts_with("core 1; "));
+    assert!(shared_resources(&[], &[1], false).contains("unknown"));
+    assert!(shared_resources(&[], &[1], true).starts_with("nothing"));
 }
