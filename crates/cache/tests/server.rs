@@ -7,7 +7,7 @@ use std::time::Duration;
 use cache::client::{Client, ClientError};
 use cache::model::Sharing;
 use cache::server::{CacheServer, Options};
-use wire::{Address, Calls};
+use wire::{Address, Backend};
 
 fn start(options: Options) -> CacheServer {
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
@@ -211,15 +211,15 @@ const EACH: usize = 200;
 fn clients_on_several_threads_get_right_answers_however_the_store_is_shared() {
     const CLIENTS: usize = 6;
     let ways = [Sharing::GlobalLock, Sharing::Sharded];
-    for (sharing, calls) in ways.map(|way| (way, Calls::Each)).into_iter().chain([
+    for (sharing, backend) in ways.map(|way| (way, Backend::Epoll)).into_iter().chain([
         // Where the kernel gives no io_uring, there is nothing to see of it.
-        (Sharing::Sharded, Calls::Together),
+        (Sharing::Sharded, Backend::Uring),
     ]) {
         let listen = vec!["127.0.0.1:0".parse().expect("an address")];
-        let options = Options { listen, threads: 3, sharing, calls, ..Options::default() };
+        let options = Options { listen, threads: 3, sharing, backend, ..Options::default() };
         let server = match CacheServer::start(options) {
             Ok(server) => server,
-            Err(error) if calls == Calls::Together => {
+            Err(error) if backend == Backend::Uring => {
                 eprintln!("skipped: io_uring: {error}");
                 continue;
             }

@@ -1,4 +1,4 @@
-//! Taking in connections, and not doing so while there are too many.
+//! Accepting connections, and pausing while there are too many.
 
 use rustix::fd::OwnedFd;
 use rustix::io::Errno;
@@ -13,31 +13,31 @@ use std::sync::atomic::Ordering::SeqCst;
 
 use crate::clock::MILLISECOND_NS;
 use crate::counters::add;
-use crate::link::Link;
 use crate::listen::Listener;
 use crate::poll::{Interest, Poller};
 use crate::server::{Shared, WhenFull};
 use crate::slots::SPECIAL;
+use crate::transport::Transport;
 use crate::{Address, Ns};
 
 /// The first listener's token; the others follow.
 pub(crate) const LISTENER_TOKEN: u64 = SPECIAL | 1 << 32;
 
-/// At most this many connections are accepted before the others get their turn.
-const MOST_ACCEPTED: usize = 64;
+/// The most connections accepted before other events are dispatched.
+const MAX_ACCEPTS_PER_TURN: usize = 64;
 
 /// How long accepting pauses when the system is out of descriptors or memory.
 const RETRY_NS: Ns = 100 * MILLISECOND_NS;
 
-/// A connection that has been taken in and is on its way to its thread.
+/// An accepted connection on its way to its thread.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub(crate) socket: OwnedFd,
     pub(crate) address: Address,
-    pub(crate) link: Link,
+    pub(crate) transport: Transport,
 }
 
-/// The listeners, and whether they are listened to.
+/// The listeners, and whether they are polled.
 pub(crate) struct Acceptor {
     listeners: Vec<Listener>,
     is_paused: bool,
@@ -52,12 +52,12 @@ impl Acceptor {
         Ok(Self { listeners, is_paused: false, retry_at_ns: None })
     }
 
-    /// When accepting is to be tried again, should nothing happen before.
+    /// When accepting is tried again after the system ran out of descriptors or memory.
     pub(crate) fn retry_at_ns(&self) -> Option<Ns> {
         self.retry_at_ns
     }
 
-    /// Takes in those who wait at one listener, at most as many as there is room for.
+    /// Accepts the connections that wait at one listener, within the limit on connections.
     pub(crate) fn accept(
         &mut self,
         token: u64,
@@ -67,33 +67,33 @@ impl Acceptor {
         into: &mut Vec<Accepted>,
     ) {
         let index = (token - LISTENER_TOKEN) as usize;
-        for accepted in 0..MOST_ACCEPTED {
-            // Pauses only for one who waits for sure, which is so for the first: after that, the
-            // listener says whether there are more.
+        for accepted in 0..MAX_ACCEPTS_PER_TURN {
+            // Pauses only when a connection is known to wait, which is so for the first; after
+            // that, accept(2) tells whether there are more.
             if self.is_paused || !self.has_room(accepted == 0, poller, shared) {
                 return;
             }
             let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
             match acceptfrom_with(&self.listeners[index].socket, flags) {
                 Ok((socket, peer)) => {
-                    if shared.current.load(SeqCst) >= shared.config.most_connections {
+                    if shared.current.load(SeqCst) >= shared.config.max_connections {
                         refuse(&socket, shared);
                         continue;
                     }
                     shared.current.fetch_add(1, SeqCst);
                     let address = peer_address(peer);
                     if matches!(address, Address::Internet(_)) {
-                        // It fails only on a connection that is dead already.
+                        // It fails only on a connection that has ended already.
                         let _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
-                    match self.listeners[index].link() {
-                        Ok(link) => into.push(Accepted { socket, address, link }),
-                        // There is no memory for it; the socket is closed.
+                    match self.listeners[index].transport() {
+                        Ok(transport) => into.push(Accepted { socket, address, transport }),
+                        // No memory for it: the socket is closed.
                         Err(_) => shared.release_one(),
                     }
                 }
                 Err(Errno::AGAIN) => return,
-                // Said even when nobody waits, and after the first that isn't known.
+                // Returned even when no connection waits, which is only certain for the first.
                 Err(Errno::MFILE | Errno::NFILE | Errno::NOBUFS | Errno::NOMEM) => {
                     if accepted > 0 {
                         return;
@@ -102,33 +102,33 @@ impl Acceptor {
                     self.pause(poller, shared);
                     self.retry_at_ns = Some(now_ns + RETRY_NS);
                 }
-                // One connection died before it was accepted; the next may not have.
+                // One connection ended before it was accepted; the next may not have.
                 Err(_) => {}
             }
         }
     }
 
-    /// Listens again after a pause.
-    pub(crate) fn go_on(&mut self, poller: &Poller, shared: &Shared) {
+    /// Accepts again after a pause.
+    pub(crate) fn resume(&mut self, poller: &Poller, shared: &Shared) {
         if self.is_paused {
             self.is_paused = false;
             self.retry_at_ns = None;
             shared.accept_paused.store(false, SeqCst);
-            self.listen(poller, Interest::Read);
+            self.poll(poller, Interest::Read);
         }
     }
 
-    /// Whether one more may be accepted, if only to be refused; pauses when not and `may_pause`.
+    /// Whether one more may be accepted, if only to be refused; if not, pauses if `may_pause`.
     fn has_room(&mut self, may_pause: bool, poller: &Poller, shared: &Shared) -> bool {
-        let is_full = || shared.current.load(SeqCst) >= shared.config.most_connections;
+        let is_full = || shared.current.load(SeqCst) >= shared.config.max_connections;
         if !is_full() || matches!(shared.config.when_full, WhenFull::Refuse(_)) {
             return true;
         }
         if !may_pause {
             return false;
         }
-        // Who closes a connection counts it off and then looks at this flag; here it is the other
-        // way round. In whatever order the two meet, one of them sees the other.
+        // A closing thread decrements `current` and then reads `accept_paused`; here the order is
+        // reversed, so at least one of the two sees the other's store.
         shared.accept_paused.store(true, SeqCst);
         if !is_full() {
             shared.accept_paused.store(false, SeqCst);
@@ -141,26 +141,26 @@ impl Acceptor {
     fn pause(&mut self, poller: &Poller, shared: &Shared) {
         self.is_paused = true;
         add(&shared.counters[0].listen_disabled, 1);
-        self.listen(poller, Interest::Nothing);
+        self.poll(poller, Interest::Nothing);
     }
 
-    fn listen(&self, poller: &Poller, interest: Interest) {
+    fn poll(&self, poller: &Poller, interest: Interest) {
         for (index, listener) in self.listeners.iter().enumerate() {
-            // It can't fail: the listener is in the set, and changing it takes no memory.
+            // It can't fail: the listener is in the set, and a change takes no memory.
             let _ = poller.modify(&listener.socket, LISTENER_TOKEN + index as u64, interest);
         }
     }
 }
 
-/// Tells one too many so and closes it.
+/// Sends the refusal to a connection over the limit, and closes it.
 fn refuse(socket: &OwnedFd, shared: &Shared) {
     add(&shared.counters[0].rejected, 1);
     if let WhenFull::Refuse(message) = &shared.config.when_full {
-        // A new socket has room for a short message; if not, its peer has gone.
+        // A new socket's buffer has room for a short message; if not, its peer has gone.
         let _ = send(socket, message, SendFlags::NOSIGNAL);
     }
     let _ = shutdown(socket, Shutdown::Write);
-    // Closing a socket with unread bytes resets it, and the message could be lost by that.
+    // Closing a socket with unread bytes resets it, which could discard the message.
     let _ = recv(socket, &mut [0_u8; 4096], RecvFlags::empty());
 }
 

@@ -1,9 +1,9 @@
-//! What a server counts, per thread and without contention.
+//! A server's counters, one set per thread, without contention.
 
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
-/// One thread's counters. Only that thread writes them, so that counting is a plain addition;
-/// any thread may read them. Aligned so that no two threads write to one cache line.
+/// One thread's counters. Only that thread writes them, so counting is a plain addition; any
+/// thread may read them. Aligned so that no two threads write to the same cache line.
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct ThreadCounters {
@@ -11,7 +11,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) bytes_read: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) yields: AtomicU64,
-    pub(crate) faults: AtomicU64,
+    pub(crate) protocol_errors: AtomicU64,
     pub(crate) datagrams_received: AtomicU64,
     pub(crate) datagrams_sent: AtomicU64,
     pub(crate) datagrams_dropped: AtomicU64,
@@ -26,35 +26,35 @@ pub(crate) fn add(counter: &AtomicU64, count: usize) {
 }
 
 /// A reading of a server's counters. Each only grows, save for `current_connections` and
-/// `threads_together`.
+/// `uring_threads`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Counters {
-    /// Connections that are open now, those that linger to be closed cleanly too.
+    /// Connections that are open now, including those that linger to be closed cleanly.
     pub current_connections: u64,
     /// Connections that have been opened.
     pub total_connections: u64,
-    /// Connections turned away because there were too many.
+    /// Connections refused because there were too many.
     pub rejected_connections: u64,
     /// How often accepting was suspended because there were too many connections or descriptors.
     pub listen_disabled: u64,
     /// Whether connections are accepted now.
     pub accepting: bool,
-    /// Threads that make the system calls of several connections [together](crate::Calls).
-    pub threads_together: u64,
+    /// Threads that use [io_uring](crate::Backend::Uring).
+    pub uring_threads: u64,
     /// Connections closed because the peer broke the protocol or a limit.
-    pub faults: u64,
+    pub protocol_errors: u64,
     /// Bytes received over connections.
     pub bytes_read: u64,
     /// Bytes sent over connections.
     pub bytes_written: u64,
-    /// How often a connection had more to do than one turn allows, and waited for the others.
+    /// How often a connection had more to send than one turn allows, and yielded to others.
     pub yields: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
     /// Datagrams sent.
     pub datagrams_sent: u64,
-    /// Replies dropped because the system would not take them.
+    /// Datagrams not sent because the system didn't take them.
     pub datagrams_dropped: u64,
 }
 
@@ -66,7 +66,7 @@ impl Counters {
                 (&mut sum.total_connections, &thread.opened),
                 (&mut sum.rejected_connections, &thread.rejected),
                 (&mut sum.listen_disabled, &thread.listen_disabled),
-                (&mut sum.faults, &thread.faults),
+                (&mut sum.protocol_errors, &thread.protocol_errors),
                 (&mut sum.bytes_read, &thread.bytes_read),
                 (&mut sum.bytes_written, &thread.bytes_written),
                 (&mut sum.yields, &thread.yields),

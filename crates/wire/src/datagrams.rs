@@ -1,4 +1,4 @@
-//! Datagrams in the loop: a batch in, a batch out.
+//! Datagram sockets in the loop: a batch in, a batch out. Data plane.
 
 use std::array::from_fn;
 use std::io::IoSlice;
@@ -17,52 +17,52 @@ use crate::{Address, Batch, Datagrams, Ns, Replies};
 /// The first datagram socket's token; the others follow.
 pub(crate) const DATAGRAM_TOKEN: u64 = SPECIAL | 2 << 32;
 
-/// At most this many datagrams are received in one turn.
-const MOST_RECEIVED: usize = 64;
+/// The most datagrams received in one turn.
+const MAX_RECEIVES_PER_TURN: usize = 64;
 
-/// This many replies go out with one system call.
-const SENT_TOGETHER: usize = 16;
+/// The most replies sent with one system call.
+const MAX_SEND_BATCH: usize = 16;
 
-/// No datagram is larger.
+/// The largest UDP datagram, rounded up.
 const LARGEST_BYTES: usize = 64 * 1024;
 
-/// After so many turns in a row with one datagram each, one is all that is expected.
-const ALONE_AT_LEAST: u8 = 4;
+/// After this many turns in a row with one datagram each, one is expected.
+const SINGLES_EXPECTED_AFTER: u8 = 4;
 
-/// Where one is expected, every so many-th turn looks all the same whether there are more.
-const LOOK_EVERY: u8 = 8;
+/// While one is expected, every 8th turn still checks for more.
+const CHECK_EVERY: u8 = 8;
 
-/// One socket, its protocol, and the memory that its batches use in turn.
+/// One socket, its protocol, and the reused memory of its batches.
 pub(crate) struct DatagramSocket<D> {
     pub(crate) socket: OwnedFd,
-    service: D,
+    protocol: D,
     batch: Batch,
     replies: Replies,
     scratch: Vec<u8>,
-    /// How many turns in a row have brought one datagram, of those that have looked for more.
-    alone: u8,
+    /// Turns in a row that checked for more and found one datagram.
+    singles: u8,
     turns: u8,
 }
 
 impl<D: Datagrams> DatagramSocket<D> {
-    pub(crate) fn new(socket: OwnedFd, service: D) -> Self {
+    pub(crate) fn new(socket: OwnedFd, protocol: D) -> Self {
         let (batch, replies) = (Batch::default(), Replies::default());
         let scratch = vec![0; LARGEST_BYTES];
-        Self { socket, service, batch, replies, scratch, alone: 0, turns: 0 }
+        Self { socket, protocol, batch, replies, scratch, singles: 0, turns: 0 }
     }
 
-    /// Has the next turn receive all that has come.
+    /// Makes the next turn receive all datagrams that have arrived.
     pub(crate) fn expect_many(&mut self) {
-        self.alone = 0;
+        self.singles = 0;
     }
 
-    /// Receives what has come, has it answered, and sends the answers. What is left to receive
-    /// is reported again.
+    /// Receives a batch, has it answered, and sends the replies. Datagrams left in the socket are
+    /// reported again.
     pub(crate) fn turn(&mut self, now_ns: Ns, counters: &ThreadCounters) {
         self.receive();
         if !self.batch.is_empty() {
             add(&counters.datagrams_received, self.batch.len());
-            self.service.datagrams(now_ns, &self.batch, &mut self.replies);
+            self.protocol.datagrams(now_ns, &self.batch, &mut self.replies);
             self.batch.clear();
             let sent = self.send();
             add(&counters.datagrams_sent, sent);
@@ -71,21 +71,22 @@ impl<D: Datagrams> DatagramSocket<D> {
         }
     }
 
-    /// Receives what has come. A client that waits for each answer sends one datagram at a time:
-    /// where that is so, asking for a second would be a system call to be told that there is none.
+    /// Receives a batch. A client that waits for each answer sends one datagram at a time: then a
+    /// second receive would only be a system call that returns EAGAIN.
     fn receive(&mut self) {
         self.turns = self.turns.wrapping_add(1);
-        let looks = self.alone < ALONE_AT_LEAST || self.turns.is_multiple_of(LOOK_EVERY);
-        self.receive_most(if looks { MOST_RECEIVED } else { 1 });
-        if looks {
-            self.alone = if self.batch.len() == 1 { self.alone.saturating_add(1) } else { 0 };
+        let checks =
+            self.singles < SINGLES_EXPECTED_AFTER || self.turns.is_multiple_of(CHECK_EVERY);
+        self.receive_up_to(if checks { MAX_RECEIVES_PER_TURN } else { 1 });
+        if checks {
+            self.singles = if self.batch.len() == 1 { self.singles.saturating_add(1) } else { 0 };
         }
     }
 
     /// One datagram per system call. recvmmsg, 16 at once, took the same CPU time per request
-    /// (0.99 to 1.00 of it, within the noise, with 16 sockets and 1 to 4 requests on each): what
-    /// costs is each datagram's way through the kernel.
-    fn receive_most(&mut self, most: usize) {
+    /// (0.99 to 1.00 of it, within the noise, with 16 sockets and 1 to 4 requests on each): the
+    /// cost is each datagram's path through the kernel.
+    fn receive_up_to(&mut self, most: usize) {
         for _ in 0..most {
             match recvfrom(&self.socket, self.scratch.as_mut_slice(), RecvFlags::DONTWAIT) {
                 Ok((count, _, Some(from))) => {
@@ -94,22 +95,22 @@ impl<D: Datagrams> DatagramSocket<D> {
                     }
                 }
                 Err(Errno::AGAIN) => return,
-                // Anything else is about one datagram, such as an earlier reply that an ICMP
-                // message says has not arrived; a socket itself doesn't fail.
+                // Other errors concern one datagram, such as an ICMP error for an earlier reply;
+                // the socket itself doesn't fail.
                 Ok(_) | Err(_) => {}
             }
         }
     }
 
-    /// Sends the replies and says how many were sent. What the system doesn't take is dropped, as
-    /// any network may do with a datagram, and counted.
+    /// Sends the replies and returns how many were sent. Those that the system doesn't take are
+    /// dropped, as any network may drop a datagram, and counted.
     fn send(&self) -> usize {
         let mut sent = 0;
         let mut at = 0;
         while at < self.replies.len() {
             let outcome = match self.replies.len() - at {
                 1 => self.send_one(at),
-                left => self.send_some(at, left.min(SENT_TOGETHER)),
+                left => self.send_some(at, left.min(MAX_SEND_BATCH)),
             };
             match outcome {
                 Ok(count) => {
@@ -118,7 +119,7 @@ impl<D: Datagrams> DatagramSocket<D> {
                 }
                 Err(Errno::AGAIN) => return sent,
                 Err(Errno::INTR) => {}
-                // This one can't be sent, being too large or to nowhere; the next may be.
+                // This one can't be sent: too large, or no route. The next may be.
                 Err(_) => at += 1,
             }
         }
@@ -131,13 +132,13 @@ impl<D: Datagrams> DatagramSocket<D> {
     }
 
     fn send_some(&self, at: usize, count: usize) -> rustix::io::Result<usize> {
-        // Places past `count` repeat the last reply and aren't sent.
-        let replies: [_; SENT_TOGETHER] = from_fn(|index| self.reply(at + index.min(count - 1)));
+        // Entries past `count` repeat the last reply and aren't sent.
+        let replies: [_; MAX_SEND_BATCH] = from_fn(|index| self.reply(at + index.min(count - 1)));
         let addresses = replies.map(|(to, _)| SocketAddrAny::from(to));
         let pieces = replies.map(|(_, bytes)| [IoSlice::new(bytes)]);
-        let mut control: [_; SENT_TOGETHER] = from_fn(|_| SendAncillaryBuffer::default());
+        let mut control: [_; MAX_SEND_BATCH] = from_fn(|_| SendAncillaryBuffer::default());
         let mut control = control.iter_mut();
-        let mut messages: [_; SENT_TOGETHER] = from_fn(|index| {
+        let mut messages: [_; MAX_SEND_BATCH] = from_fn(|index| {
             let control = control.next().expect("as many as messages");
             MMsgHdr::new_with_addr(&addresses[index], &pieces[index], control)
         });
@@ -145,7 +146,7 @@ impl<D: Datagrams> DatagramSocket<D> {
         sendmmsg(&self.socket, &mut messages[..count], flags)
     }
 
-    /// A reply and where it goes; to nowhere if its address is none of the internet's.
+    /// A reply and its destination; the unspecified address if it isn't an internet address.
     fn reply(&self, at: usize) -> (SocketAddr, &[u8]) {
         let nowhere = SocketAddr::V4(SocketAddrV4::new(Ipv4Addr::UNSPECIFIED, 0));
         match self.replies.get(at) {

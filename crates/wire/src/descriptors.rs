@@ -1,12 +1,12 @@
-//! How many descriptors a process may have open: a connection takes one. Control plane.
+//! The limit of open descriptors: each connection takes one. Control plane.
 
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
-/// Raises this process's limit of open descriptors to `wanted`, as far as it may, and says what it
-/// is then. It is never lowered.
+/// Raises this process's limit of open descriptors to `wanted`, or as far as permitted, and
+/// returns the new limit. Never lowers it.
 ///
-/// Shells give programs a soft limit of 1,024, for the sake of those that use `select`, and let
-/// them raise it up to the hard limit.
+/// Shells start programs with a soft limit of 1,024, for the sake of those that use `select`;
+/// programs may raise it to the hard limit.
 pub fn allow_descriptors(wanted: u64) -> u64 {
     let limit = getrlimit(Resource::Nofile);
     let current = limit.current.unwrap_or(u64::MAX);

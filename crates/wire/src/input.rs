@@ -1,11 +1,11 @@
-//! Bytes received and not yet understood.
+//! Bytes received and not yet consumed.
 
 use crate::ProtocolError;
 
 /// A receive buffer: the loop fills it at the end, the protocol consumes it from the start.
 ///
-/// It never holds more than `limit` bytes; a protocol that needs more at once has to ask for them
-/// with [`Connection::place`](crate::Connection::place).
+/// It never holds more than its limit; a protocol that needs more at once names a
+/// [`Connection::place`](crate::Connection::place) for them.
 #[derive(Debug, Default)]
 pub struct Input {
     buffer: Vec<u8>,
@@ -19,7 +19,7 @@ impl Input {
         Self::default()
     }
 
-    /// A buffer that already holds `bytes`, for tests, fuzzers and in-memory use.
+    /// A buffer that holds `bytes`, for tests, fuzzers and in-memory use.
     pub fn of(bytes: &[u8]) -> Self {
         Self { buffer: bytes.to_vec(), start: 0, end: bytes.len() }
     }
@@ -30,22 +30,22 @@ impl Input {
         &self.buffer[self.start..self.end]
     }
 
-    /// How many bytes wait.
+    /// The number of unconsumed bytes.
     #[inline]
     pub fn len(&self) -> usize {
         self.end - self.start
     }
 
-    /// Whether nothing waits.
+    /// Whether all bytes are consumed.
     #[inline]
     pub fn is_empty(&self) -> bool {
         self.start == self.end
     }
 
-    /// Drops the first `count` bytes, which the protocol has understood.
+    /// Drops the first `count` bytes, which the protocol has parsed.
     ///
     /// # Panics
-    /// When more is consumed than is there, which is a mistake in the protocol's code.
+    /// When there are fewer, which is a bug in the protocol's code.
     #[inline]
     pub fn consume(&mut self, count: usize) {
         assert!(count <= self.len(), "consumed {count} of {} bytes", self.len());
@@ -56,12 +56,12 @@ impl Input {
         }
     }
 
-    /// Room for at least one and, where the limit allows, `at_least` more bytes, growing the
-    /// buffer by doubling. What waits and the room together are never more than `limit` bytes.
+    /// Returns room for at least one and, within the limit, `at_least` more bytes; the buffer
+    /// grows by doubling. Unconsumed bytes and room together never exceed `limit`.
     ///
     /// # Errors
-    /// When the bytes that wait already reach `limit`: the peer has sent one message larger than
-    /// its protocol may buffer.
+    /// When the unconsumed bytes have reached `limit`: one message is larger than its protocol
+    /// may buffer.
     #[inline]
     pub fn space(&mut self, at_least: usize, limit: usize) -> Result<&mut [u8], ProtocolError> {
         let most = limit.saturating_sub(self.len());
@@ -87,8 +87,8 @@ impl Input {
         }
     }
 
-    /// Appends a copy of `bytes`, whatever the limit: what waited already moves from one buffer
-    /// to another, and tests say what is received.
+    /// Appends a copy of `bytes`, whatever the limit: for bytes that move from one buffer to
+    /// another, and for tests.
     pub fn append(&mut self, bytes: &[u8]) {
         if self.buffer.len() - self.end < bytes.len() {
             self.make_room(bytes.len(), usize::MAX);
@@ -97,37 +97,37 @@ impl Input {
         self.end += bytes.len();
     }
 
-    /// Forgets what waits and keeps the memory.
+    /// Drops all bytes and keeps the memory.
     pub fn clear(&mut self) {
         self.start = 0;
         self.end = 0;
     }
 
-    /// How much memory the buffer holds.
+    /// The buffer's capacity.
     pub fn capacity(&self) -> usize {
         self.buffer.capacity()
     }
 
-    /// Says that `count` bytes of the room that [`Input::space`] gave are filled.
+    /// Adds the first `count` bytes of the room that [`Input::space`] returned.
     ///
     /// # Panics
-    /// When more is filled than there was room for.
+    /// When there was less room.
     #[inline]
     pub fn filled(&mut self, count: usize) {
         assert!(count <= self.buffer.len() - self.end, "filled past the end of the buffer");
         self.end += count;
     }
 
-    /// Gives the memory back when nothing waits, so that an idle connection holds none.
+    /// Frees the memory if all bytes are consumed, so that an idle connection holds none.
     pub fn release(&mut self) {
         if self.is_empty() {
             *self = Self::default();
         }
     }
 
-    /// Moves what waits into a buffer just large enough, leaving this one empty with its memory.
+    /// Moves the unconsumed bytes into a buffer just large enough, and keeps this one's memory.
     ///
-    /// The loop lends one large buffer to every connection in turn; a connection keeps only the
+    /// The loop lends one large buffer to each connection in turn; a connection keeps only its
     /// unfinished message.
     pub fn split_rest(&mut self) -> Self {
         let rest = Self::of(self.bytes());
@@ -159,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn a_message_over_the_limit_is_a_fault_and_not_more_memory() {
+    fn a_message_over_the_limit_is_an_error_and_takes_no_more_memory() {
         let mut input = Input::new();
         fill(&mut input, &[0; 16], 16);
         assert!(input.space(1, 16).is_err());

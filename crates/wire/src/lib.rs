@@ -5,17 +5,17 @@
 //! generator, a fuzzer and a golden test.
 //!
 //! This crate is data plane, save for binding sockets and starting and stopping a server: after
-//! warm-up nothing here allocates or takes a contended lock per operation. What allocates is a
-//! connection that opens, a message that comes in several reads, and a peer that doesn't read.
+//! warm-up nothing here allocates or takes a contended lock per operation. Allocations happen when
+//! a connection opens, a message arrives in several reads, or a peer doesn't read.
 //!
-//! - The seam: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives it
-//!   without a socket.
-//! - Encryption under a connection, which no protocol knows of: `Tls`, with the feature `tls`.
+//! - The traits: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives a
+//!   protocol without a socket.
+//! - Encryption under a connection, invisible to protocols: `Tls`, with the feature `tls`.
 //! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
-//! - What the load generator's loop shares with it: [`Poller`], [`stream`], [`clock`].
-//! - What a client of web services says and reads: [`http`].
-//! - Room for many connections: [`allow_descriptors`]. Control plane.
-//! - A page made anew for whoever asks, such as a service's counters: [`Page`]. Control plane.
+//! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
+//! - HTTP/1.1 as a client writes and reads it: [`http`].
+//! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
+//! - A metrics page over HTTP: [`Page`]. Control plane.
 
 #![deny(unsafe_code)]
 
@@ -24,19 +24,18 @@ pub mod http;
 pub mod stream;
 
 mod accept;
+mod buffers;
+mod closing;
 mod counters;
 mod datagrams;
 mod descriptors;
 mod input;
-mod link;
 mod listen;
 mod mailbox;
 mod output;
 mod page;
-mod pass;
 mod poll;
 mod protocol;
-mod ring;
 mod server;
 mod slots;
 mod timers;
@@ -44,7 +43,10 @@ mod timers;
 mod tls;
 #[cfg(feature = "tls")]
 mod tls_client;
-mod together;
+mod transport;
+mod turn;
+mod uring;
+mod uring_turn;
 mod worker;
 
 pub use bytes::Bytes;
@@ -54,14 +56,14 @@ pub use input::Input;
 pub use listen::{DatagramListener, ListenOptions, Listener};
 pub use output::Output;
 pub use page::Page;
-pub use pass::deliver;
 pub use poll::{Event, Interest, Poller};
 pub use protocol::{
     Address, Batch, Closed, Connection, Datagrams, Flow, Ns, Peer, ProtocolError, Replies, Wake,
     Waker,
 };
-pub use server::{Calls, Config, Server, ThreadIndex, WhenFull};
+pub use server::{Backend, Config, Server, ThreadIndex, WhenFull};
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 #[cfg(feature = "tls")]
 pub use tls_client::{TlsStream, TlsTrust};
+pub use turn::deliver;

@@ -1,4 +1,4 @@
-//! Where a server can be reached: TCP, Unix stream and UDP sockets, bound and reported back.
+//! Listening sockets: TCP, Unix stream and UDP.
 //!
 //! Control plane: done once, before anything is served.
 
@@ -14,16 +14,16 @@ use rustix::net::{
 };
 
 use crate::Address;
-use crate::link::Link;
 use crate::stream::family;
+use crate::transport::Transport;
 
 const FLAGS: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-/// How a listener is bound.
+/// Options of a listener.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ListenOptions {
-    /// How many connections may wait to be accepted; the kernel has a limit of its own
-    /// (`net.core.somaxconn`).
+    /// The most connections that may wait to be accepted; the kernel's own limit is
+    /// `net.core.somaxconn`.
     pub backlog: i32,
     /// The permissions of a Unix socket's file, such as `0o700`; by default the umask decides.
     pub unix_mode: Option<u32>,
@@ -35,7 +35,7 @@ impl Default for ListenOptions {
     }
 }
 
-/// A bound stream socket, TCP or Unix, that listens.
+/// A listening stream socket, TCP or Unix.
 #[derive(Debug)]
 pub struct Listener {
     pub(crate) socket: OwnedFd,
@@ -46,13 +46,13 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Binds and listens. Port 0 takes any free one: [`Listener::address`] says which.
+    /// Binds and listens. Port 0 takes any free one, which [`Listener::address`] returns.
     ///
-    /// A Unix socket's file is replaced when nobody answers on it any more, and removed when the
-    /// listener is dropped.
+    /// A stale Unix socket file, on which no server listens, is replaced; the listener's own is
+    /// removed when it is dropped.
     ///
     /// # Errors
-    /// When the address is in use or not allowed; the error names it.
+    /// When the address is in use or not permitted; the error names it.
     pub fn bind(address: &Address, options: &ListenOptions) -> io::Result<Self> {
         let bound = match address {
             Address::Internet(internet) => Self::bind_internet(internet, options),
@@ -61,7 +61,7 @@ impl Listener {
         bound.map_err(|error| named(&error, "cannot listen on", address))
     }
 
-    /// Where it listens, with the port it was given.
+    /// The bound address, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
@@ -76,7 +76,7 @@ impl Listener {
         }
     }
 
-    /// Encrypts the connections that come in here.
+    /// Encrypts the connections of this listener.
     #[cfg(feature = "tls")]
     #[must_use]
     pub fn with_tls(mut self, tls: crate::Tls) -> Self {
@@ -84,13 +84,13 @@ impl Listener {
         self
     }
 
-    /// What a new connection's bytes go through.
-    pub(crate) fn link(&self) -> io::Result<Link> {
+    /// The transport of a new connection.
+    pub(crate) fn transport(&self) -> io::Result<Transport> {
         #[cfg(feature = "tls")]
         if let Some(tls) = &self.tls {
-            return Ok(Link::Tls(Box::new(tls.session()?)));
+            return Ok(Transport::Tls(Box::new(tls.session()?)));
         }
-        Ok(Link::Plain)
+        Ok(Transport::Plain)
     }
 
     fn bind_internet(address: &SocketAddr, options: &ListenOptions) -> io::Result<Self> {
@@ -109,7 +109,7 @@ impl Listener {
         bind(&socket, &name)?;
         let file = SocketFile::at(path)?;
         if let Some(mode) = options.unix_mode {
-            // Before `listen`, nobody can connect: there is no moment with other permissions.
+            // Before `listen` no client can connect, so other permissions are never in effect.
             std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
         }
         listen(&socket, options.backlog)?;
@@ -125,7 +125,7 @@ impl Drop for Listener {
     }
 }
 
-/// The file of a Unix socket, known by its inode so that another's is never removed.
+/// The file of a Unix socket, identified by its inode so that another server's is never removed.
 #[derive(Debug)]
 struct SocketFile {
     path: PathBuf,
@@ -140,13 +140,13 @@ impl SocketFile {
 
     fn remove(&self) {
         if Self::at(&self.path).is_ok_and(|now| now.inode == self.inode) {
-            // If it can't be removed, the next start takes it over as a stale one.
+            // If it can't be removed, the next start replaces it as a stale one.
             let _ = std::fs::remove_file(&self.path);
         }
     }
 }
 
-/// Removes the socket file of a server that has gone without doing so.
+/// Removes the socket file of a server that ended without doing so.
 fn remove_stale(path: &Path, name: &SocketAddrUnix) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(data) if !data.file_type().is_socket() => {
@@ -160,12 +160,12 @@ fn remove_stale(path: &Path, name: &SocketAddrUnix) -> io::Result<()> {
     match connect(&probe, name) {
         Err(rustix::io::Errno::CONNREFUSED) => std::fs::remove_file(path),
         Err(rustix::io::Errno::NOENT) => Ok(()),
-        // A full backlog is an answer, too, and so is a refusal by its permissions.
+        // A full backlog, or a refusal by the file's permissions, shows that a server listens.
         _ => Err(io::Error::new(ErrorKind::AddrInUse, "another server answers there")),
     }
 }
 
-/// A bound UDP address: one socket for each thread, between which the kernel shares the senders.
+/// A bound UDP address: one socket per thread, among which the kernel distributes the senders.
 #[derive(Debug)]
 pub struct DatagramListener {
     pub(crate) sockets: Vec<OwnedFd>,
@@ -176,7 +176,7 @@ impl DatagramListener {
     /// Binds one socket for each of `threads`.
     ///
     /// # Errors
-    /// When the address is in use, not allowed, or a Unix socket's; the error names it.
+    /// When the address is in use, not permitted, or a Unix socket's; the error names it.
     pub fn bind(address: &Address, threads: usize) -> io::Result<Self> {
         let Address::Internet(internet) = address else {
             let error = io::Error::new(ErrorKind::Unsupported, "not an internet address");
@@ -186,15 +186,15 @@ impl DatagramListener {
             .map_err(|error| named(&error, "cannot receive datagrams on", address))
     }
 
-    /// Where it receives, with the port it was given.
+    /// The bound address, with the actual port.
     pub fn address(&self) -> &Address {
         &self.address
     }
 
     fn bind_internet(mut address: SocketAddr, threads: usize) -> io::Result<Self> {
         if threads > 1 && address.port() != 0 {
-            // Sockets that share an address also share it with those of another process of the
-            // same user. One bound alone, and let go again, finds out that it's taken.
+            // SO_REUSEPORT also shares the address with another process of the same user. One
+            // socket bound without it, and closed again, detects that the address is in use.
             bind(socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?, &address)?;
         }
         let mut sockets = Vec::new();
@@ -222,7 +222,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::path::PathBuf;
 
-    /// A directory of its own for each test, removed at its end.
+    /// A temporary directory, removed when dropped.
     struct Directory(PathBuf);
 
     impl Directory {

@@ -1,4 +1,4 @@
-//! How other threads reach a loop's thread: a list of letters and an event to wake it with.
+//! A loop thread's mailbox: messages from other threads, and an eventfd that wakes it.
 
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -10,26 +10,26 @@ use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use crate::Ns;
 use crate::accept::Accepted;
 
-/// What a loop's thread can be told.
+/// A message to a loop's thread.
 #[derive(Debug)]
-pub(crate) enum Letter {
-    /// A connection that is now that thread's.
+pub(crate) enum Message {
+    /// Serve this accepted connection.
     Socket(Accepted),
-    /// The connection with this token is to be resumed.
+    /// Resume the connection with this token.
     Wake(u64),
-    /// There is room for connections again.
+    /// Accept again: a connection was closed.
     Accept,
-    /// Finish what is in flight until this time, then end.
+    /// Drain until this time, then end.
     Stop(Ns),
 }
 
-/// One thread's letters.
+/// One thread's messages.
 ///
-/// Its owner says when it is about to sleep; only then does a letter cost a system call. The list
-/// is bounded by the connections that are open: each has at most one `Wake` under way.
+/// The reader sets a flag before it sleeps; only then does a message cost a system call. The list
+/// is bounded by the open connections: each has at most one `Wake` in it.
 #[derive(Debug)]
 pub(crate) struct Mailbox {
-    letters: Mutex<Vec<Letter>>,
+    messages: Mutex<Vec<Message>>,
     closed: AtomicBool,
     pending: AtomicBool,
     asleep: AtomicBool,
@@ -40,7 +40,7 @@ impl Mailbox {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
-            letters: Mutex::default(),
+            messages: Mutex::default(),
             closed: AtomicBool::new(false),
             pending: AtomicBool::new(false),
             asleep: AtomicBool::new(false),
@@ -48,32 +48,32 @@ impl Mailbox {
         })
     }
 
-    /// Leaves a letter, or gives it back when its reader has gone.
-    pub(crate) fn post(&self, letter: Letter) -> Result<(), Letter> {
+    /// Posts a message, or returns it when the reader has ended.
+    pub(crate) fn post(&self, message: Message) -> Result<(), Message> {
         {
-            let mut letters = self.lock();
+            let mut messages = self.lock();
             if self.closed.load(SeqCst) {
-                return Err(letter);
+                return Err(message);
             }
-            letters.push(letter);
+            messages.push(message);
             self.pending.store(true, SeqCst);
         }
-        // The reader sets `asleep` and then looks at `pending`; here it is the other way round.
-        // In whatever order the two meet, one of them sees the other.
+        // The reader stores `asleep` and then loads `pending`; here the order is reversed, so at
+        // least one of the two sees the other's store.
         if self.asleep.swap(false, SeqCst) {
-            // The only error is a counter that is full, and then the reader is woken anyway.
+            // The only error is a full counter, and that wakes the reader as well.
             let _ = rustix::io::write(&self.event, &1_u64.to_ne_bytes());
         }
         Ok(())
     }
 
-    /// Whether a letter waits. Cheap enough for every turn.
+    /// Whether a message waits. Cheap enough for every turn.
     #[inline]
     pub(crate) fn is_pending(&self) -> bool {
         self.pending.load(SeqCst)
     }
 
-    /// The reader is about to sleep, and may if this is true.
+    /// Announces that the reader is about to sleep; returns whether it may.
     pub(crate) fn may_sleep(&self) -> bool {
         self.asleep.store(true, SeqCst);
         if self.is_pending() {
@@ -83,37 +83,37 @@ impl Mailbox {
         true
     }
 
-    /// The reader has woken for whatever reason.
+    /// Announces that the reader is awake.
     #[inline]
     pub(crate) fn awake(&self) {
         self.asleep.store(false, SeqCst);
     }
 
-    /// Swaps the letters for an empty list with memory to spare.
-    pub(crate) fn take(&self, into: &mut Vec<Letter>) {
-        debug_assert!(into.is_empty(), "letters that were taken have been read");
-        let mut letters = self.lock();
+    /// Swaps the messages with `into`, an empty list whose memory is reused.
+    pub(crate) fn take(&self, into: &mut Vec<Message>) {
+        debug_assert!(into.is_empty(), "the messages taken before have been read");
+        let mut messages = self.lock();
         self.pending.store(false, SeqCst);
-        mem::swap(&mut *letters, into);
+        mem::swap(&mut *messages, into);
     }
 
-    /// No letter will be read any more; hands back those that wait.
-    pub(crate) fn close(&self) -> Vec<Letter> {
-        let mut letters = self.lock();
+    /// Closes the mailbox: posting fails from now on. Returns the unread messages.
+    pub(crate) fn close(&self) -> Vec<Message> {
+        let mut messages = self.lock();
         self.closed.store(true, SeqCst);
         self.pending.store(false, SeqCst);
-        mem::take(&mut *letters)
+        mem::take(&mut *messages)
     }
 
-    /// Takes back the signal after it has been seen.
+    /// Resets the eventfd after it has become readable.
     pub(crate) fn clear_event(&self) {
-        // It fails only when there is no signal, and then there is nothing to take back.
+        // It fails only when the counter is zero, and then there is nothing to reset.
         let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Letter>> {
-        // A list of letters is whole between any two calls: a panic elsewhere can't break it.
-        self.letters.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
+        // The list is consistent between any two calls, so a poisoned lock is safe to use.
+        self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -125,12 +125,12 @@ impl AsFd for Mailbox {
 
 #[cfg(test)]
 mod tests {
-    use super::{Letter, Mailbox};
+    use super::{Mailbox, Message};
     use crate::poll::{Interest, Poller};
     use std::sync::Arc;
 
     #[test]
-    fn no_letter_is_slept_through() {
+    fn no_message_is_missed_by_a_reader_that_goes_to_sleep() {
         const SENDERS: u64 = 4;
         const EACH: u64 = 20_000;
         let mailbox = Arc::new(Mailbox::new().expect("a mailbox"));
@@ -141,13 +141,13 @@ mod tests {
                 let mailbox = Arc::clone(&mailbox);
                 std::thread::spawn(move || {
                     for count in 0..EACH {
-                        mailbox.post(Letter::Wake(sender * EACH + count)).expect("open");
+                        mailbox.post(Message::Wake(sender * EACH + count)).expect("open");
                     }
                 })
             })
             .collect();
         let mut seen = 0;
-        let mut letters = Vec::new();
+        let mut messages = Vec::new();
         while seen < SENDERS * EACH {
             let timeout = if mailbox.may_sleep() { Some(20_000_000_000) } else { Some(0) };
             let events = poller.wait(timeout).expect("wait");
@@ -155,12 +155,12 @@ mod tests {
             if events > 0 {
                 mailbox.clear_event();
             }
-            mailbox.take(&mut letters);
-            assert!(timeout == Some(0) || events > 0, "slept through a letter");
-            seen += letters.drain(..).count() as u64;
+            mailbox.take(&mut messages);
+            assert!(timeout == Some(0) || events > 0, "a message was missed");
+            seen += messages.drain(..).count() as u64;
         }
         senders.into_iter().for_each(|sender| sender.join().expect("sender"));
         assert!(mailbox.close().is_empty());
-        assert!(mailbox.post(Letter::Accept).is_err(), "nobody reads a closed mailbox");
+        assert!(mailbox.post(Message::Accept).is_err(), "a closed mailbox has no reader");
     }
 }

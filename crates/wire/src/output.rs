@@ -1,15 +1,15 @@
-//! Bytes to send: small ones copied together, large ones shared and sent from where they lie.
+//! Bytes to send: small ones copied into one buffer, large ones shared and sent without a copy.
 
 use std::collections::VecDeque;
 use std::io::IoSlice;
 
 use bytes::Bytes;
 
-/// At most this many pieces go into one vectored write; the kernel's own limit is 1,024.
-pub(crate) const MOST_PIECES: usize = 128;
+/// The most pieces of one vectored write; the kernel's own limit is 1,024.
+pub(crate) const MAX_PIECES: usize = 128;
 
-/// A shared slice shorter than this is copied: keeping count of it and handing it to the kernel
-/// as a piece of its own costs more than copying it does.
+/// A shared slice shorter than this is copied: its reference count and its own piece of a vectored
+/// write cost more than the copy.
 const SHARED_AT_LEAST_BYTES: usize = 1024;
 
 /// Sent bytes are dropped from the front once there are this many, even if others still wait.
@@ -23,9 +23,9 @@ const COMPACT_AT_BYTES: usize = 16 * 1024;
 pub struct Output {
     small: Vec<u8>,
     small_sent: usize,
-    /// How many bytes of `small` have been dropped from its front so far.
+    /// Bytes dropped from the front of `small` so far.
     dropped: usize,
-    /// A shared slice and how many bytes of `small`, dropped ones too, go out before it.
+    /// Shared slices, each with the number of bytes of `small`, dropped ones included, before it.
     shared: VecDeque<(usize, Bytes)>,
     shared_len: usize,
     limit: usize,
@@ -50,7 +50,7 @@ impl Output {
         self.small.extend_from_slice(bytes);
     }
 
-    /// Appends `bytes` without copying them, unless they are few; they are released once sent.
+    /// Appends `bytes` without a copy, unless they are few; they are released once sent.
     pub fn share(&mut self, bytes: Bytes) {
         if bytes.len() < SHARED_AT_LEAST_BYTES {
             self.put(&bytes);
@@ -78,17 +78,17 @@ impl Output {
         self.len() == 0
     }
 
-    /// Whether the protocol should stop producing until the peer has read some of this.
+    /// Whether the protocol should pause until the peer has read some of this.
     ///
     /// A protocol checks it between two answers and leaves the rest of its input where it is; the
-    /// loop calls it again when this has drained.
+    /// loop calls it again once the output has drained.
     #[inline]
     pub fn is_full(&self) -> bool {
         self.len() >= self.limit
     }
 
-    /// The bytes that wait, in order, as pieces for one vectored write of at most `most` bytes;
-    /// says how many pieces there are.
+    /// Fills `into` with the unsent bytes, in order, as pieces for one vectored write of at most
+    /// `most` bytes. Returns the number of pieces.
     pub fn pieces<'a>(&'a self, most: usize, into: &mut [IoSlice<'a>]) -> usize {
         let mut count = 0;
         let mut left = most;
@@ -113,16 +113,16 @@ impl Output {
         count
     }
 
-    /// The copied bytes that wait, when nothing is shared: the common case takes one plain write.
+    /// The unsent bytes, if none are shared: the common case, which takes one plain write.
     #[inline]
     pub fn plain(&self) -> Option<&[u8]> {
         self.shared.is_empty().then(|| &self.small[self.small_sent..])
     }
 
-    /// Says that the first `count` bytes are sent.
+    /// Removes the first `count` bytes, which are sent.
     ///
     /// # Panics
-    /// When more is sent than waited.
+    /// When fewer bytes wait.
     #[inline]
     pub fn advance(&mut self, count: usize) {
         assert!(count <= self.len(), "sent {count} of {} bytes", self.len());
@@ -133,13 +133,13 @@ impl Output {
             self.small_sent = 0;
             self.dropped = 0;
         } else if self.small_sent >= COMPACT_AT_BYTES && self.small_sent >= self.small.len() / 2 {
-            // A reader who always leaves a little would otherwise let the sent bytes pile up.
+            // Without this, sent bytes would pile up for a reader that always leaves a little.
             self.drop_sent();
         }
     }
 
-    /// Advances over everything up to the last shared slice that is sent in full or in part, and
-    /// says how many copied bytes are left to advance over.
+    /// Advances over everything up to the last shared slice that is sent in full or in part.
+    /// Returns the number of copied bytes left to advance over.
     fn advance_shared(&mut self, mut count: usize) -> usize {
         while let Some((offset, bytes)) = self.shared.front_mut() {
             let before = *offset - self.dropped - self.small_sent;
@@ -167,8 +167,8 @@ impl Output {
         self.small_sent = 0;
     }
 
-    /// Takes back everything after the first `at` bytes that wait, in order; what is shared stays
-    /// shared.
+    /// Removes and returns everything after the first `at` unsent bytes, in order; shared slices
+    /// stay shared.
     ///
     /// # Panics
     /// When fewer bytes wait.
@@ -204,12 +204,12 @@ impl Output {
         all
     }
 
-    /// Everything that waits, copied into one vector, and this emptied: for tests and datagrams.
+    /// Removes and returns all unsent bytes as one vector: for tests and datagrams.
     pub fn take(&mut self) -> Vec<u8> {
         let mut all = Vec::with_capacity(self.len());
         while !self.is_empty() {
             let before = all.len();
-            let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+            let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
             let count = self.pieces(usize::MAX, &mut pieces);
             pieces[..count].iter().for_each(|piece| all.extend_from_slice(piece));
             self.advance(all.len() - before);
@@ -217,18 +217,18 @@ impl Output {
         all
     }
 
-    /// Forgets what waits, and keeps at most `keep_bytes` of memory.
+    /// Drops all unsent bytes, and keeps at most `keep_bytes` of memory.
     pub fn clear(&mut self, keep_bytes: usize) {
         self.shared.clear();
         self.small.clear();
         self.small.shrink_to(keep_bytes);
-        self.shared.shrink_to(MOST_PIECES);
+        self.shared.shrink_to(MAX_PIECES);
         self.shared_len = 0;
         self.small_sent = 0;
         self.dropped = 0;
     }
 
-    /// How much memory the copied bytes hold.
+    /// The capacity of the buffer of copied bytes.
     #[inline]
     pub fn capacity(&self) -> usize {
         self.small.capacity()
@@ -237,19 +237,19 @@ impl Output {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_PIECES, Output};
+    use super::{MAX_PIECES, Output};
     use bytes::Bytes;
     use proptest::prelude::*;
     use std::io::IoSlice;
 
     #[test]
-    fn shared_bytes_are_sent_from_where_they_lie() {
+    fn shared_bytes_are_sent_without_a_copy() {
         let array = Bytes::from(vec![9; 4096]);
         let mut out = Output::new(64);
         out.put(b"head");
         out.share(array.clone());
         out.put(b"tail");
-        let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+        let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
         assert_eq!(out.pieces(usize::MAX, &mut pieces), 3);
         assert_eq!(pieces[1].as_ptr(), array.as_ptr());
         assert!(out.is_full());
@@ -258,7 +258,7 @@ mod tests {
     }
 
     #[test]
-    fn a_reader_who_always_leaves_a_little_does_not_make_it_grow() {
+    fn a_reader_that_always_leaves_a_little_does_not_make_it_grow() {
         let mut out = Output::new(1 << 20);
         let chunk = [1_u8; 10_000];
         out.put(&chunk);
@@ -275,7 +275,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_taken_back_and_what_is_left_are_what_was_put(
+        fn what_is_split_off_and_what_is_left_are_what_was_put(
             parts in prop::collection::vec((any::<bool>(), 0_usize..3000, any::<u8>()), 0..9),
             sent in 0.0..1.0, at in 0.0..=1.0,
         ) {

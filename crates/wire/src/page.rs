@@ -14,10 +14,10 @@ use crate::{
 };
 
 /// A request's line and headers may be at most this long.
-const MOST_HEAD_BYTES: usize = 8 << 10;
+const MAX_HEAD_BYTES: usize = 8 << 10;
 
 /// So many may ask at once; others wait.
-const MOST_CONNECTIONS: usize = 16;
+const MAX_CONNECTIONS: usize = 16;
 
 /// Who asks nothing for so long is sent away.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -42,10 +42,10 @@ impl Page {
     ) -> io::Result<Self> {
         let listener = Listener::bind(address, &ListenOptions::default())?;
         let config = Config {
-            most_connections: MOST_CONNECTIONS,
+            max_connections: MAX_CONNECTIONS,
             when_full: WhenFull::Wait,
-            input_limit_bytes: MOST_HEAD_BYTES,
-            read_bytes: MOST_HEAD_BYTES,
+            input_limit_bytes: MAX_HEAD_BYTES,
+            read_bytes: MAX_HEAD_BYTES,
             idle_timeout: Some(PATIENCE),
             thread_name: "page",
             ..Config::default()

@@ -2,10 +2,10 @@
 //!
 //! The server loop and the load generator share it. It knows tokens, not what they stand for.
 //!
-//! Waits end to the nanosecond. `epoll_pwait2` does that in one call, since Linux 5.11; where the
-//! kernel, or a sandbox, does not know it, the set itself is polled (`ppoll`, which has always
-//! counted in nanoseconds) and what is ready is taken without waiting. `epoll_wait` alone counts
-//! in milliseconds: it would wake either up to one too late, or too early and in a spin.
+//! Time-outs have nanosecond resolution. `epoll_pwait2` does that in one call, since Linux 5.11;
+//! where the kernel or a sandbox lacks it, the epoll descriptor itself is polled (`ppoll`, which
+//! takes nanoseconds) and the events are then taken without waiting. `epoll_wait` alone counts in
+//! milliseconds: it would wake up to 1 ms late, or spin until the time has come.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -23,7 +23,7 @@ use crate::clock::SECOND_NS;
 pub enum Interest {
     /// Bytes to read, or the end.
     Read,
-    /// Service to write.
+    /// Room to write.
     Write,
     /// Either.
     Both,
@@ -47,9 +47,9 @@ impl Interest {
 pub struct Event {
     /// What the socket was added with.
     pub token: u64,
-    /// A read will say something: bytes, the end, or an error.
+    /// A read won't block: there are bytes, the end, or an error.
     pub readable: bool,
-    /// A write will say something: service, or an error.
+    /// A write won't block: there is room, or an error.
     pub writable: bool,
 }
 
@@ -58,21 +58,21 @@ pub struct Event {
 pub struct Poller {
     epoll: Epoll,
     events: Vec<Event>,
-    /// Whether a wait takes two calls, because the one that does it all is not there.
+    /// Whether a wait takes two calls, for want of `epoll_pwait2`.
     in_two: bool,
 }
 
-/// At most so many events are taken by one wait; the kernel hands out the others by the next.
-const MOST_EVENTS: usize = 256;
+/// The most events of one wait; the next wait returns the others.
+const MAX_EVENTS: usize = 256;
 
 impl Poller {
     /// An empty set.
     ///
     /// # Errors
-    /// When the system has no descriptor to spare.
+    /// When the system has no free descriptor.
     pub fn new() -> io::Result<Self> {
         let epoll = epoll::create(epoll::CreateFlags::CLOEXEC)?;
-        Ok(Self { epoll: Epoll(epoll), events: Vec::with_capacity(MOST_EVENTS), in_two: false })
+        Ok(Self { epoll: Epoll(epoll), events: Vec::with_capacity(MAX_EVENTS), in_two: false })
     }
 
     /// Starts waiting for `socket`.
@@ -101,24 +101,24 @@ impl Poller {
         Ok(epoll::delete(&self.epoll.0, socket)?)
     }
 
-    /// Waits until a socket is ready or `timeout_ns` have passed (`None`: for ever), and says how
-    /// many events there are. A signal ends the wait early with none.
+    /// Waits until a socket is ready or `timeout_ns` have passed (`None`: for ever), and returns
+    /// the number of events. A signal ends the wait early with none.
     ///
     /// # Errors
-    /// Only for mistakes in the program.
+    /// Only for bugs in the program.
     pub fn wait(&mut self, timeout_ns: Option<Ns>) -> io::Result<usize> {
         self.events.clear();
         let timeout = timeout_ns.map(timespec);
         if self.in_two {
             return self.wait_in_two(timeout.as_ref());
         }
-        let mut raw = [const { MaybeUninit::uninit() }; MOST_EVENTS];
+        let mut raw = [const { MaybeUninit::uninit() }; MAX_EVENTS];
         match epoll::wait(&self.epoll.0, &mut raw, timeout.as_ref()) {
             Ok((ready, _)) => {
                 self.events.extend(ready.iter().map(|raw| event(raw.data.u64(), raw.flags)));
             }
             Err(Errno::INTR) => {}
-            // What a kernel, and what a sandbox says of a call that it does not know.
+            // The error of a kernel, and that of a sandbox, for an unknown call.
             Err(Errno::NOSYS | Errno::PERM) => {
                 self.in_two = true;
                 return self.wait_in_two(timeout.as_ref());
@@ -135,7 +135,7 @@ impl Poller {
             Ok(_) => {}
             Err(error) => return Err(error.into()),
         }
-        let mut raw = [EpollEvent::empty(); MOST_EVENTS];
+        let mut raw = [EpollEvent::empty(); MAX_EVENTS];
         let count = match self.epoll.wait(&mut raw, EpollTimeout::ZERO) {
             Ok(count) => count,
             Err(nix::Error::EINTR) => 0,
@@ -184,7 +184,7 @@ mod tests {
     use std::io::Write;
     use std::os::unix::net::UnixStream;
 
-    /// One that waits in one call where it can, and one that takes two as on an old kernel.
+    /// One that waits in one call where the kernel can, and one in two as on an old kernel.
     fn pollers() -> [Poller; 2] {
         let poller = |in_two| Poller { in_two, ..Poller::new().expect("a poller") };
         [poller(false), poller(true)]
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(poller.wait(Some(0)).expect("wait"), 0);
         near.write_all(b"x").expect("write");
         for _ in 0..2 {
-            assert_eq!(poller.wait(None).expect("wait"), 1, "level-triggered: said again");
+            assert_eq!(poller.wait(None).expect("wait"), 1, "level-triggered: reported again");
             let event = poller.events().next().expect("an event");
             assert!(event.token == 7 && event.readable && !event.writable);
         }

@@ -1,4 +1,4 @@
-//! The traits that a protocol implements to be served, and the words that they use.
+//! The traits that a protocol implements to be served, and their types.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -13,9 +13,9 @@ pub type Ns = u64;
 /// What a connection wants after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Flow {
-    /// Go on.
+    /// Keep the connection open.
     Continue,
-    /// Send what is in the output, then close.
+    /// Send the output, then close.
     Close,
 }
 
@@ -28,7 +28,7 @@ pub enum Flow {
 pub struct ProtocolError(Cow<'static, str>);
 
 impl ProtocolError {
-    /// A fault that says `what` is wrong, as a sentence without a full stop.
+    /// An error with this message, a sentence without a full stop.
     pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
         Self(what.into())
     }
@@ -41,8 +41,8 @@ pub enum Wake {
     Timer,
     /// Another thread or connection called [`Waker::wake`].
     Posted,
-    /// Output that was full, or that the peer had not taken at once, is now all sent: there is
-    /// service to go on producing.
+    /// Output that was full, or that the socket had not taken at once, is now all sent: there is
+    /// room for more.
     Drained,
 }
 
@@ -53,15 +53,15 @@ pub enum Closed {
     ByPeer,
     /// The protocol asked for it with [`Flow::Close`].
     ByUs,
-    /// The protocol found a fault.
+    /// The peer broke the protocol.
     ProtocolError(ProtocolError),
     /// The socket failed, or was idle for too long (`TimedOut`).
     Socket(std::io::ErrorKind),
-    /// The service is stopping.
+    /// The server is stopping.
     Stopping,
 }
 
-/// Where a peer or a listener is.
+/// The address of a peer or a listener.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
     /// An IPv4 or IPv6 address with a port.
@@ -82,7 +82,7 @@ impl fmt::Display for Address {
 impl std::str::FromStr for Address {
     type Err = String;
 
-    /// Reads what [`Address`]'s `Display` writes: `127.0.0.1:0`, `[::1]:5075`, `unix:/run/it.sock`.
+    /// Parses the form that `Display` writes: `127.0.0.1:0`, `[::1]:5075`, `unix:/run/it.sock`.
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         match text.strip_prefix("unix:") {
             Some("") => Err("unix: needs a path after it, as in unix:/run/it.sock".to_owned()),
@@ -94,27 +94,27 @@ impl std::str::FromStr for Address {
     }
 }
 
-/// Who is at the other end, and how to wake the connection from elsewhere.
+/// The peer of a connection, and a way to wake the connection from elsewhere.
 #[derive(Clone, Debug)]
 pub struct Peer {
-    /// The other end.
+    /// The peer's address.
     pub address: Address,
     /// Wakes this connection from any thread.
     pub waker: Waker,
 }
 
 /// Wakes one connection from any thread; [`Connection::resume`] is then called with
-/// [`Wake::Posted`] on the connection's own thread. Waking a connection that has gone is harmless.
+/// [`Wake::Posted`] on the connection's own thread. Waking one that has ended has no effect.
 #[derive(Clone)]
 pub struct Waker(pub(crate) std::sync::Arc<dyn Fn() + Send + Sync>);
 
 impl Waker {
-    /// A waker that calls `wake`: the loops make theirs with it, and tests make their own.
+    /// A waker that calls `wake`, for loops and tests.
     pub fn new(wake: impl Fn() + Send + Sync + 'static) -> Self {
         Self(std::sync::Arc::new(wake))
     }
 
-    /// Asks for a call of [`Connection::resume`]; several calls before it may become one.
+    /// Requests a call of [`Connection::resume`]; several requests may be merged into one call.
     pub fn wake(&self) {
         (self.0)();
     }
@@ -128,7 +128,7 @@ impl fmt::Debug for Waker {
 
 /// Server side of one connection. `now` is its only clock.
 pub trait Connection {
-    /// The connection is made; a server that greets first does so here.
+    /// The connection is open. A server that sends first does so here.
     ///
     /// # Errors
     /// A [`ProtocolError`] closes the connection once the output is sent.
@@ -137,7 +137,7 @@ pub trait Connection {
         Ok(Flow::Continue)
     }
 
-    /// Bytes have come. Consumes every whole message, answering into `out` and pausing when
+    /// Bytes were received. Consumes every complete message, answers into `out`, and pauses when
     /// [`Output::is_full`]; an unfinished message stays in `input`.
     ///
     /// # Errors
@@ -149,10 +149,9 @@ pub trait Connection {
         out: &mut Output,
     ) -> Result<Flow, ProtocolError>;
 
-    /// Something other than bytes has happened. It may come while earlier output still waits: a
-    /// protocol that pushes looks whether `out` is empty or full before it adds to it, and comes
-    /// back to the rest on [`Wake::Drained`]. Where nothing waits to be sent but input does,
-    /// [`Connection::receive`] follows.
+    /// An event other than received bytes. It may come while earlier output still waits: a
+    /// protocol that pushes checks whether `out` is full before it appends, and continues on
+    /// [`Wake::Drained`]. If no output waits but input does, [`Connection::receive`] follows.
     ///
     /// # Errors
     /// A [`ProtocolError`] closes the connection once the output is sent.
@@ -161,27 +160,27 @@ pub trait Connection {
         Ok(Flow::Continue)
     }
 
-    /// When [`Connection::resume`] should be called with [`Wake::Timer`], if at all. Asked after
+    /// When [`Connection::resume`] is to be called with [`Wake::Timer`], if at all. Read after
     /// every other call; that call has to move a time that has come.
     fn deadline(&self) -> Option<Ns> {
         None
     }
 
-    /// Where the next bytes belong, when the protocol already knows: the loop reads an 80 MB array
-    /// straight into its place instead of through [`Input`]. It asks after each call of
-    /// [`Connection::receive`], and first moves there what of those bytes is in the input already.
+    /// The destination of the next bytes, if the protocol knows it: the loop reads an 80 MB array
+    /// straight into it instead of through [`Input`]. Read after each call of
+    /// [`Connection::receive`]; bytes that are in the input already are copied there first.
     fn place(&mut self) -> Option<&mut [u8]> {
         None
     }
 
     /// The first `count` bytes of [`Connection::place`] are filled; the next `place` begins after
-    /// them. [`Connection::receive`] follows, perhaps with an empty input.
+    /// them. [`Connection::receive`] follows, possibly with an empty input.
     fn placed(&mut self, count: usize) {
         let _ = count;
     }
 
-    /// One message has filled the input up to its limit and isn't finished. Puts a last word into
-    /// `out`, if the protocol has one: it is sent, and the connection closed with a fault.
+    /// An unfinished message has filled the input to its limit. May put an error message into
+    /// `out`: it is sent, and the connection is closed with a protocol error.
     fn too_large(&mut self, out: &mut Output) {
         let _ = out;
     }
@@ -198,17 +197,17 @@ pub trait Datagrams {
     fn datagrams(&mut self, now: Ns, batch: &Batch, replies: &mut Replies);
 }
 
-/// How much memory an empty [`Batch`] keeps at most.
+/// The most memory that an empty [`Batch`] keeps.
 const KEPT_BATCH_BYTES: usize = 256 * 1024;
 
-/// Datagrams received together.
+/// Datagrams received in one turn.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
     entries: Vec<(Address, std::ops::Range<usize>)>,
 }
 
-/// Datagrams to send together, each to its own address.
+/// Datagrams to send, each to its own address.
 pub type Replies = Batch;
 
 impl Batch {
@@ -235,7 +234,7 @@ impl Batch {
         self.entries.iter().map(|(address, range)| (address, &self.bytes[range.clone()]))
     }
 
-    /// How many datagrams there are.
+    /// The number of datagrams.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
@@ -245,7 +244,7 @@ impl Batch {
         self.entries.is_empty()
     }
 
-    /// Forgets them and keeps the memory, unless it is much more than a usual batch needs.
+    /// Removes all datagrams and keeps the memory, up to what a usual batch needs.
     pub fn clear(&mut self) {
         self.bytes.clear();
         self.bytes.shrink_to(KEPT_BATCH_BYTES);

@@ -1,4 +1,5 @@
-//! A server: threads that each run a loop, and the handle that starts and stops them.
+//! A server: threads that each run a loop, and the handle that starts and stops them. Control
+//! plane.
 
 use std::io;
 use std::sync::Arc;
@@ -10,68 +11,70 @@ use std::time::Duration;
 use rustix::fd::OwnedFd;
 
 use crate::accept::Acceptor;
+use crate::buffers::ThreadBuffers;
 use crate::clock;
 use crate::counters::{Counters, ThreadCounters};
 use crate::datagrams::{DATAGRAM_TOKEN, DatagramSocket, NoDatagrams};
 use crate::listen::{DatagramListener, Listener};
-use crate::mailbox::{Letter, Mailbox};
+use crate::mailbox::{Mailbox, Message};
 use crate::poll::{Interest, Poller};
-use crate::ring::Ring;
-use crate::slots::{Lent, Slots};
+use crate::slots::Slots;
 use crate::stream::FAIR_BYTES;
 use crate::timers::Timers;
-use crate::together::Together;
+use crate::uring::Uring;
+use crate::uring_turn::UringTurn;
 use crate::worker::{MAILBOX_TOKEN, Queues, Worker};
 use crate::{Address, Bytes, Connection, Datagrams};
 
 /// Which of a server's threads, counted from 0.
 pub type ThreadIndex = usize;
 
-/// What is done with one connection too many.
+/// What happens to a connection over the limit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum WhenFull {
     /// It waits in the listener's backlog until another is closed.
     Wait,
-    /// It is sent this, at most a few kilobytes, and closed.
+    /// It is sent this message, at most a few kilobytes, and closed.
     Refuse(Bytes),
 }
 
 /// How the threads make their system calls.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Calls {
-    /// Each by itself, for what epoll says is ready.
+pub enum Backend {
+    /// epoll for readiness, and one system call per receive and per send.
     #[default]
-    Each,
-    /// Those of all connections that are ready together, through io_uring: up to 64 that receive
-    /// with one call, and as many that send.
-    Together,
-    /// Together on each thread to which the kernel gives an io_uring, else each by itself.
+    Epoll,
+    /// epoll for readiness, and io_uring for the calls: one submission receives for up to 64
+    /// ready connections, and one sends their answers.
+    Uring,
+    /// io_uring on each thread to which the kernel grants a ring, else epoll alone.
     Auto,
 }
 
-/// A server's limits. Each is enforced by the loop; passing one is told to that client only.
+/// A server's limits. Each is enforced by the loop; only the client that passes one is affected.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Threads, each with a loop of its own; at least 1.
     pub threads: usize,
     /// Connections open at once, those that linger to be closed cleanly too.
-    pub most_connections: usize,
-    /// What is done with one more.
+    pub max_connections: usize,
+    /// What happens to one more.
     pub when_full: WhenFull,
-    /// The most bytes of one message that may wait in [`Input`](crate::Input) for its end; a
-    /// larger one is a fault. What a protocol reads into a place of its own doesn't count.
+    /// The most bytes of one unfinished message in [`Input`](crate::Input); a larger one is a
+    /// protocol error. Bytes read into [`Connection::place`] don't count.
     pub input_limit_bytes: usize,
-    /// The output at which a protocol is asked to pause ([`Output::is_full`](crate::Output)).
+    /// Unsent output at which a protocol is asked to pause
+    /// ([`Output::is_full`](crate::Output::is_full)).
     pub output_limit_bytes: usize,
-    /// The most bytes received by one read, 4 KiB at least: the size of each thread's lent buffer.
+    /// The most bytes received by one read, at least 4 KiB: the size of each thread's read buffer.
     pub read_bytes: usize,
-    /// The most bytes sent for one connection before the others get their turn.
+    /// The most bytes sent for one connection before other connections get their turn.
     pub turn_bytes: usize,
-    /// A connection over which no byte has moved for so long is closed.
+    /// A connection without traffic for this long is closed.
     pub idle_timeout: Option<Duration>,
     /// How the threads make their system calls.
-    pub calls: Calls,
-    /// What the threads are called, followed by their number; the kernel keeps 15 bytes of it.
+    pub backend: Backend,
+    /// The threads' name, followed by their number; the kernel keeps 15 bytes of it.
     pub thread_name: &'static str,
 }
 
@@ -79,20 +82,20 @@ impl Default for Config {
     fn default() -> Self {
         Self {
             threads: 1,
-            most_connections: 1024,
+            max_connections: 1024,
             when_full: WhenFull::Wait,
             input_limit_bytes: 1 << 20,
             output_limit_bytes: 256 << 10,
             read_bytes: 256 << 10,
             turn_bytes: 1 << 20,
             idle_timeout: None,
-            calls: Calls::Each,
+            backend: Backend::Epoll,
             thread_name: "serve",
         }
     }
 }
 
-/// What a server's threads share. All of it is touched per connection at most, not per operation.
+/// What a server's threads share. Touched per connection, never per operation.
 pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) mailboxes: Vec<Mailbox>,
@@ -101,8 +104,8 @@ pub(crate) struct Shared {
     pub(crate) current: AtomicUsize,
     /// Accepting is suspended until a connection is closed.
     pub(crate) accept_paused: AtomicBool,
-    /// Threads that make their calls together.
-    pub(crate) rings: AtomicUsize,
+    /// Threads that use io_uring.
+    pub(crate) uring_threads: AtomicUsize,
 }
 
 impl Shared {
@@ -110,16 +113,16 @@ impl Shared {
         let mut counters = Counters::sum(self.counters.iter());
         counters.current_connections = self.current.load(SeqCst) as u64;
         counters.accepting = !self.accept_paused.load(SeqCst);
-        counters.threads_together = self.rings.load(SeqCst) as u64;
+        counters.uring_threads = self.uring_threads.load(SeqCst) as u64;
         counters
     }
 
-    /// Counts one connection off, and has accepting go on if it was waiting for that.
+    /// Counts a closed connection, and resumes accepting if it waited for one.
     pub(crate) fn release_one(&self) {
         self.current.fetch_sub(1, SeqCst);
         if self.accept_paused.load(SeqCst) && self.accept_paused.swap(false, SeqCst) {
-            // The first thread accepts. If it has ended, nothing will be accepted any more.
-            let _ = self.mailboxes[0].post(Letter::Accept);
+            // The first thread accepts. If it has ended, no more connections are accepted.
+            let _ = self.mailboxes[0].post(Message::Accept);
         }
     }
 }
@@ -133,10 +136,10 @@ pub struct Server {
 }
 
 impl Server {
-    /// Serves connections. `make` makes the protocol of each, on the thread that it will live on:
-    /// the connection itself need not be `Send`.
+    /// Serves connections. `make` returns the protocol of each and is called on the thread that
+    /// serves it: the connection need not be `Send`.
     ///
-    /// The first thread accepts and hands the connections to all threads in turn.
+    /// The first thread accepts and distributes connections over all threads in turn.
     ///
     /// # Errors
     /// When the system has no thread, descriptor or memory for it.
@@ -179,7 +182,7 @@ impl Server {
             counters: (0..count).map(|_| ThreadCounters::default()).collect(),
             current: AtomicUsize::new(0),
             accept_paused: AtomicBool::new(false),
-            rings: AtomicUsize::new(0),
+            uring_threads: AtomicUsize::new(0),
         });
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let datagram_addresses = datagrams.iter().map(|one| one.address().clone()).collect();
@@ -189,55 +192,56 @@ impl Server {
         for seed in seeds.drain(..) {
             let (make, make_datagrams) = (Arc::clone(&make), Arc::clone(&make_datagrams));
             let name = format!("{}-{}", seed.shared.config.thread_name, seed.index);
-            let (tell, told) = std::sync::mpsc::channel();
-            // Should one not start, dropping `server` stops those that have.
+            let (report, reported) = std::sync::mpsc::channel();
+            // If one can't start, dropping `server` stops the others.
             let thread = std::thread::Builder::new().name(name).spawn(move || {
-                match seed.grow(make, &*make_datagrams) {
-                    Err(error) => _ = tell.send(error),
+                match seed.build(make, &*make_datagrams) {
+                    Err(error) => _ = report.send(error),
                     Ok(worker) => {
-                        drop(tell);
+                        drop(report);
                         worker.run();
                     }
                 }
             })?;
             server.threads.push(thread);
-            if let Ok(error) = told.recv() {
+            if let Ok(error) = reported.recv() {
                 return Err(error);
             }
         }
         Ok(server)
     }
 
-    /// Where connections are accepted, in the order of the listeners, with the ports given.
+    /// The addresses of the listeners, in their order, with the ports they were given.
     pub fn addresses(&self) -> &[Address] {
         &self.addresses
     }
 
-    /// Where datagrams are received.
+    /// The addresses at which datagrams are received.
     pub fn datagram_addresses(&self) -> &[Address] {
         &self.datagram_addresses
     }
 
-    /// How the threads make their calls: never [`Calls::Auto`], but what has come of it.
-    pub fn calls(&self) -> Calls {
-        let is_together = self.shared.rings.load(SeqCst) == self.threads.len();
-        if is_together { Calls::Together } else { Calls::Each }
+    /// The backend in use: [`Backend::Uring`] where all threads have a ring, else
+    /// [`Backend::Epoll`].
+    pub fn backend(&self) -> Backend {
+        let all_have_rings = self.shared.uring_threads.load(SeqCst) == self.threads.len();
+        if all_have_rings { Backend::Uring } else { Backend::Epoll }
     }
 
-    /// What the server has counted so far. Cheap, and takes no lock.
+    /// A reading of the server's counters. Cheap, and takes no lock.
     pub fn counters(&self) -> Counters {
         let counters = self.shared.counters();
         Counters { accepting: counters.accepting && !self.threads.is_empty(), ..counters }
     }
 
-    /// A reader of the same counters that can be given away, and outlives the server.
+    /// A reader of the same counters that may be moved elsewhere, and outlives the server.
     pub fn counters_reader(&self) -> impl Fn() -> Counters + Send + Sync + Clone + use<> {
         let shared = Arc::clone(&self.shared);
         move || shared.counters()
     }
 
-    /// Stops accepting, closes connections with nothing in flight at once, and lets the others
-    /// finish until `drain` has passed. Returns the last counters once all threads have ended.
+    /// Stops accepting, closes idle connections at once, and lets the others drain for at most
+    /// `drain`. Returns the final counters once all threads have ended.
     ///
     /// # Panics
     /// When one of the server's threads has panicked, with that panic.
@@ -253,18 +257,18 @@ impl Server {
     fn stop_threads(&mut self, drain: Duration) -> Vec<std::thread::Result<()>> {
         let at_ns = clock::now().saturating_add(clock::duration_ns(drain));
         for mailbox in &self.shared.mailboxes {
-            // A thread that has ended needn't be told to.
-            let _ = mailbox.post(Letter::Stop(at_ns));
+            // A thread that has ended already has no reader.
+            let _ = mailbox.post(Message::Stop(at_ns));
         }
         self.threads.drain(..).map(JoinHandle::join).collect()
     }
 
-    /// Everything that can fail is done here, before there are threads.
+    /// Creates every descriptor before there are threads, so that a failure stops nothing.
     fn seeds(
         &self,
         listeners: Vec<Listener>,
         datagrams: Vec<DatagramListener>,
-    ) -> io::Result<Vec<Seed>> {
+    ) -> io::Result<Vec<WorkerSeed>> {
         let mut sockets: Vec<_> =
             datagrams.into_iter().map(|listener| listener.sockets.into_iter()).collect();
         let mut listeners = Some(listeners);
@@ -278,7 +282,7 @@ impl Server {
                 poller.add(socket, DATAGRAM_TOKEN + number as u64, Interest::Read)?;
             }
             let shared = Arc::clone(&self.shared);
-            seeds.push(Seed { index, shared, poller, acceptor, datagrams });
+            seeds.push(WorkerSeed { index, shared, poller, acceptor, datagrams });
         }
         Ok(seeds)
     }
@@ -286,7 +290,7 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // A panic of a thread has been reported when it happened.
+        // The panic hook has reported a thread's panic already.
         let _ = self.stop_threads(Duration::ZERO);
     }
 }
@@ -297,13 +301,13 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Says that it is io_uring that is not to be had.
+/// Names io_uring as what is missing.
 fn no_ring(error: io::Error) -> io::Error {
     io::Error::new(error.kind(), format!("this kernel gives no io_uring: {error}"))
 }
 
-/// What a thread is started with; the rest is made on the thread itself.
-struct Seed {
+/// What a thread is started with; the rest is created on the thread itself.
+struct WorkerSeed {
     index: ThreadIndex,
     shared: Arc<Shared>,
     poller: Poller,
@@ -311,35 +315,35 @@ struct Seed {
     datagrams: Vec<OwnedFd>,
 }
 
-impl Seed {
-    fn grow<C: Connection, D: Datagrams>(
+impl WorkerSeed {
+    fn build<C: Connection, D: Datagrams>(
         self,
         make: Arc<dyn Fn(ThreadIndex) -> C + Send + Sync>,
         make_datagrams: &dyn Fn(ThreadIndex) -> D,
     ) -> io::Result<Worker<C, D>> {
         let config = &self.shared.config;
-        // One read never brings more than may wait.
+        // One read never exceeds the input's limit.
         let read_bytes = config.read_bytes.max(FAIR_BYTES).min(config.input_limit_bytes).max(1);
         let sockets = self.datagrams.into_iter();
-        // The kernel interrupts whoever has made a ring when it is gone: that has to be the thread
-        // that ends with it.
-        let ring = match config.calls {
-            Calls::Each => None,
-            Calls::Together => Some(Ring::new().map_err(no_ring)?),
-            Calls::Auto => Ring::new().ok(),
+        // The kernel interrupts the thread that created a ring when the ring is closed: that has
+        // to be the thread that uses it.
+        let ring = match config.backend {
+            Backend::Epoll => None,
+            Backend::Uring => Some(Uring::new().map_err(no_ring)?),
+            Backend::Auto => Uring::new().ok(),
         };
-        let together = ring.map(|ring| Box::new(Together::new(ring)));
-        if together.is_some() {
-            self.shared.rings.fetch_add(1, SeqCst);
+        let uring = ring.map(|ring| Box::new(UringTurn::new(ring)));
+        if uring.is_some() {
+            self.shared.uring_threads.fetch_add(1, SeqCst);
         }
         Ok(Worker {
             index: self.index,
             make,
             poller: self.poller,
-            together,
+            uring,
             slots: Slots::new(),
             timers: Timers::default(),
-            lent: Lent::new(read_bytes, config.output_limit_bytes),
+            buffers: ThreadBuffers::new(read_bytes, config.output_limit_bytes),
             acceptor: self.acceptor,
             datagrams: sockets
                 .map(|socket| DatagramSocket::new(socket, make_datagrams(self.index)))

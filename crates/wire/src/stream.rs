@@ -1,4 +1,4 @@
-//! The socket side of [`Input`] and [`Output`]: what a loop does with a stream that is ready.
+//! The socket side of [`Input`] and [`Output`]: reads, writes and connects without blocking.
 //!
 //! The server loop and the load generator share it. Every socket here is non-blocking.
 
@@ -11,16 +11,16 @@ use rustix::net::{
     SocketType, connect as connect_socket, ipproto, recv, send, sendmsg, socket_with, sockopt,
 };
 
-use crate::output::MOST_PIECES;
+use crate::output::MAX_PIECES;
 use crate::{Address, Input, Output, ProtocolError};
 
-/// A buffer that has to grow grows by this much at least, so that a large message takes few reads.
+/// The least growth of a buffer, so that a large message takes few reads.
 const GROW_BYTES: usize = 64 * 1024;
 
-/// A buffer of at least this size isn't grown unless something unfinished waits in it.
+/// An empty buffer of at least this size isn't grown.
 pub(crate) const FAIR_BYTES: usize = 4 * 1024;
 
-/// What a read has brought.
+/// The outcome of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ReadOutcome {
     /// This many bytes, at least one.
@@ -35,14 +35,14 @@ pub enum ReadOutcome {
     Full(ProtocolError),
 }
 
-/// What has become of the output.
+/// The outcome of a flush.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FlushOutcome {
     /// All is sent.
     Done,
-    /// As much is sent as was asked for, and the peer would take more.
+    /// The requested number of bytes is sent, and the socket takes more.
     More,
-    /// The peer takes no more for now.
+    /// The socket takes no more for now.
     Blocked,
     /// The socket failed.
     Failed(ErrorKind),
@@ -51,7 +51,7 @@ pub enum FlushOutcome {
 /// Reads once into `input`, which never holds more than `limit` bytes.
 #[inline]
 pub fn read_into(socket: impl AsFd, input: &mut Input, limit: usize) -> ReadOutcome {
-    // An empty buffer of a fair size is used as it is.
+    // An empty buffer of a fair size is used without growing it.
     let is_fair = input.is_empty() && input.capacity() >= FAIR_BYTES;
     let at_least = if is_fair { 1 } else { GROW_BYTES };
     match input.space(at_least, limit) {
@@ -80,8 +80,8 @@ pub fn read(socket: BorrowedFd<'_>, space: &mut [u8]) -> ReadOutcome {
     }
 }
 
-/// Sends at most `most` bytes of `output`: what is only copied bytes with one plain write, and
-/// what has shared slices with as few vectored ones as the kernel's limit on pieces allows.
+/// Sends at most `most` bytes of `output`: copied bytes alone with one plain write, shared slices
+/// with as few vectored writes as the limit on pieces allows.
 #[inline]
 pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcome {
     let socket = socket.as_fd();
@@ -101,7 +101,7 @@ pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcom
             Ok(count) => {
                 output.advance(count);
                 left -= count;
-                // A short write means a full socket: no need to be told so by another.
+                // A short write means a full socket: another write would only return EAGAIN.
                 if count < asked {
                     return FlushOutcome::Blocked;
                 }
@@ -114,21 +114,21 @@ pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcom
     FlushOutcome::Done
 }
 
-/// One vectored write: how many bytes were asked for and what the kernel said.
+/// One vectored write. Returns the bytes requested, and the kernel's result.
 fn send_pieces(
     socket: BorrowedFd<'_>,
     output: &Output,
     most: usize,
 ) -> (usize, rustix::io::Result<usize>) {
-    let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+    let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
     let count = output.pieces(most, &mut pieces);
     let asked = pieces[..count].iter().map(|piece| piece.len()).sum();
     let mut control = SendAncillaryBuffer::default();
     (asked, sendmsg(socket, &pieces[..count], &mut control, SendFlags::NOSIGNAL))
 }
 
-/// A socket on its way to `address`: non-blocking, and with Nagle's algorithm off. Once it is
-/// writable, [`connected`] says what has become of it.
+/// Starts a non-blocking connect to `address`, with Nagle's algorithm off. Once the socket is
+/// writable, [`connected`] returns the outcome.
 ///
 /// # Errors
 /// When the attempt fails at once; a Unix listener's full backlog is `WouldBlock`.
@@ -154,7 +154,7 @@ pub fn connect(address: &Address) -> io::Result<OwnedFd> {
     }
 }
 
-/// A non-blocking datagram socket that talks to `address` only.
+/// A non-blocking datagram socket that sends to and receives from `address` only.
 ///
 /// # Errors
 /// When the system refuses, or the address is a Unix socket's.
@@ -168,7 +168,7 @@ pub fn connect_datagrams(address: &Address) -> io::Result<OwnedFd> {
     Ok(socket)
 }
 
-/// What has become of a [`connect`] whose socket is writable now.
+/// Returns the outcome of a [`connect`] whose socket has become writable.
 ///
 /// # Errors
 /// Why it failed.
@@ -198,7 +198,7 @@ mod tests {
     }
 
     #[test]
-    fn bytes_go_through_up_to_the_limits_and_the_end_is_told_apart() {
+    fn bytes_go_through_up_to_the_limits_and_the_end_is_distinct() {
         let (near, mut far) = pair();
         let mut output = Output::new(100);
         output.put(b"hello ");
@@ -231,7 +231,7 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_who_does_not_read_blocks_and_loses_nothing() {
+    fn a_peer_that_does_not_read_blocks_and_loses_nothing() {
         let (near, mut far) = pair();
         let mut output = Output::new(1);
         let bytes: Vec<u8> = (0..4_000_000_u32).map(|at| (at % 251) as u8).collect();

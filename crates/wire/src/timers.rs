@@ -1,25 +1,25 @@
-//! When connections want to be called: a heap whose stale entries are dropped late.
+//! Timers of connections: a heap whose stale entries are dropped lazily.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use crate::Ns;
 
-/// No time at all.
+/// A time that never comes.
 pub(crate) const NEVER: Ns = Ns::MAX;
 
-/// Times and whom they are for.
+/// Times, each with a connection's token.
 ///
-/// An entry is never searched for: whoever is called compares the entry's time with the one it
-/// is armed for, and ignores what doesn't fit. A deadline that is only ever pushed back, as an
-/// idle time-out is by every byte, therefore costs nothing until it comes.
+/// Entries are never searched for: a connection remembers the time of its one valid entry, and
+/// entries with other times are ignored when they come due. A deadline that only moves back, as
+/// an idle time-out does with every byte, therefore costs nothing until its first time.
 #[derive(Debug, Default)]
 pub(crate) struct Timers {
     heap: BinaryHeap<Reverse<(Ns, u64)>>,
 }
 
 impl Timers {
-    /// Asks for a call of `token` at `at`.
+    /// Adds a timer for `token` at `at`.
     pub(crate) fn set(&mut self, at: Ns, token: u64) {
         self.heap.push(Reverse((at, token)));
     }
@@ -30,7 +30,7 @@ impl Timers {
         self.heap.peek().map(|Reverse((at, _))| *at)
     }
 
-    /// Takes one entry whose time has come.
+    /// Removes and returns one entry whose time has come.
     #[inline]
     pub(crate) fn due(&mut self, now: Ns) -> Option<(Ns, u64)> {
         if self.next()? > now {
@@ -39,8 +39,8 @@ impl Timers {
         self.heap.pop().map(|Reverse(entry)| entry)
     }
 
-    /// Drops stale entries once they outnumber `live` connections by far, so that the heap's size
-    /// follows the connections that are open and not those that have been.
+    /// Drops stale entries once they outnumber the `live` connections, so that the heap's size is
+    /// bounded by the open connections.
     pub(crate) fn compact(&mut self, live: usize, is_armed: impl Fn(Ns, u64) -> bool) {
         if self.heap.len() > 64 + 4 * live {
             self.heap.retain(|Reverse((at, token))| is_armed(*at, *token));
@@ -48,7 +48,7 @@ impl Timers {
         }
     }
 
-    /// How many entries there are, stale ones too.
+    /// The number of entries, stale ones included.
     #[cfg(test)]
     pub(crate) fn len(&self) -> usize {
         self.heap.len()
@@ -73,7 +73,7 @@ mod tests {
     }
 
     #[test]
-    fn entries_of_connections_that_have_gone_do_not_pile_up() {
+    fn entries_of_closed_connections_do_not_pile_up() {
         let mut timers = Timers::default();
         for token in 0..100_000 {
             timers.set(1_000_000 + token, token);

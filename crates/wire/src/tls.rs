@@ -1,6 +1,6 @@
-//! TLS under a connection (RFC 8446, RFC 5246), by rustls. TLS 1.2 and 1.3; keys and certificates
-//! are PEM files. Making it is control plane, moving bytes is data plane: rustls keeps its own
-//! buffers, so an encrypted connection allocates where a plain one does not.
+//! TLS under a connection (RFC 8446, RFC 5246), by rustls: versions 1.2 and 1.3, keys and
+//! certificates as PEM. Configuration is control plane, moving bytes is data plane. rustls keeps
+//! its own buffers, so an encrypted connection allocates where a plain one does not.
 
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -12,66 +12,65 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
-use crate::link::Handshake;
 use crate::stream::{FlushOutcome, ReadOutcome};
+use crate::transport::Handshake;
 use crate::{Input, Output};
 
-/// Encrypted at once: one record.
+/// The largest record: the most bytes encrypted at once.
 const RECORD_BYTES: usize = 16 << 10;
 
-/// Room for what one record brings.
+/// Room for the bytes of one record.
 const ROOM_BYTES: usize = RECORD_BYTES;
 
-/// rustls reads this much at a time when nothing is unfinished, and then keeps no more.
-const MOST_KEPT_BYTES: usize = 4 << 10;
+/// rustls reads this much at a time when no record is unfinished, and then keeps no more memory.
+const MAX_KEPT_BYTES: usize = 4 << 10;
 
-/// So many pieces of the output go into one record at most.
-const MOST_PIECES: usize = 16;
+/// The most pieces of the output in one record.
+const MAX_PIECES: usize = 16;
 
-/// Whether clients have to say who they are.
+/// Whether clients authenticate with a certificate.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ClientCertificates {
-    /// They are not asked.
+    /// No certificate is requested.
     #[default]
     Ignored,
-    /// They are asked; a certificate that is given has to be good.
+    /// A certificate is requested; one that is presented has to be valid.
     Asked,
-    /// Without a good certificate they are sent away.
+    /// A handshake without a valid certificate fails.
     Required,
 }
 
-/// What a listener's connections are encrypted with. Its copies are one: what one of them is given
-/// later, all have.
+/// A listener's TLS configuration. Clones share it: [`Tls::renew`] changes it for all of them.
 #[derive(Clone, Debug)]
 pub struct Tls(Arc<RwLock<Arc<ServerConfig>>>);
 
-/// How a listener's connections are to be encrypted.
+/// What a [`Tls`] is made from.
 #[derive(Clone, Copy, Debug)]
 pub struct TlsSettings<'a> {
-    /// The certificate and those that lead from it to an authority, as PEM.
+    /// The certificate and its intermediates, as PEM.
     pub certificates: &'a [u8],
     /// The certificate's private key, as PEM.
     pub key: &'a [u8],
-    /// Who may vouch for clients, as PEM.
+    /// The authorities that sign client certificates, as PEM.
     pub client_authorities: &'a [u8],
-    /// Whether clients have to say who they are.
+    /// Whether clients authenticate with a certificate.
     pub clients: ClientCertificates,
-    /// Whether TLS 1.2 is spoken beside 1.3.
+    /// Whether TLS 1.2 is accepted beside 1.3.
     pub speaks_1_2: bool,
 }
 
-/// Certificates or a key that are of no use.
+/// Certificates or a key that can't be used.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file is not PEM, or holds nothing of what is looked for.
+    /// Bytes that are not PEM, or lack the wanted item.
     #[error("no {what} can be read from PEM: {why}")]
     Pem {
-        /// What was looked for.
+        /// The wanted item.
         what: &'static str,
-        /// What is wrong.
+        /// The parser's message.
         why: String,
     },
-    /// Certificate and key are of no use together.
+    /// A certificate and a key that don't work together.
     #[error("the certificate and its key can't be used: {0}")]
     Unusable(String),
 }
@@ -93,7 +92,7 @@ pub(crate) fn private_key(pem: &[u8]) -> Result<PrivateKeyDer<'static>, TlsError
         .map_err(|error| TlsError::Pem { what: "private key", why: error.to_string() })
 }
 
-/// Those who may vouch for others.
+/// The trusted authorities.
 pub(crate) fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
     let mut roots = RootCertStore::empty();
     for authority in certificates("authority", pem)? {
@@ -103,7 +102,7 @@ pub(crate) fn roots(pem: &[u8]) -> Result<RootCertStore, TlsError> {
 }
 
 impl Tls {
-    /// Reads certificates and key.
+    /// Parses certificates and key.
     ///
     /// # Errors
     /// When they are not PEM, don't belong together, or are of a kind that isn't supported.
@@ -136,7 +135,7 @@ impl Tls {
         Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
     }
 
-    /// Has new connections encrypted with what `other` has; those that are open stay as they are.
+    /// Uses the configuration of `other` for new connections; open ones keep theirs.
     pub fn renew(&self, other: &Self) {
         let config = other.config();
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = config;
@@ -149,7 +148,7 @@ impl Tls {
     /// The server's side of a new connection.
     pub(crate) fn session(&self) -> io::Result<Session> {
         let mut connection = ServerConnection::new(self.config()).map_err(io::Error::other)?;
-        // It is given one record at a time, and the next only when that is sent.
+        // The loop writes one record at a time, and the next only after it is sent.
         connection.set_buffer_limit(None);
         Ok(Session { connection, plaintext_bytes: 0, end: None })
     }
@@ -159,20 +158,20 @@ impl Tls {
 #[derive(Debug)]
 pub(crate) struct Session {
     connection: ServerConnection,
-    /// Decrypted bytes that were not read yet.
+    /// Decrypted bytes that are not read yet.
     plaintext_bytes: usize,
-    /// How it has ended, once all that came before is read.
+    /// How the connection has ended; reported once all bytes before it are read.
     end: Option<ReadOutcome>,
 }
 
-/// Whether one read of the socket has brought anything, if only the connection's end.
+/// Whether one read of the socket returned anything, be it the connection's end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Received {
     Something,
     Nothing,
 }
 
-/// A socket as rustls reads and writes it.
+/// A socket behind the traits that rustls reads and writes with.
 struct Socket<'a>(BorrowedFd<'a>);
 
 impl Read for Socket<'_> {
@@ -192,7 +191,7 @@ impl Write for Socket<'_> {
 }
 
 impl Session {
-    /// Whether a read would say something without the socket.
+    /// Whether a read returns something without reading from the socket.
     pub(crate) fn has_plaintext(&self) -> bool {
         self.plaintext_bytes > 0 || self.end.is_some()
     }
@@ -205,8 +204,8 @@ impl Session {
         self.connection.is_handshaking()
     }
 
-    /// Goes on with the handshake as far as the socket allows.
-    pub(crate) fn shake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
+    /// Continues the handshake as far as the socket allows.
+    pub(crate) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
         loop {
             match self.send_encrypted(socket) {
                 FlushOutcome::Done => {}
@@ -227,8 +226,8 @@ impl Session {
         }
     }
 
-    /// Receives and decrypts once. What ends the connection is kept until all that came before
-    /// it is read.
+    /// Receives and decrypts once. An end of the connection is kept until all bytes before it are
+    /// read.
     fn receive(&mut self, socket: BorrowedFd<'_>) -> Received {
         let end = match self.connection.read_tls(&mut Socket(socket)) {
             Ok(0) => ReadOutcome::Closed,
@@ -241,7 +240,7 @@ impl Session {
                     ReadOutcome::Closed
                 }
                 Err(_) => {
-                    // The alert that says what is wrong, if the socket takes it.
+                    // The alert that names the error, if the socket takes it.
                     let _ = self.send_encrypted(socket);
                     ReadOutcome::Failed(ErrorKind::InvalidData)
                 }
@@ -271,16 +270,16 @@ impl Session {
                     Err(_) if total > 0 => return ReadOutcome::Bytes(total),
                     Err(fault) => return ReadOutcome::Full(fault),
                 };
-                // It gives what it has said that it has; if not, there is nothing to wait for.
+                // rustls returns as many bytes as it announced; if not, waiting would be of no use.
                 let count = self.connection.reader().read(space).unwrap_or(0);
                 input.filled(count);
                 total += count;
                 self.plaintext_bytes =
                     if count == 0 { 0 } else { self.plaintext_bytes.saturating_sub(count) };
             }
-            // After much has come, one more read: it is what has rustls shrink its buffer, so that
-            // an idle connection does not keep one as large as a record.
-            if 0 < total && total <= MOST_KEPT_BYTES {
+            // After many bytes, one more read: it makes rustls shrink its buffer, so that an idle
+            // connection does not keep one as large as a record.
+            if 0 < total && total <= MAX_KEPT_BYTES {
                 return ReadOutcome::Bytes(total);
             }
             if total == 0
@@ -305,7 +304,7 @@ impl Session {
         output: &mut Output,
         most: usize,
     ) -> FlushOutcome {
-        // What it was given now, it would keep: the output holds it as well, and within its limit.
+        // rustls would buffer bytes during the handshake; the output holds them within its limit.
         if self.is_handshaking() {
             return FlushOutcome::Blocked;
         }
@@ -321,7 +320,7 @@ impl Session {
             if left == 0 {
                 return FlushOutcome::More;
             }
-            let mut pieces = [IoSlice::new(&[]); MOST_PIECES];
+            let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
             let count = output.pieces(left.min(RECORD_BYTES), &mut pieces);
             match self.connection.writer().write_vectored(&pieces[..count]) {
                 Ok(0) => return FlushOutcome::Failed(ErrorKind::WriteZero),
@@ -334,7 +333,7 @@ impl Session {
         }
     }
 
-    /// Sends what is encrypted already.
+    /// Sends the bytes that are encrypted already.
     fn send_encrypted(&mut self, socket: BorrowedFd<'_>) -> FlushOutcome {
         while self.connection.wants_write() {
             match self.connection.write_tls(&mut Socket(socket)) {
@@ -349,7 +348,7 @@ impl Session {
         FlushOutcome::Done
     }
 
-    /// Says that nothing more follows, so that the peer can tell the end from a cut.
+    /// Sends close_notify, so that the peer can tell the end from a truncation.
     pub(crate) fn end(&mut self, socket: BorrowedFd<'_>) {
         self.connection.send_close_notify();
         let _ = self.send_encrypted(socket);

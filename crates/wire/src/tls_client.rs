@@ -9,12 +9,12 @@ use rustls::{ClientConfig, ClientConnection, StreamOwned};
 
 use crate::tls::{TlsError, certificates, private_key, roots};
 
-/// Whom a client trusts, and who it is itself. All are PEM.
+/// The authorities that a client trusts, and its own identity, as PEM.
 #[derive(Clone, Copy, Debug)]
 pub struct TlsTrust<'a> {
-    /// Who may vouch for the server.
+    /// The authorities that sign server certificates.
     pub authorities: &'a [u8],
-    /// The client's own certificate and its private key, where a server asks for one.
+    /// The client's own certificate and its private key, for servers that request one.
     pub identity: Option<(&'a [u8], &'a [u8])>,
 }
 
@@ -35,17 +35,17 @@ impl TlsTrust<'_> {
     }
 }
 
-/// An encrypted connection to a server that has shown who it is.
+/// An encrypted connection to an authenticated server.
 #[derive(Debug)]
 pub struct TlsStream(StreamOwned<ClientConnection, TcpStream>);
 
 impl TlsStream {
-    /// Shakes hands over a connected socket. The server's certificate has to be for `name`, a host
-    /// name or an IP address.
+    /// Performs the handshake over a connected socket. The server's certificate has to be valid
+    /// for `name`, a host name or an IP address.
     ///
     /// # Errors
-    /// `InvalidInput` when the files or the name are of no use, `InvalidData` when the server's
-    /// certificate is not trusted, and whatever befalls the socket.
+    /// `InvalidInput` when the PEM or the name can't be used, `InvalidData` when the server's
+    /// certificate is not trusted, and any error of the socket.
     pub fn connect(mut socket: TcpStream, name: &str, trust: &TlsTrust<'_>) -> io::Result<Self> {
         let unusable = |error: &dyn std::fmt::Display| {
             io::Error::new(ErrorKind::InvalidInput, error.to_string())

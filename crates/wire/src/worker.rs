@@ -1,39 +1,35 @@
-//! The loop of one thread: waits, and gives every connection that has something to do its turn.
+//! One thread's event loop: waits for events and gives each ready connection a turn. Data plane.
 //!
-//! Level-triggered and one read per readiness: what isn't read now is reported again, so no read
-//! is made only to be told that nothing is there.
+//! Level-triggered, and one read per readiness: bytes left unread are reported again, so no read
+//! is made only to return EAGAIN.
 
 use std::mem;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::{AcqRel, SeqCst};
 
 use rustix::fd::AsFd;
-use rustix::net::{Shutdown, shutdown};
 
 use crate::accept::{Accepted, Acceptor, LISTENER_TOKEN};
-use crate::clock::{self, SECOND_NS};
+use crate::buffers::{SMALL_REST_BYTES, ThreadBuffers};
+use crate::clock;
+use crate::closing::LINGER_NS;
 use crate::counters::{ThreadCounters, add};
 use crate::datagrams::{DATAGRAM_TOKEN, DatagramSocket};
-use crate::link::Handshake;
-use crate::mailbox::{Letter, Mailbox};
-use crate::pass::{After, Pass};
+use crate::mailbox::{Mailbox, Message};
 use crate::poll::{Event, Interest, Poller};
 use crate::server::{Shared, ThreadIndex};
-use crate::slots::{Lent, SMALL_REST_BYTES, SPECIAL, Slot, Slots};
-use crate::stream::{self, ReadOutcome, read};
+use crate::slots::{SPECIAL, Slot, Slots};
+use crate::stream::{ReadOutcome, read};
 use crate::timers::{NEVER, Timers};
-use crate::together::{Sent, Together};
-use crate::{Closed, Connection, Datagrams, Flow, Input, Ns, Peer, Wake, Waker};
+use crate::transport::Handshake;
+use crate::turn::{Turn, TurnEnd};
+use crate::uring_turn::{Sent, UringTurn};
+use crate::{Closed, Connection, Datagrams, Flow, Ns, Peer, Wake, Waker};
 
 /// The mailbox's token.
 pub(crate) const MAILBOX_TOKEN: u64 = SPECIAL;
 
-/// How long and for how many bytes a closed connection's socket is still read from, so that the
-/// last answer isn't lost to a reset.
-const LINGER_NS: Ns = SECOND_NS;
-const LINGER_BYTES: usize = 1 << 20;
-
-/// After so many bytes have moved, the clock is read again.
+/// The clock is read again after this many bytes, as copying them takes time.
 const CLOCK_EVERY_BYTES: usize = 128 * 1024;
 
 /// One thread's part of a server.
@@ -42,11 +38,11 @@ pub(crate) struct Worker<C, D> {
     pub(crate) shared: Arc<Shared>,
     pub(crate) make: Arc<dyn Fn(ThreadIndex) -> C + Send + Sync>,
     pub(crate) poller: Poller,
-    /// There where system calls are made together.
-    pub(crate) together: Option<Box<Together>>,
+    /// Present while this thread uses io_uring.
+    pub(crate) uring: Option<Box<UringTurn>>,
     pub(crate) slots: Slots<C>,
     pub(crate) timers: Timers,
-    pub(crate) lent: Lent,
+    pub(crate) buffers: ThreadBuffers,
     pub(crate) acceptor: Option<Acceptor>,
     pub(crate) datagrams: Vec<DatagramSocket<D>>,
     pub(crate) idle_ns: Option<Ns>,
@@ -54,18 +50,19 @@ pub(crate) struct Worker<C, D> {
     pub(crate) now_ns: Ns,
     /// Bytes moved since the clock was read.
     pub(crate) moved_bytes: usize,
-    /// When a stopping server closes what is still open.
+    /// When a stopping server closes the connections that are still open.
     pub(crate) stop_at_ns: Option<Ns>,
-    /// The thread that the next accepted connection goes to.
+    /// The thread that serves the next accepted connection.
     pub(crate) next_thread: ThreadIndex,
 }
 
-/// Lists that keep their memory from turn to turn.
+/// Lists whose memory is reused from turn to turn.
 #[derive(Default)]
 pub(crate) struct Queues {
-    again: Vec<u64>,
-    again_spare: Vec<u64>,
-    letters: Vec<Letter>,
+    /// The tokens of connections that have yielded.
+    yielded: Vec<u64>,
+    yielded_spare: Vec<u64>,
+    messages: Vec<Message>,
     accepted: Vec<Accepted>,
 }
 
@@ -75,14 +72,14 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         while !self.is_finished() {
             let events = self.wait();
             self.read_clock();
-            match self.together.take() {
+            match self.uring.take() {
                 None => (0..events).for_each(|index| self.dispatch(self.poller.event(index))),
-                Some(mut together) => {
-                    self.dispatch_together(events, &mut together);
-                    if together.is_lost() {
-                        self.shared.rings.fetch_sub(1, SeqCst);
+                Some(mut uring) => {
+                    self.dispatch_batch(events, &mut uring);
+                    if uring.is_lost() {
+                        self.shared.uring_threads.fetch_sub(1, SeqCst);
                     } else {
-                        self.together = Some(together);
+                        self.uring = Some(uring);
                     }
                 }
             }
@@ -90,16 +87,16 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 self.read_letters();
             }
             self.call_timers();
-            self.go_on();
+            self.run_queued();
         }
         self.end();
     }
 
-    fn mailbox(&self) -> &Mailbox {
+    pub(crate) fn mailbox(&self) -> &Mailbox {
         &self.shared.mailboxes[self.index]
     }
 
-    fn counters(&self) -> &ThreadCounters {
+    pub(crate) fn counters(&self) -> &ThreadCounters {
         &self.shared.counters[self.index]
     }
 
@@ -112,23 +109,24 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         self.stop_at_ns.is_some_and(|at| self.slots.len() == 0 || self.now_ns >= at)
     }
 
-    /// Sleeps until something is to be done, and says how many sockets are ready.
+    /// Waits for events or the nearest timer, and returns how many events there are.
     fn wait(&mut self) -> usize {
-        let may_sleep = self.queues.again.is_empty() && self.mailbox().may_sleep();
+        let may_sleep = self.queues.yielded.is_empty() && self.mailbox().may_sleep();
         let timeout_ns = if may_sleep { self.nearest_ns() } else { Some(0) };
-        let events = self.poller.wait(timeout_ns).expect("waiting fails only by a mistake here");
+        let events =
+            self.poller.wait(timeout_ns).expect("waiting fails only for a bug in the loop");
         if may_sleep {
             self.mailbox().awake();
         }
         events
     }
 
-    /// How long until the nearest time at which something is to be done.
+    /// The time until the nearest timer.
     fn nearest_ns(&self) -> Option<Ns> {
         let retry_at = self.acceptor.as_ref().and_then(Acceptor::retry_at_ns);
         let times = [self.timers.next(), retry_at, self.stop_at_ns];
         let nearest = times.into_iter().flatten().min()?;
-        // The clock may have gone on since it was read: then the wait is short, not long.
+        // Against the clock as it is now: time spent since it was read must not lengthen the wait.
         Some(nearest.saturating_sub(clock::now()))
     }
 
@@ -139,10 +137,10 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             return self.dispatch_special(token);
         }
         match self.slots.get(token) {
-            // Its turn comes with the queue.
+            // It is served when the queue of yielded connections is.
             Some(slot) if slot.queued => {}
-            Some(slot) if slot.link.is_handshaking() => self.shake(token),
-            Some(slot) if slot.output.is_some() || slot.owed => self.write(token),
+            Some(slot) if slot.transport.is_handshaking() => self.handshake(token),
+            Some(slot) if slot.output.is_some() || slot.drained_due => self.write(token),
             Some(_) => self.read(token),
             None => {}
         }
@@ -161,19 +159,19 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         {
             let into = &mut self.queues.accepted;
             acceptor.accept(token, &self.poller, &self.shared, self.now_ns, into);
-            self.hand_over();
+            self.distribute();
         }
     }
 
-    /// Gives the accepted connections to the threads in turn.
-    fn hand_over(&mut self) {
+    /// Distributes the accepted connections over the threads, round robin.
+    fn distribute(&mut self) {
         let mut accepted = mem::take(&mut self.queues.accepted);
         for accepted in accepted.drain(..) {
             let thread = self.next_thread;
             self.next_thread = (thread + 1) % self.shared.mailboxes.len();
             if thread == self.index {
                 self.open(accepted);
-            } else if self.shared.mailboxes[thread].post(Letter::Socket(accepted)).is_err() {
+            } else if self.shared.mailboxes[thread].post(Message::Socket(accepted)).is_err() {
                 self.shared.release_one();
             }
         }
@@ -181,29 +179,29 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     }
 
     fn read_letters(&mut self) {
-        let mut letters = mem::take(&mut self.queues.letters);
-        self.mailbox().take(&mut letters);
-        for letter in letters.drain(..) {
-            match letter {
-                Letter::Socket(accepted) => self.open(accepted),
-                Letter::Wake(token) => self.wake(token),
-                Letter::Accept => {
+        let mut messages = mem::take(&mut self.queues.messages);
+        self.mailbox().take(&mut messages);
+        for message in messages.drain(..) {
+            match message {
+                Message::Socket(accepted) => self.open(accepted),
+                Message::Wake(token) => self.wake(token),
+                Message::Accept => {
                     if let Some(acceptor) = &mut self.acceptor {
-                        acceptor.go_on(&self.poller, &self.shared);
+                        acceptor.resume(&self.poller, &self.shared);
                     }
                 }
-                Letter::Stop(at_ns) => self.stop(at_ns),
+                Message::Stop(at_ns) => self.stop(at_ns),
             }
         }
-        self.queues.letters = letters;
+        self.queues.messages = messages;
     }
 
     fn open(&mut self, accepted: Accepted) {
-        let Accepted { socket, address, link } = accepted;
+        let Accepted { socket, address, transport } = accepted;
         if self.stop_at_ns.is_some() {
             return self.shared.release_one();
         }
-        let slot = Slot::new(socket, link, (self.make)(self.index), self.now_ns);
+        let slot = Slot::new(socket, transport, (self.make)(self.index), self.now_ns);
         let (token, slot) = self.slots.insert(slot);
         let posted = Arc::clone(&slot.posted);
         let added = self.poller.add(&slot.socket, token, Interest::Read);
@@ -211,97 +209,97 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         let thread = self.index;
         let waker = Waker::new(move || {
             if !posted.swap(true, AcqRel) {
-                // Nobody reads it only when the connection has gone, and then nobody need.
-                let _ = shared.mailboxes[thread].post(Letter::Wake(token));
+                // Posting fails only after the thread has ended, and its connections with it.
+                let _ = shared.mailboxes[thread].post(Message::Wake(token));
             }
         });
         add(&self.counters().opened, 1);
         let peer = Peer { address, waker };
-        let after = self.pass(token, |pass| {
-            let result = pass.connection.opened(pass.now_ns, &peer, pass.output);
+        let end = self.turn(token, |turn| {
+            let result = turn.connection.opened(turn.now_ns, &peer, turn.output);
             match added {
-                Ok(()) => pass.run(result),
-                Err(error) => After::Gone(Closed::Socket(error.kind())),
+                Ok(()) => turn.run(result),
+                Err(error) => TurnEnd::Ended(Closed::Socket(error.kind())),
             }
         });
-        self.settle(token, after);
+        self.settle(token, end);
     }
 
-    fn slot(&mut self, token: u64) -> &mut Slot<C> {
+    pub(crate) fn slot(&mut self, token: u64) -> &mut Slot<C> {
         self.slots.get_mut(token).expect("the token of a connection that is open")
     }
 
     /// Gives a connection a turn with its own input.
-    fn pass(&mut self, token: u64, turn: impl FnOnce(&mut Pass<'_, C>) -> After) -> After {
-        let Self { slots, lent, shared, index, now_ns, moved_bytes, .. } = self;
-        let Some(slot) = slots.get_mut(token) else { return After::Stay };
-        let Some(connection) = &mut slot.connection else { return After::Stay };
-        lent.begin(&mut slot.output);
-        let mut pass = Pass {
+    fn turn(&mut self, token: u64, act: impl FnOnce(&mut Turn<'_, C>) -> TurnEnd) -> TurnEnd {
+        let Self { slots, buffers, shared, index, now_ns, moved_bytes, .. } = self;
+        let Some(slot) = slots.get_mut(token) else { return TurnEnd::Unchanged };
+        let Some(connection) = &mut slot.connection else { return TurnEnd::Unchanged };
+        buffers.attach(&mut slot.output);
+        let mut turn = Turn {
             connection,
             socket: slot.socket.as_fd(),
-            link: &mut slot.link,
+            transport: &mut slot.transport,
             input: &mut slot.input,
-            output: &mut lent.output,
+            output: &mut buffers.output,
             closing: &mut slot.closing,
-            owed: &mut slot.owed,
+            drained_due: &mut slot.drained_due,
             now_ns: *now_ns,
             budget_bytes: shared.config.turn_bytes,
-            heard_bytes: 0,
+            interleaved_read_bytes: 0,
         };
-        let after = turn(&mut pass);
-        let sent = shared.config.turn_bytes - pass.budget_bytes;
-        add(&shared.counters[*index].bytes_read, pass.heard_bytes);
+        let end = act(&mut turn);
+        let sent = shared.config.turn_bytes - turn.budget_bytes;
+        add(&shared.counters[*index].bytes_read, turn.interleaved_read_bytes);
         if sent > 0 {
             add(&shared.counters[*index].bytes_written, sent);
             slot.active_ns = *now_ns;
             *moved_bytes += sent;
         }
         slot.input.release();
-        after
+        end
     }
 
-    /// The peer takes bytes again, or the connection's turn has come again: goes on with what is
-    /// unsent, and then with what had to wait for that.
+    /// The socket is writable, or a connection that yielded has its next turn: sends what waits,
+    /// and then resumes a protocol that paused for it.
     fn write(&mut self, token: u64) {
-        let after = self.pass(token, |pass| pass.run(Ok(Flow::Continue)));
-        self.settle(token, after);
+        let end = self.turn(token, |turn| turn.run(Ok(Flow::Continue)));
+        self.settle(token, end);
     }
 
     fn wake(&mut self, token: u64) {
         let Some(slot) = self.slots.get_mut(token) else { return };
-        // Cleared before the protocol looks, so that a wake that comes while it does isn't lost.
+        // Cleared before the protocol is called, so that a wake during the call isn't lost.
         slot.posted.swap(false, AcqRel);
         self.resume(token, Wake::Posted);
     }
 
     fn resume(&mut self, token: u64, why: Wake) {
-        let after = self.pass(token, |pass| match pass.closing {
-            None => pass.resume(why),
-            Some(_) => After::Stay,
+        let end = self.turn(token, |turn| match turn.closing {
+            None => turn.resume(why),
+            Some(_) => TurnEnd::Unchanged,
         });
-        self.settle(token, after);
+        self.settle(token, end);
     }
 
-    /// Goes on with a handshake, and with the connection once it is over.
+    /// Continues a handshake, and serves the connection once it is done.
     #[cold]
-    fn shake(&mut self, token: u64) {
+    fn handshake(&mut self, token: u64) {
         let slot = self.slot(token);
         if slot.connection.is_none() {
             return self.linger(token);
         }
-        let handshake = slot.link.shake(slot.socket.as_fd());
+        let handshake = slot.transport.handshake(slot.socket.as_fd());
         match handshake {
             Handshake::Failed(kind) => self.close(token, Closed::Socket(kind)),
             Handshake::Reads => self.expect(token, Interest::Read),
             Handshake::Writes => {
-                // The last of it may be all that waits: then there is no output to say so.
-                self.slot(token).owed = true;
+                // The handshake's last bytes may wait with the output empty.
+                self.slot(token).drained_due = true;
                 self.expect(token, Interest::Write);
             }
             Handshake::Done => {
                 let slot = self.slot(token);
-                if slot.output.is_some() || slot.owed {
+                if slot.output.is_some() || slot.drained_due {
                     self.write(token)
                 } else {
                     self.read(token)
@@ -310,16 +308,16 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         }
     }
 
-    /// The socket has something to read.
+    /// The socket is readable.
     pub(crate) fn read(&mut self, token: u64) {
-        let Self { slots, lent, shared, .. } = self;
+        let Self { slots, buffers, shared, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
         let Some(connection) = &mut slot.connection else { return self.linger(token) };
         let config = &shared.config;
-        let input = lent.input_for(&mut slot.input);
+        let input = buffers.input_for(&mut slot.input);
         let socket = slot.socket.as_fd();
         let outcome = match connection.place() {
-            Some(place) if !place.is_empty() && input.is_empty() && slot.link.is_plain() => {
+            Some(place) if !place.is_empty() && input.is_empty() && slot.transport.is_plain() => {
                 let most = place.len().min(config.turn_bytes);
                 let outcome = read(socket, &mut place[..most]);
                 if let ReadOutcome::Bytes(count) = outcome {
@@ -327,92 +325,94 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 }
                 outcome
             }
-            _ => slot.link.read_into(socket, input, config.input_limit_bytes),
+            _ => slot.transport.read_into(socket, input, config.input_limit_bytes),
         };
         self.answer(token, outcome, 0);
     }
 
-    /// Has the protocol answer what has been read into its input. An answer of at most
-    /// `most_waiting` bytes, which ends the turn, is left with the connection.
-    pub(crate) fn answer(&mut self, token: u64, outcome: ReadOutcome, most_waiting: usize) -> Sent {
-        let Self { slots, lent, shared, index, now_ns, moved_bytes, .. } = self;
+    /// Has the protocol answer the bytes read into its input. An answer of at most `max_deferred`
+    /// bytes, if it ends the turn, is left in the connection's output, for a batched send.
+    pub(crate) fn answer(&mut self, token: u64, outcome: ReadOutcome, max_deferred: usize) -> Sent {
+        let Self { slots, buffers, shared, index, now_ns, moved_bytes, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return Sent::Now };
         let Some(connection) = &mut slot.connection else { return Sent::Now };
         let config = &shared.config;
         let is_large = slot.input.len() > SMALL_REST_BYTES;
-        let mut pass = Pass {
+        let mut turn = Turn {
             connection,
             socket: slot.socket.as_fd(),
-            link: &mut slot.link,
-            input: if is_large { &mut slot.input } else { &mut lent.input },
-            output: &mut lent.output,
+            transport: &mut slot.transport,
+            input: if is_large { &mut slot.input } else { &mut buffers.input },
+            output: &mut buffers.output,
             closing: &mut slot.closing,
-            owed: &mut slot.owed,
+            drained_due: &mut slot.drained_due,
             now_ns: *now_ns,
             budget_bytes: config.turn_bytes,
-            heard_bytes: 0,
+            interleaved_read_bytes: 0,
         };
         let mut sent = Sent::Now;
-        let after = match outcome {
+        let end = match outcome {
             ReadOutcome::Bytes(count) => {
                 add(&shared.counters[*index].bytes_read, count);
-                let result = pass.receive();
-                let after = if pass.may_wait(&result, most_waiting) {
-                    sent = Sent::Later;
-                    After::Stay
+                let result = turn.receive();
+                let end = if turn.can_defer_send(&result, max_deferred) {
+                    sent = Sent::Deferred;
+                    TurnEnd::Unchanged
                 } else {
-                    pass.run(result)
+                    turn.run(result)
                 };
-                let sent_bytes = config.turn_bytes - pass.budget_bytes;
+                let sent_bytes = config.turn_bytes - turn.budget_bytes;
                 add(&shared.counters[*index].bytes_written, sent_bytes);
-                add(&shared.counters[*index].bytes_read, pass.heard_bytes);
+                add(&shared.counters[*index].bytes_read, turn.interleaved_read_bytes);
                 slot.active_ns = *now_ns;
                 *moved_bytes += count + sent_bytes;
-                after
+                end
             }
-            // A handshake's answer that the peer does not take is waited for like any other.
-            ReadOutcome::Blocked if pass.link.has_unsent() => pass.run(Ok(Flow::Continue)),
-            ReadOutcome::Blocked => After::Quiet,
-            ReadOutcome::Closed => After::Gone(Closed::ByPeer),
-            ReadOutcome::Failed(kind) => After::Gone(Closed::Socket(kind)),
+            // Handshake bytes that the socket didn't take wait like any other output.
+            ReadOutcome::Blocked if turn.transport.has_unsent() => turn.run(Ok(Flow::Continue)),
+            ReadOutcome::Blocked => TurnEnd::NothingRead,
+            ReadOutcome::Closed => TurnEnd::Ended(Closed::ByPeer),
+            ReadOutcome::Failed(kind) => TurnEnd::Ended(Closed::Socket(kind)),
             ReadOutcome::Full(fault) => {
-                pass.connection.too_large(pass.output);
-                pass.run(Err(fault))
+                turn.connection.too_large(turn.output);
+                turn.run(Err(fault))
             }
         };
         if is_large {
             slot.input.release();
-        } else if !lent.input.is_empty() {
-            slot.input = lent.input.split_rest();
+        } else if !buffers.input.is_empty() {
+            slot.input = buffers.input.split_rest();
         }
-        self.settle(token, after);
+        self.settle(token, end);
         sent
     }
 
-    /// Leaves a connection as its turn has left it, waiting for what it needs next.
+    /// Ends a connection's turn: keeps its unsent bytes and waits for the event it needs next.
     #[inline]
-    pub(crate) fn settle(&mut self, token: u64, after: After) {
+    pub(crate) fn settle(&mut self, token: u64, end: TurnEnd) {
         let stopping = self.stop_at_ns.is_some();
         let Some(slot) = self.slots.get_mut(token) else { return };
-        if let After::Gone(why) = after {
+        if let TurnEnd::Ended(why) = end {
             return self.close(token, why);
         }
-        self.lent.end(&mut slot.output);
-        match after {
-            After::Close => return self.close_gently(token),
-            After::Quiet if stopping && slot.input.is_empty() => {
+        self.buffers.detach(&mut slot.output);
+        match end {
+            TurnEnd::Close => return self.close_gently(token),
+            TurnEnd::NothingRead if stopping && slot.input.is_empty() => {
                 return self.close(token, Closed::Stopping);
             }
-            After::Idle if stopping => self.queue(token),
-            // The socket would not say that there is more: it has been read already.
-            After::Idle | After::Quiet if slot.link.has_plaintext() => self.queue(token),
-            After::Idle | After::Quiet => self.expect(token, Interest::Read),
-            After::Blocked => self.expect(token, Interest::Write),
-            After::Again => {
+            TurnEnd::Done if stopping => self.queue(token),
+            // Decrypted bytes wait in memory, where epoll doesn't see them.
+            TurnEnd::Done | TurnEnd::NothingRead if slot.transport.has_plaintext() => {
+                self.queue(token)
+            }
+            TurnEnd::Done | TurnEnd::NothingRead => self.expect(token, Interest::Read),
+            TurnEnd::Blocked => self.expect(token, Interest::Write),
+            TurnEnd::Yielded => {
                 add(&self.counters().yields, 1);
                 self.queue(token);
             }
-            After::Stay | After::Gone(_) => {}
+            TurnEnd::Unchanged | TurnEnd::Ended(_) => {}
         }
         self.arm(token);
         if self.moved_bytes >= CLOCK_EVERY_BYTES {
@@ -422,7 +422,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
 
     /// Waits for `interest` from now on.
     #[inline]
-    fn expect(&mut self, token: u64, interest: Interest) {
+    pub(crate) fn expect(&mut self, token: u64, interest: Interest) {
         let Self { slots, poller, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
         if slot.interest != interest {
@@ -433,26 +433,30 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         }
     }
 
-    fn queue(&mut self, token: u64) {
+    pub(crate) fn queue(&mut self, token: u64) {
         let Some(slot) = self.slots.get_mut(token) else { return };
         if !mem::replace(&mut slot.queued, true) {
-            self.queues.again.push(token);
+            self.queues.yielded.push(token);
         }
     }
 
-    /// Gives a turn to those who had more to do than the last one allowed.
-    fn go_on(&mut self) {
-        let spare = mem::take(&mut self.queues.again_spare);
-        let mut again = mem::replace(&mut self.queues.again, spare);
-        for token in again.drain(..) {
+    /// Gives the connections that yielded their next turn.
+    fn run_queued(&mut self) {
+        let spare = mem::take(&mut self.queues.yielded_spare);
+        let mut yielded = mem::replace(&mut self.queues.yielded, spare);
+        for token in yielded.drain(..) {
             let Some(slot) = self.slots.get_mut(token) else { continue };
             slot.queued = false;
-            if slot.output.is_some() || slot.owed { self.write(token) } else { self.read(token) }
+            if slot.output.is_some() || slot.drained_due {
+                self.write(token)
+            } else {
+                self.read(token)
+            }
         }
-        self.queues.again_spare = again;
+        self.queues.yielded_spare = yielded;
     }
 
-    /// When the connection is to be called next without anything having come.
+    /// When the connection's next timer is due.
     #[inline]
     fn deadline_ns(slot: &Slot<C>, idle_ns: Option<Ns>) -> Ns {
         let Some(connection) = &slot.connection else { return slot.active_ns + LINGER_NS };
@@ -461,14 +465,14 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         own.unwrap_or(NEVER).min(idle)
     }
 
-    /// Sees to it that a timer comes at the connection's deadline or before.
+    /// Sets a timer for the connection's deadline, unless an earlier one is set.
     #[inline]
-    fn arm(&mut self, token: u64) {
+    pub(crate) fn arm(&mut self, token: u64) {
         let Self { slots, timers, now_ns, idle_ns, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return };
         let deadline_ns = Self::deadline_ns(slot, *idle_ns);
         if deadline_ns < slot.armed_ns {
-            // Not now: a deadline that has passed and stays would keep this thread from all else.
+            // At least 1 ns ahead: a deadline that stays in the past must not starve the loop.
             slot.armed_ns = deadline_ns.max(*now_ns + 1);
             timers.set(slot.armed_ns, token);
             let live = slots.len();
@@ -499,95 +503,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         if let Some(acceptor) = &mut self.acceptor
             && acceptor.retry_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns)
         {
-            acceptor.go_on(&self.poller, &self.shared);
+            acceptor.resume(&self.poller, &self.shared);
         }
-    }
-
-    /// Tells the protocol that its connection has ended.
-    fn tell_closed(&mut self, token: u64, why: Closed) {
-        if matches!(why, Closed::ProtocolError(_)) {
-            add(&self.counters().faults, 1);
-        }
-        if let Some(mut connection) = self.slot(token).connection.take() {
-            connection.closed(why);
-        }
-    }
-
-    /// Closes at once.
-    fn close(&mut self, token: u64, why: Closed) {
-        self.lent.discard();
-        if let Some(slot) = self.slots.get_mut(token) {
-            slot.link.end(slot.socket.as_fd());
-        }
-        self.tell_closed(token, why);
-        self.finish(token);
-    }
-
-    /// Closes after all is sent: says so to the peer, and then waits for its end. A socket closed
-    /// with bytes unread would be reset, and the reset could overtake the last answer.
-    fn close_gently(&mut self, token: u64) {
-        let why = self.slot(token).closing.take().unwrap_or(Closed::ByUs);
-        self.tell_closed(token, why);
-        let now_ns = self.now_ns;
-        let slot = self.slot(token);
-        slot.input = Input::new();
-        slot.linger_left_bytes = LINGER_BYTES;
-        slot.active_ns = now_ns;
-        slot.link.end(slot.socket.as_fd());
-        if shutdown(&slot.socket, Shutdown::Write).is_err() {
-            return self.finish(token);
-        }
-        self.expect(token, Interest::Read);
-        self.arm(token);
-    }
-
-    /// Throws away what the peer of a closed connection still sends.
-    fn linger(&mut self, token: u64) {
-        let Self { slots, lent, .. } = self;
-        let Some(slot) = slots.get_mut(token) else { return };
-        let outcome = stream::read_into(&slot.socket, &mut lent.input, usize::MAX);
-        lent.input.clear();
-        match outcome {
-            ReadOutcome::Blocked => {}
-            ReadOutcome::Bytes(count) if count < slot.linger_left_bytes => {
-                slot.linger_left_bytes -= count;
-            }
-            _ => self.finish(token),
-        }
-    }
-
-    /// Closes the socket and frees the place.
-    fn finish(&mut self, token: u64) {
-        if self.slots.remove(token).is_some() {
-            self.shared.release_one();
-        }
-    }
-
-    /// Accepts nothing more, and gives every connection a last look at what has come.
-    fn stop(&mut self, at_ns: Ns) {
-        self.acceptor = None;
-        self.stop_at_ns = Some(at_ns);
-        for mut socket in self.datagrams.drain(..) {
-            socket.expect_many();
-            socket.turn(self.now_ns, &self.shared.counters[self.index]);
-        }
-        for token in self.slots.tokens() {
-            if self.slot(token).connection.is_some() && self.slot(token).output.is_none() {
-                self.queue(token);
-            }
-        }
-    }
-
-    /// Closes what the deadline has found unfinished.
-    fn end(mut self) {
-        for token in self.slots.tokens() {
-            self.close(token, Closed::Stopping);
-        }
-        for letter in self.mailbox().close() {
-            if matches!(letter, Letter::Socket(_)) {
-                self.shared.release_one();
-            }
-        }
-        debug_assert!(self.shared.current.load(SeqCst) < usize::MAX / 2, "counted off too often");
     }
 }

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 use wire::ProtocolError;
-use wire::http::{Ending, MOST_HEAD_BYTES, MOST_INTERIM, MOST_LINE_BYTES, Part, Responses};
+use wire::http::{Ending, MAX_HEAD_BYTES, MAX_INTERIM, MAX_LINE_BYTES, Part, Responses};
 
 /// What a stream of answers has come to.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -121,8 +121,8 @@ fn limits_are_faults_at_the_byte_that_passes_them() {
         let fixed = b"HTTP/1.1 204 x\r\na: \r\n\r\n".len();
         format!("HTTP/1.1 204 x\r\na: {}\r\n\r\n", "b".repeat(bytes - fixed)).into_bytes()
     };
-    assert_eq!(whole(&head(MOST_HEAD_BYTES)).answers.len(), 1);
-    assert!(whole(&head(MOST_HEAD_BYTES + 1)).fault.unwrap().to_string().contains("64 KiB"));
+    assert_eq!(whole(&head(MAX_HEAD_BYTES)).answers.len(), 1);
+    assert!(whole(&head(MAX_HEAD_BYTES + 1)).fault.unwrap().to_string().contains("64 KiB"));
     let endless = [&b"HTTP/1.1 200 OK\r\n"[..], &b"a: b\r\n".repeat(11_000)].concat();
     assert!(whole(&endless).fault.is_some());
 
@@ -130,10 +130,10 @@ fn limits_are_faults_at_the_byte_that_passes_them() {
         let head = "HTTP/1.1 200 x\r\ntransfer-encoding: chunked\r\n\r\n";
         format!("{head}0;{}\r\n\r\n", "x".repeat(bytes - 4)).into_bytes()
     };
-    assert_eq!(whole(&chunk(MOST_LINE_BYTES)).answers.len(), 1);
-    assert!(whole(&chunk(MOST_LINE_BYTES + 1)).fault.is_some());
+    assert_eq!(whole(&chunk(MAX_LINE_BYTES)).answers.len(), 1);
+    assert!(whole(&chunk(MAX_LINE_BYTES + 1)).fault.is_some());
 
-    let interim = b"HTTP/1.1 100 x\r\n\r\n".repeat(MOST_INTERIM as usize);
+    let interim = b"HTTP/1.1 100 x\r\n\r\n".repeat(MAX_INTERIM as usize);
     assert_eq!(whole(&interim).fault, None);
     assert!(whole(&[&interim[..], b"HTTP/1.1 100 x\r\n\r\n"].concat()).fault.is_some());
 }

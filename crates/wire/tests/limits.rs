@@ -107,14 +107,14 @@ fn a_message_over_the_limit_is_a_fault_and_one_at_the_limit_is_not() {
         until("it is told", || !ends.lock().expect("ends").is_empty());
         assert!(matches!(ends.lock().expect("ends")[..], [Closed::ProtocolError(_)]));
         assert!(input_peak_bytes.load(Relaxed) <= limit);
-        assert_eq!(server.counters().faults, 1);
+        assert_eq!(server.counters().protocol_errors, 1);
     }
 }
 
 #[test]
 fn one_connection_too_many_waits_until_another_is_closed() {
     for threads in [1, 2] {
-        let config = Config { threads, most_connections: 2, ..Config::default() };
+        let config = Config { threads, max_connections: 2, ..Config::default() };
         let (server, address) = serve(config, |_| echo());
         let mut got = [0; 6];
         let mut ask = |mut client: std::net::TcpStream| {
@@ -143,7 +143,7 @@ fn one_connection_too_many_waits_until_another_is_closed() {
 #[test]
 fn one_connection_too_many_is_refused_in_words_where_that_is_asked_for() {
     let when_full = WhenFull::Refuse(Bytes::from_static(b"ERROR Too many open connections\r\n"));
-    let config = Config { most_connections: 1, when_full, ..Config::default() };
+    let config = Config { max_connections: 1, when_full, ..Config::default() };
     let (server, address) = serve(config, |_| echo());
     let mut first = client(address);
     first.write_all(b"hello\n").expect("write");

@@ -15,7 +15,7 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use wire::{Address, Bytes, Calls, Config, DatagramListener, ListenOptions, Listener, WhenFull};
+use wire::{Address, Backend, Bytes, Config, DatagramListener, ListenOptions, Listener, WhenFull};
 
 pub use accounts::{Accounts, AccountsError};
 pub use connection::{CacheConnection, Speech};
@@ -134,7 +134,7 @@ pub struct Options {
     /// How threads share the store.
     pub sharing: Sharing,
     /// How system calls are made.
-    pub calls: Calls,
+    pub backend: Backend,
     /// Whether answers go out one by one, instead of all answers to a batch together.
     pub flush_each: bool,
     /// Whether each store has a unique number.
@@ -184,7 +184,7 @@ impl Default for Options {
             evict: true,
             policy: Policy::default(),
             sharing: Sharing::default(),
-            calls: Calls::Auto,
+            backend: Backend::Auto,
             flush_each: false,
             cas: true,
             flush: true,
@@ -286,7 +286,7 @@ impl CacheServer {
             .map_err(StartError::Listen)?;
         let config = Config {
             threads,
-            most_connections: options.most_connections,
+            max_connections: options.most_connections,
             when_full: match options.wait_when_full {
                 true => WhenFull::Wait,
                 false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
@@ -295,7 +295,7 @@ impl CacheServer {
             // A connection pauses once so much waits: with 1, after every answer.
             output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
             idle_timeout: options.idle_timeout,
-            calls: options.calls,
+            backend: options.backend,
             thread_name: "cache",
             ..Config::default()
         };
@@ -319,8 +319,8 @@ impl CacheServer {
     }
 
     /// How its threads make their system calls, as far as the kernel lets them.
-    pub fn calls(&self) -> Calls {
-        self.server.calls()
+    pub fn backend(&self) -> Backend {
+        self.server.backend()
     }
 
     /// Where it receives datagrams, with the ports that it was given.

@@ -32,26 +32,26 @@ use cache::server::{CacheServer, Options};
 use peer::{Peer, program};
 use rand::{SeedableRng, rngs::SmallRng};
 use side::Side;
-use wire::{Address, Calls};
+use wire::{Address, Backend};
 
 /// What is said to memcached is said to each kind of store and loop in turn.
 fn options_by(seed: u64) -> Options {
     let kinds = [Sharing::Sharded, Sharing::GlobalLock];
     let sharing = kinds[seed as usize % kinds.len()];
-    let calls = if seed % 2 == 1 { Calls::Together } else { Calls::Each };
-    Options { sharing, calls, ..Options::default() }
+    let backend = if seed % 2 == 1 { Backend::Uring } else { Backend::Epoll };
+    Options { sharing, backend, ..Options::default() }
 }
 
 /// Ours, on a port of its own.
 fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
     let options = Options { listen, ..options };
-    let server = CacheServer::start(options.clone()).or_else(|error| match options.calls {
-        Calls::Together => {
+    let server = CacheServer::start(options.clone()).or_else(|error| match options.backend {
+        Backend::Uring => {
             println!("skipped: {error}");
-            CacheServer::start(Options { calls: Calls::Each, ..options })
+            CacheServer::start(Options { backend: Backend::Epoll, ..options })
         }
-        Calls::Each | Calls::Auto => Err(error),
+        Backend::Epoll | Backend::Auto => Err(error),
     });
     let server = server.expect("a server");
     let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };

@@ -16,7 +16,7 @@ use encryption::TlsArgs;
 use load::units::ByteCount;
 use memcached::MemcachedArgs;
 use signal_hook::consts::SIGTERM;
-use wire::{Address, Calls, Page};
+use wire::{Address, Backend, Page};
 
 use super::door::{self, DRAIN, End, Ready};
 use crate::exit::Failure;
@@ -248,7 +248,7 @@ pub(crate) fn run(mut args: CacheArgs) -> Result<ExitCode, Failure> {
         metrics: metrics.as_ref().map(|page| page.address().to_string()),
     };
     ready.print()?;
-    let io = if server.calls() == Calls::Together { "uring" } else { "epoll" };
+    let io = if server.backend() == Backend::Uring { "uring" } else { "epoll" };
     tracing::info!(?addresses, memory, io, "ready");
     end.wait();
     drop(metrics);
@@ -315,10 +315,10 @@ fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         evict: !args.no_evict,
         policy: args.evict,
         sharing: args.store,
-        calls: match args.io {
-            Io::Auto => Calls::Auto,
-            Io::Epoll => Calls::Each,
-            Io::Uring => Calls::Together,
+        backend: match args.io {
+            Io::Auto => Backend::Auto,
+            Io::Epoll => Backend::Epoll,
+            Io::Uring => Backend::Uring,
         },
         flush_each: args.flush == Flush::PerAnswer,
         cas: !args.no_cas,

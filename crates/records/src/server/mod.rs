@@ -92,7 +92,7 @@ impl RecordsServer {
             .map_err(StartError::Listen)?;
         let config = Config {
             threads: options.threads.max(1),
-            most_connections: options.most_connections,
+            max_connections: options.most_connections,
             when_full: WhenFull::Wait,
             input_limit_bytes: INPUT_LIMIT_BYTES,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,

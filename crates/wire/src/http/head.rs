@@ -1,12 +1,12 @@
-//! The head of an answer: its status line and headers, lent from where they lie.
+//! The head of a response: its status line and headers, borrowed from the received bytes.
 
 use super::request::{is_field_value, is_token_byte};
 use crate::ProtocolError;
 
-/// How the end of an answer's body is found.
+/// How the end of a response's body is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Body {
-    /// After so many bytes; none follow an answer that has no body.
+    /// After this many bytes; 0 for a response without a body.
     Length(u64),
     /// After the last chunk.
     Chunked,
@@ -14,22 +14,22 @@ pub enum Body {
     UntilClose,
 }
 
-/// The status line and headers of a final answer.
+/// The status line and headers of a final response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Head<'a> {
     /// The status, such as 200.
     pub status: u16,
     /// How the body ends.
     pub body: Body,
-    /// Whether the server closes the connection after this answer.
+    /// Whether the server closes the connection after this response.
     pub closes: bool,
-    /// All of it, from the status line to the empty line.
+    /// The whole head, from the status line to the empty line.
     pub bytes: &'a [u8],
     /// The header lines and the empty line.
     fields: &'a [u8],
 }
 
-/// The headers of an answer, each as its name and value.
+/// The headers of a response, each as its name and value.
 #[derive(Clone, Debug)]
 pub struct Fields<'a>(&'a [u8]);
 
@@ -45,8 +45,8 @@ impl<'a> Iterator for Fields<'a> {
     }
 }
 
-/// The first line of `bytes`, without its end, and what follows it. A bare line feed ends a line
-/// as well, as RFC 9112 allows.
+/// The first line of `bytes`, without its end, and the rest. A bare line feed ends a line too, as
+/// RFC 9112 allows.
 #[inline]
 pub(super) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     let end = memchr::memchr(b'\n', bytes)?;
@@ -54,7 +54,7 @@ pub(super) fn split_line(bytes: &[u8]) -> Option<(&[u8], &[u8])> {
     Some((line.strip_suffix(b"\r").unwrap_or(line), &bytes[end + 1..]))
 }
 
-/// What the headers say about where the answer ends.
+/// The headers that determine where the response ends.
 #[derive(Default)]
 struct Framing {
     length: Option<u64>,
@@ -65,8 +65,8 @@ struct Framing {
 }
 
 impl<'a> Head<'a> {
-    /// Reads a whole head, which ends with its empty line. `is_bodiless` says that the request
-    /// was one whose answer has no body, whatever its headers say.
+    /// Parses a complete head, which ends with its empty line. `is_bodiless`: the response to
+    /// this request has no body, whatever its headers are.
     pub(super) fn read(bytes: &'a [u8], is_bodiless: bool) -> Result<Self, ProtocolError> {
         let (line, fields) = split_line(bytes).unwrap_or((bytes, &[]));
         let (minor, status) = read_status_line(line)?;
@@ -91,14 +91,14 @@ impl<'a> Head<'a> {
         Fields(self.fields)
     }
 
-    /// The values of the header called `name`, which is compared without regard to case.
+    /// The values of the header `name`, compared case-insensitively.
     pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
         let named = move |field: &(&[u8], &[u8])| field.0.eq_ignore_ascii_case(name.as_bytes());
         self.fields().filter(named).map(|(_, value)| value)
     }
 }
 
-/// Every status line begins with this.
+/// The start of every status line.
 pub(super) const START: &[u8] = b"HTTP/1.";
 
 pub(super) fn no_status_line() -> ProtocolError {
@@ -129,7 +129,7 @@ impl Framing {
         let (name, value) = line.split_at(colon.unwrap_or(0));
         // A folded line begins with a space, and a space before the colon hides a header's name.
         if name.is_empty() || !name.iter().all(|byte| is_token_byte(*byte)) {
-            return Err(ProtocolError::new("a line of the answer's head is no header"));
+            return Err(ProtocolError::new("a line of the answer's head is not a header"));
         }
         let value = value[1..].trim_ascii();
         if !is_field_value(value) {
@@ -139,7 +139,7 @@ impl Framing {
             self.read_length(value)?;
         } else if name.eq_ignore_ascii_case(b"transfer-encoding") {
             self.is_encoded = true;
-            // Only a last coding of chunks says where the body ends.
+            // Only `chunked` as the last coding determines where the body ends.
             let last = value.rsplit(|byte| *byte == b',').next().unwrap_or_default();
             self.is_chunked = last.trim_ascii().eq_ignore_ascii_case(b"chunked");
         } else if name.eq_ignore_ascii_case(b"connection") {
@@ -152,11 +152,11 @@ impl Framing {
         Ok(())
     }
 
-    /// The same length may be said several times, in one header or in several.
+    /// The same length may be repeated, in one header or in several.
     fn read_length(&mut self, value: &[u8]) -> Result<(), ProtocolError> {
         for item in value.split(|byte| *byte == b',') {
             let length = read_number(item.trim_ascii(), 10)
-                .ok_or_else(|| ProtocolError::new("the answer's content-length is no number"))?;
+                .ok_or_else(|| ProtocolError::new("the answer's content-length is not a number"))?;
             if self.length.is_some_and(|other| other != length) {
                 return Err(ProtocolError::new("the answer has two content-lengths that differ"));
             }
@@ -177,7 +177,7 @@ impl Framing {
     }
 }
 
-/// Digits of this base and nothing else, as a number that is not too large for one.
+/// Parses digits of this base and nothing else; None if the number overflows.
 pub(super) fn read_number(digits: &[u8], base: u32) -> Option<u64> {
     if digits.is_empty() {
         return None;
@@ -231,18 +231,18 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_answer_is_named() {
-        let said = |text: &str| read(text).expect_err(text);
+    fn an_invalid_head_is_refused_with_its_reason() {
+        let error = |text: &str| read(text).expect_err(text);
         for line in ["", "HTTP/2 200 OK", "HTTP/1.1 20 OK", "HTTP/1.1 2000", "HTTP/1.1 099 x"] {
-            assert!(said(&format!("{line}\r\n\r\n")).contains("status line"), "{line}");
+            assert!(error(&format!("{line}\r\n\r\n")).contains("status line"), "{line}");
         }
-        let field = |line: &str| said(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n"));
-        assert!(field("no colon").contains("is no header"));
-        assert!(field(" folded: line").contains("is no header"));
-        assert!(field("name : value").contains("is no header"));
+        let field = |line: &str| error(&format!("HTTP/1.1 200 OK\r\n{line}\r\n\r\n"));
+        assert!(field("no colon").contains("is not a header"));
+        assert!(field(" folded: line").contains("is not a header"));
+        assert!(field("name : value").contains("is not a header"));
         assert!(field("name: va\rlue").contains("control character"));
-        assert!(field("content-length: 1x").contains("no number"));
-        assert!(field("content-length: 99999999999999999999").contains("no number"));
+        assert!(field("content-length: 1x").contains("not a number"));
+        assert!(field("content-length: 99999999999999999999").contains("not a number"));
         assert!(field("content-length: 1\r\ncontent-length: 2").contains("differ"));
         assert!(field("content-length: 1\r\ntransfer-encoding: chunked").contains("both"));
     }

@@ -2,51 +2,51 @@
 
 use crate::ProtocolError;
 
-/// A request's line and headers.
+/// A request line and headers.
 #[derive(Clone, Copy, Debug)]
 pub struct RequestHead<'a> {
     /// The method, such as `GET`.
     pub method: &'a str,
-    /// What is asked for, such as `/index.html?a=1`.
+    /// The request target, such as `/index.html?a=1`.
     pub target: &'a str,
     /// Headers in order, without `content-length`.
     pub headers: &'a [(&'a str, &'a str)],
-    /// How long the body is that follows; `None` sends no `content-length`.
+    /// The length of the body that follows; `None` sends no `content-length`.
     pub body_bytes: Option<u64>,
 }
 
 impl RequestHead<'_> {
-    /// Whether these can be written without being taken for something else: a line end in a
-    /// header would begin another one.
+    /// Checks that the parts are valid where they are written: a line end in a header, for
+    /// example, would begin another one.
     ///
     /// # Errors
-    /// What is wrong with which of them.
+    /// Names the first invalid part and what is wrong with it.
     pub fn check(&self) -> Result<(), ProtocolError> {
         let wrong = |what: String| Err(ProtocolError::new(what));
         if !is_token(self.method) {
-            return wrong(format!("{:?} is no method", self.method));
+            return wrong(format!("{:?} is not a method", self.method));
         }
         let starts = self.target.starts_with('/') || self.target == "*";
         if !starts || !self.target.bytes().all(is_target_byte) {
-            let advice = "begin with `/` and percent-encode what is no character of a URI";
-            return wrong(format!("{:?} is no path: {advice}", self.target));
+            let advice = "begin with `/` and percent-encode what is not a character of a URI";
+            return wrong(format!("{:?} is not a path: {advice}", self.target));
         }
         for (name, value) in self.headers {
             if !is_token(name) {
-                return wrong(format!("{name:?} is no name of a header"));
+                return wrong(format!("{name:?} is not a header's name"));
             }
             if !is_field_value(value.as_bytes()) {
-                return wrong(format!("the value of {name} holds a control character"));
+                return wrong(format!("the value of {name} contains a control character"));
             }
             let is_framing = ["content-length", "transfer-encoding"];
             if is_framing.iter().any(|own| name.eq_ignore_ascii_case(own)) {
-                return wrong(format!("{name} is not to be said: it follows from the body"));
+                return wrong(format!("leave {name} out: it follows from the body"));
             }
         }
         Ok(())
     }
 
-    /// Appends the bytes; what [`RequestHead::check`] refuses is written as it is.
+    /// Appends the request's bytes. Performs no check: see [`RequestHead::check`].
     pub fn put(&self, into: &mut Vec<u8>) {
         let line = [self.method, " ", self.target, " HTTP/1.1\r\n"];
         line.iter().for_each(|part| into.extend_from_slice(part.as_bytes()));
@@ -61,7 +61,7 @@ impl RequestHead<'_> {
     }
 }
 
-/// Whether this is a token of RFC 9110: a method or the name of a header.
+/// Whether this is a token of RFC 9110: a method or a header's name.
 pub fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(is_token_byte)
 }
@@ -71,13 +71,13 @@ pub(super) fn is_token_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-/// Whether these bytes may stand as a header's value: no control characters but the tab.
+/// Whether these bytes are a valid header value: no control characters except tab.
 #[inline]
 pub fn is_field_value(bytes: &[u8]) -> bool {
     bytes.iter().all(|byte| *byte >= b' ' && *byte != 0x7f || *byte == b'\t')
 }
 
-/// Whether the byte may stand in a request's target (RFC 3986: what follows the host).
+/// Whether the byte is valid in a request target (RFC 3986, path and query).
 fn is_target_byte(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"-._~:/?[]@!$&'()*+,;=%".contains(&byte)
 }
@@ -109,15 +109,15 @@ mod tests {
     }
 
     #[test]
-    fn what_would_be_taken_for_something_else_is_refused() {
-        let said = |head: RequestHead<'_>| head.check().expect_err("refused").to_string();
-        assert!(said(RequestHead { method: "GE T", ..GET }).contains("method"));
-        assert!(said(RequestHead { target: "a", ..GET }).contains("begin with `/`"));
-        assert!(said(RequestHead { target: "/ä b", ..GET }).contains("percent-encode"));
-        assert!(said(RequestHead { headers: &[("a:", "b")], ..GET }).contains("name"));
+    fn a_part_that_would_change_the_request_is_refused() {
+        let error = |head: RequestHead<'_>| head.check().expect_err("refused").to_string();
+        assert!(error(RequestHead { method: "GE T", ..GET }).contains("method"));
+        assert!(error(RequestHead { target: "a", ..GET }).contains("begin with `/`"));
+        assert!(error(RequestHead { target: "/ä b", ..GET }).contains("percent-encode"));
+        assert!(error(RequestHead { headers: &[("a:", "b")], ..GET }).contains("name"));
         let broken = [("a", "b\r\nc: d")];
-        assert!(said(RequestHead { headers: &broken, ..GET }).contains("control"));
+        assert!(error(RequestHead { headers: &broken, ..GET }).contains("control"));
         let framing = [("Content-Length", "1")];
-        assert!(said(RequestHead { headers: &framing, ..GET }).contains("follows from the body"));
+        assert!(error(RequestHead { headers: &framing, ..GET }).contains("follows from the body"));
     }
 }

@@ -1,40 +1,40 @@
-//! The answers of one connection, one after another, as their bytes come.
+//! The responses on one connection, parsed as their bytes arrive.
 
 use super::head::{Body, Head, START, no_status_line, read_number, split_line};
-use super::{MOST_HEAD_BYTES, MOST_INTERIM, MOST_LINE_BYTES};
+use super::{MAX_HEAD_BYTES, MAX_INTERIM, MAX_LINE_BYTES};
 use crate::ProtocolError;
 
-/// What [`Responses::read`] has understood.
+/// One parsed part of a response, as [`Responses::read`] returns it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part<'a> {
-    /// The head of a final answer.
+    /// The head of a final response.
     Head(Head<'a>),
     /// The next bytes of its body, at least one.
     Body(&'a [u8]),
-    /// The answer is whole; `closes` says that it is the connection's last.
+    /// The response is complete.
     End {
-        /// Whether the server closes the connection now.
+        /// Whether it is the last one on this connection.
         closes: bool,
     },
-    /// More bytes have to come.
+    /// More bytes are needed.
     More,
 }
 
-/// What the end of the connection means for the answers on it.
+/// What the end of the connection means for the response in progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// No answer had begun.
+    /// No response had begun.
     Between,
-    /// It ends the answer under way, which is whole.
+    /// It ends the response in progress, which is complete.
     Whole,
-    /// The answer under way is cut off.
+    /// The response in progress is truncated.
     Cut,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
     Head,
-    /// So many bytes of the body are to come.
+    /// This many bytes of the body follow.
     Length(u64),
     ChunkLine,
     Chunk(u64),
@@ -44,14 +44,14 @@ enum State {
     Whole,
 }
 
-/// Reads answers in the order of their requests. It remembers where it is and no byte.
+/// Parses responses in the order of their requests. Holds its position, and no bytes.
 #[derive(Debug)]
 pub struct Responses {
     state: State,
     closes: bool,
-    /// How much of an unfinished head has been looked through: up to the start of a line.
+    /// Bytes of an unfinished head that are scanned already, up to the start of a line.
     scanned: usize,
-    /// Whether a byte of the head under way has been seen.
+    /// Whether a byte of the current head has been seen.
     has_begun: bool,
     interim: u32,
     trailer_bytes: usize,
@@ -64,7 +64,7 @@ impl Default for Responses {
 }
 
 impl Responses {
-    /// Before the first answer.
+    /// A parser before the first response.
     pub fn new() -> Self {
         Self {
             state: State::Head,
@@ -76,12 +76,12 @@ impl Responses {
         }
     }
 
-    /// Understands the next part of `bytes`, which are what the last call has not used and what
-    /// has come since. Says how many of them are used, for [`Part::More`] too. Interim answers are
-    /// passed over. `is_bodiless` says that the oldest request without an answer is a `HEAD`.
+    /// Parses the next part of `bytes`: those that the last call has not used, and those received
+    /// since. Returns how many are used, also with [`Part::More`]. Interim responses are skipped.
+    /// `is_bodiless`: the oldest unanswered request is a `HEAD`.
     ///
     /// # Errors
-    /// When this is no HTTP/1 answer, or larger than a limit; nothing after it can be understood.
+    /// When this isn't an HTTP/1 response, or exceeds a limit; the bytes after it have no meaning.
     #[inline]
     pub fn read<'a>(
         &mut self,
@@ -101,7 +101,7 @@ impl Responses {
         }
     }
 
-    /// The server has closed the connection: what that makes of the answer under way.
+    /// The server has closed the connection. Returns what that means for the current response.
     pub fn closed(&mut self) -> Ending {
         match self.state {
             State::UntilClose | State::Whole => {
@@ -134,7 +134,7 @@ impl Responses {
             (self.scanned, self.has_begun) = (0, false);
             match head.status {
                 101 => return Err(ProtocolError::new("the server switches protocols, unasked")),
-                100..=199 if self.interim == MOST_INTERIM => {
+                100..=199 if self.interim == MAX_INTERIM => {
                     return Err(ProtocolError::new("too many interim answers"));
                 }
                 100..=199 => self.interim += 1,
@@ -153,25 +153,25 @@ impl Responses {
         }
     }
 
-    /// How long the head is, once its empty line has come. No line is looked through twice.
+    /// The length of the head, once its empty line has arrived. No line is scanned twice.
     #[inline]
     fn head_length(&mut self, bytes: &[u8]) -> Result<Option<usize>, ProtocolError> {
         self.has_begun = !bytes.is_empty();
-        // What cannot become a head is refused before it is waited for.
+        // Bytes that can't begin a head are refused before more are waited for.
         if !START.starts_with(&bytes[..bytes.len().min(START.len())]) {
             return Err(no_status_line());
         }
         let mut at = self.scanned.min(bytes.len());
         while let Some((line, rest)) = split_line(&bytes[at..]) {
             at = bytes.len() - rest.len();
-            if line.is_empty() && at <= MOST_HEAD_BYTES {
+            if line.is_empty() && at <= MAX_HEAD_BYTES {
                 self.scanned = 0;
                 return Ok(Some(at));
             }
             self.scanned = at;
         }
-        if bytes.len() > MOST_HEAD_BYTES {
-            let limit = MOST_HEAD_BYTES / 1024;
+        if bytes.len() > MAX_HEAD_BYTES {
+            let limit = MAX_HEAD_BYTES / 1024;
             return Err(ProtocolError::new(format!(
                 "the answer's head is larger than {limit} KiB"
             )));
@@ -211,7 +211,7 @@ impl Responses {
                     let Some((line, length)) = whole_line(rest)? else { break };
                     used += length;
                     self.trailer_bytes += length;
-                    if self.trailer_bytes > MOST_HEAD_BYTES {
+                    if self.trailer_bytes > MAX_HEAD_BYTES {
                         return Err(ProtocolError::new("the answer's trailers are too large"));
                     }
                     if line.is_empty() {
@@ -225,32 +225,32 @@ impl Responses {
     }
 }
 
-/// A piece of a body, or a call for more.
+/// A piece of a body, or [`Part::More`] if it is empty.
 #[inline]
 fn body(piece: &[u8]) -> (usize, Part<'_>) {
     (piece.len(), if piece.is_empty() { Part::More } else { Part::Body(piece) })
 }
 
-/// What of `bytes` belongs to something of which `left` bytes are to come, and how many are to
-/// come after it.
+/// Splits off the bytes that belong to an item of which `left` bytes are missing. Returns them and
+/// the number still missing after them.
 #[inline]
 fn split_piece(bytes: &[u8], left: u64) -> (&[u8], u64) {
     let take = usize::try_from(left).unwrap_or(usize::MAX).min(bytes.len());
     (&bytes[..take], left - take as u64)
 }
 
-/// The first line, without its end, and how long it is with it.
+/// The first line without its end, and its length including it.
 fn whole_line(bytes: &[u8]) -> Result<Option<(&[u8], usize)>, ProtocolError> {
     match split_line(bytes) {
-        Some((line, rest)) if bytes.len() - rest.len() <= MOST_LINE_BYTES => {
+        Some((line, rest)) if bytes.len() - rest.len() <= MAX_LINE_BYTES => {
             Ok(Some((line, bytes.len() - rest.len())))
         }
-        None if bytes.len() < MOST_LINE_BYTES => Ok(None),
+        None if bytes.len() < MAX_LINE_BYTES => Ok(None),
         _ => Err(ProtocolError::new("a line between the answer's chunks is too long")),
     }
 }
 
-/// `1a3;name=value`: the size of a chunk, whose extensions mean nothing here.
+/// `1a3;name=value`: the size of a chunk; extensions are ignored.
 fn read_chunk_line(line: &[u8]) -> Result<u64, ProtocolError> {
     let digits = line.split(|byte| *byte == b';').next().unwrap_or_default();
     read_number(digits.trim_ascii_end(), 16)

@@ -1,6 +1,6 @@
 //! How the service is set.
 
-use wire::Calls;
+use wire::Backend;
 
 use super::Put;
 use crate::model::Seconds;
@@ -63,8 +63,8 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("eviction_policy", &options.policy.name());
     put("store", &options.sharing.name());
     put("answers_flushed", &if options.flush_each { "per-answer" } else { "per-batch" });
-    put("io", &io(options.calls));
-    put("io_in_force", &io(calls_in_force(service)));
+    put("io", &io(options.backend));
+    put("io_in_force", &io(backend_in_use(service)));
     put("eviction_policy_in_force", &service.store.policy_in_force().name());
     put("shutdown_command", &yes(service.shutdown.is_some()));
     put("num_threads", &options.threads);
@@ -103,19 +103,19 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("shards", &service.store.shards());
 }
 
-/// How all threads make their calls.
-fn calls_in_force(service: &Service) -> Calls {
+/// The backend that all threads use.
+fn backend_in_use(service: &Service) -> Backend {
     let counters = service.counters.get().map(|read| read()).unwrap_or_default();
-    let is_together = counters.threads_together == service.options.threads as u64;
-    if is_together { Calls::Together } else { Calls::Each }
+    let is_uring = counters.uring_threads == service.options.threads as u64;
+    if is_uring { Backend::Uring } else { Backend::Epoll }
 }
 
-/// What `--io` calls it.
-fn io(calls: Calls) -> &'static str {
-    match calls {
-        Calls::Each => "epoll",
-        Calls::Together => "uring",
-        Calls::Auto => "auto",
+/// The name that `--io` has for it.
+fn io(backend: Backend) -> &'static str {
+    match backend {
+        Backend::Epoll => "epoll",
+        Backend::Uring => "uring",
+        Backend::Auto => "auto",
     }
 }
 

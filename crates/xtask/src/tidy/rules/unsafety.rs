@@ -14,9 +14,9 @@ const FILES: &[(&str, &str)] = &[
          either",
     ),
     (
-        "crates/wire/src/ring.rs",
-        "handing addresses to the kernel, which is what io_uring is: `--io uring` is there to be \
-         measured beside epoll, and nothing else uses it",
+        "crates/wire/src/uring.rs",
+        "io_uring takes addresses of buffers: one submission receives, or sends, for up to 64 \
+         connections; the cache uses it wherever the kernel allows it (`--io auto`)",
     ),
     (
         "crates/records/src/shared.rs",

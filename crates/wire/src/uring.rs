@@ -1,9 +1,9 @@
-//! Many system calls as one, by io_uring: what several sockets are to receive or send at this
-//! moment is handed to the kernel together, and taken back before anything else is done.
+//! io_uring as a way to batch system calls: the receives, or the sends, of several sockets are
+//! submitted together, and all completions are reaped before the call returns. Data plane.
 //!
-//! Nothing is ever under way between two calls: every request says that it must not wait
-//! (`MSG_DONTWAIT`), and a call returns only with the outcome of each of its requests. So a buffer
-//! is the kernel's no longer than it is borrowed.
+//! No request is in flight between two calls: each carries `MSG_DONTWAIT`, and a call returns only
+//! with the completion of every request. The kernel therefore never holds a buffer for longer
+//! than it is borrowed.
 
 use std::io;
 use std::os::fd::AsRawFd as _;
@@ -13,32 +13,31 @@ use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
-/// At most so many requests are made together.
-pub(crate) const MOST_TOGETHER: usize = 64;
+/// The most requests of one submission.
+pub(crate) const MAX_BATCH: usize = 64;
 
-/// So many times in a row the kernel may refuse to take requests before it is asked no more.
-const MOST_REFUSALS: usize = 100;
+/// After this many refused submissions in a row the ring is given up.
+const MAX_REFUSALS: usize = 100;
 
-/// What has become of a request: how many bytes have moved. `CANCELED` is one that the kernel has
-/// never taken.
+/// A request's completion: the bytes moved. `CANCELED` marks one that the kernel never took.
 pub(crate) type Outcome = Result<usize, Errno>;
 
-/// One thread's way to the kernel.
-pub(crate) struct Ring {
-    /// None once the kernel has refused to go on.
+/// One thread's ring.
+pub(crate) struct Uring {
+    /// None once the ring is given up.
     ring: Option<IoUring>,
     entries: Vec<squeue::Entry>,
     outcomes: Vec<Outcome>,
 }
 
-impl Ring {
-    /// A ring of its own, which has shown that it does what is wanted.
+impl Uring {
+    /// A new ring, after one send and one receive over it have succeeded.
     ///
     /// # Errors
-    /// When the kernel has none to give, forbids it, or knows one without such calls, as before
-    /// Linux 5.6 and in some sandboxes.
+    /// When the kernel has no io_uring, forbids it, or lacks these operations: before Linux 5.6,
+    /// and in some sandboxes.
     pub(crate) fn new() -> io::Result<Self> {
-        let mut ring = Self::of(IoUring::new(MOST_TOGETHER as u32)?);
+        let mut ring = Self::of(IoUring::new(MAX_BATCH as u32)?);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let ((near, far), (_open, silent)) = (pair()?, pair()?);
@@ -49,36 +48,36 @@ impl Ring {
         if sent && received == [Ok(1), Err(Errno::AGAIN)] && space[0][0] == 7 {
             return Ok(ring);
         }
-        Err(io::Error::other("it neither sends nor receives"))
+        Err(io::Error::other("a send and a receive over it have failed"))
     }
 
     fn of(ring: IoUring) -> Self {
         Self { ring: Some(ring), entries: Vec::new(), outcomes: Vec::new() }
     }
 
-    /// Whether the kernel has refused to go on: then it is to be done without.
+    /// Whether the ring was given up: the loop then continues with plain system calls.
     pub(crate) fn is_lost(&self) -> bool {
         self.ring.is_none()
     }
 
-    /// Receives once from each of at most [`MOST_TOGETHER`] sockets, none of which waits. Gives
-    /// their outcomes in the same order.
+    /// Receives once, without blocking, from each of at most [`MAX_BATCH`] sockets. Returns their
+    /// outcomes in the same order.
     pub(crate) fn receive<'a>(
         &mut self,
         jobs: impl Iterator<Item = (BorrowedFd<'a>, &'a mut [u8])>,
     ) -> &[Outcome] {
         let flags = RecvFlags::DONTWAIT.bits() as i32;
         self.entries.clear();
-        self.entries.extend(jobs.take(MOST_TOGETHER).map(|(socket, space)| {
+        self.entries.extend(jobs.take(MAX_BATCH).map(|(socket, space)| {
             let length = u32::try_from(space.len()).unwrap_or(u32::MAX);
             opcode::Recv::new(types::Fd(socket.as_raw_fd()), space.as_mut_ptr(), length)
                 .flags(flags)
                 .build()
         }));
-        self.carry_out()
+        self.submit()
     }
 
-    /// Sends once over each of at most [`MOST_TOGETHER`] sockets, none of which waits. Gives their
+    /// Sends once, without blocking, over each of at most [`MAX_BATCH`] sockets. Returns their
     /// outcomes in the same order.
     pub(crate) fn send<'a>(
         &mut self,
@@ -86,18 +85,18 @@ impl Ring {
     ) -> &[Outcome] {
         let flags = (SendFlags::DONTWAIT | SendFlags::NOSIGNAL).bits() as i32;
         self.entries.clear();
-        self.entries.extend(jobs.take(MOST_TOGETHER).map(|(socket, bytes)| {
+        self.entries.extend(jobs.take(MAX_BATCH).map(|(socket, bytes)| {
             let length = u32::try_from(bytes.len()).unwrap_or(u32::MAX);
             opcode::Send::new(types::Fd(socket.as_raw_fd()), bytes.as_ptr(), length)
                 .flags(flags)
                 .build()
         }));
-        self.carry_out()
+        self.submit()
     }
 
-    /// Hands the entries to the kernel and waits until each that it takes has its outcome.
+    /// Submits the entries and waits until each one that the kernel takes has completed.
     #[allow(unsafe_code)]
-    fn carry_out(&mut self) -> &[Outcome] {
+    fn submit(&mut self) -> &[Outcome] {
         let Self { ring: owned, entries, outcomes } = self;
         outcomes.clear();
         outcomes.resize(entries.len(), Err(Errno::CANCELED));
@@ -108,19 +107,19 @@ impl Ring {
         for (number, entry) in entries.drain(..).enumerate() {
             let entry = entry.user_data(number as u64);
             // SAFETY: the sockets and buffers of all entries are borrowed for the `'a` of the
-            // caller's jobs, which lasts until this function has returned, buffers to be written
-            // to exclusively. It returns only once each entry that the kernel has taken has its
-            // outcome, after which the kernel touches them no more, and nothing on the way there
-            // panics. Entries that it has not taken then go with the ring, so that the queue is
-            // empty at the start of each call and no entry is ever handed over later.
+            // caller's jobs, which outlives this call; buffers to be written to are borrowed
+            // exclusively. The call returns only once each entry that the kernel has taken is
+            // completed, after which the kernel no longer touches them, and nothing before that
+            // panics. Entries that were not taken are dropped with the ring, so the queue is
+            // empty at the start of each call and no entry is ever submitted later.
             let pushed = unsafe { ring.submission().push(&entry) };
-            debug_assert!(pushed.is_ok(), "a ring has room for all that is done together");
+            debug_assert!(pushed.is_ok(), "the submission queue holds MAX_BATCH entries");
         }
         let mut left = ring.submission().len();
         let mut refusals = 0;
         while left > 0 {
             let before = left;
-            let handed_over = ring.submit_and_wait(left);
+            let submitted = ring.submit_and_wait(left);
             for done in ring.completion() {
                 let result = done.result();
                 if let Some(outcome) = outcomes.get_mut(done.user_data() as usize) {
@@ -129,11 +128,11 @@ impl Ring {
                 }
                 left = left.saturating_sub(1);
             }
-            // A signal, or want of memory: it is begun again, because what the kernel has taken may
-            // not be left behind. What it has not taken may.
-            if handed_over.is_err() && left == before {
+            // A signal, or lack of memory: submitted again, because entries that the kernel has
+            // taken must complete first. Entries that it has not taken may be dropped.
+            if submitted.is_err() && left == before {
                 refusals += 1;
-                if refusals > MOST_REFUSALS && ring.submission().len() == left {
+                if refusals > MAX_REFUSALS && ring.submission().len() == left {
                     *owned = None;
                     break;
                 }
@@ -144,23 +143,23 @@ impl Ring {
     }
 }
 
-impl std::fmt::Debug for Ring {
+impl std::fmt::Debug for Uring {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Ring")
+        f.write_str("Uring")
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::Ring;
+    use super::Uring;
     use rustix::fd::AsFd;
     use rustix::io::Errno;
     use std::io::{Read, Write};
     use std::os::unix::net::UnixStream;
 
     #[test]
-    fn what_several_sockets_send_and_receive_is_theirs_and_none_waits() {
-        let Ok(mut ring) = Ring::new() else {
+    fn a_batch_gives_each_socket_its_own_bytes_and_never_blocks() {
+        let Ok(mut ring) = Uring::new() else {
             return println!("skipped: this kernel gives no io_uring");
         };
         let mut pairs: Vec<_> = (0..5).map(|_| UnixStream::pair().expect("a pair")).collect();
@@ -187,12 +186,12 @@ mod tests {
     }
 
     #[test]
-    fn a_kernel_that_takes_no_more_is_not_asked_for_ever_and_has_touched_nothing() {
-        // It takes nothing before it is enabled, which this one never is.
+    fn a_ring_that_refuses_submissions_is_given_up_and_has_touched_no_buffer() {
+        // A ring takes no submissions before it is enabled, which this one never is.
         let Ok(disabled) = io_uring::IoUring::builder().setup_r_disabled().build(64) else {
             return println!("skipped: this kernel gives no io_uring");
         };
-        let mut ring = Ring::of(disabled);
+        let mut ring = Uring::of(disabled);
         let (mut near, far) = UnixStream::pair().expect("a pair");
         near.write_all(b"here").expect("written");
         let mut space = [0; 8];

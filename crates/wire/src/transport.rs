@@ -1,9 +1,9 @@
-//! What lies between a connection's buffers and its socket: nothing, or TLS. A protocol knows of
-//! neither; the loop asks here.
+//! The transport between a connection's buffers and its socket: plain, or TLS. Protocols don't
+//! know which. Data plane.
 //!
-//! Under TLS nothing is read or sent before a handshake has ended, decrypted bytes may wait when
-//! there was no room for them, and encrypted ones when the peer did not take them. The loop asks
-//! for each: [`Link::is_handshaking`], [`Link::has_plaintext`], [`Link::has_unsent`].
+//! Under TLS nothing is read or sent before the handshake is done, decrypted bytes wait when the
+//! input has no room for them, and encrypted ones when the socket doesn't take them: hence
+//! [`Transport::is_handshaking`], [`Transport::has_plaintext`] and [`Transport::has_unsent`].
 
 use rustix::fd::BorrowedFd;
 
@@ -12,39 +12,39 @@ use crate::stream::{self, FlushOutcome, ReadOutcome};
 use crate::tls::Session;
 use crate::{Input, Output};
 
-/// How far a handshake has come.
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only encryption has one"))]
+/// The state of a handshake.
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has one"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
-    /// Bytes of the connection may be read and sent.
+    /// The connection's bytes may be read and sent.
     Done,
-    /// The peer has to say more first.
+    /// It waits for bytes from the peer.
     Reads,
-    /// The peer has to take more first.
+    /// It waits for room in the socket.
     Writes,
-    /// It has failed, or the peer has gone.
+    /// It has failed, or the peer has closed.
     Failed(std::io::ErrorKind),
 }
 
-/// A connection's bytes on their way to or from its socket.
+/// How a connection's bytes travel over its socket.
 #[derive(Debug, Default)]
-pub(crate) enum Link {
-    /// They go as they are.
+pub(crate) enum Transport {
+    /// Unencrypted.
     #[default]
     Plain,
-    /// They are encrypted. Boxed, because few connections are.
+    /// Encrypted. Boxed, because few connections are.
     #[cfg(feature = "tls")]
     Tls(Box<Session>),
 }
 
-impl Link {
+impl Transport {
     /// Whether bytes may be read from the socket straight into their place.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         matches!(self, Self::Plain)
     }
 
-    /// Whether nothing may be read or sent yet.
+    /// Whether the handshake isn't done.
     #[inline]
     pub(crate) fn is_handshaking(&self) -> bool {
         match self {
@@ -54,11 +54,11 @@ impl Link {
         }
     }
 
-    /// Goes on with the handshake as far as the socket allows.
-    pub(crate) fn shake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
+    /// Continues the handshake as far as the socket allows.
+    pub(crate) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
         match self {
             #[cfg(feature = "tls")]
-            Self::Tls(session) => session.shake(socket),
+            Self::Tls(session) => session.handshake(socket),
             Self::Plain => {
                 let _ = socket;
                 Handshake::Done
@@ -96,7 +96,7 @@ impl Link {
         }
     }
 
-    /// Whether bytes have come that were not read yet, though the socket has no more.
+    /// Whether received bytes wait outside of the socket and the input.
     #[inline]
     pub(crate) fn has_plaintext(&self) -> bool {
         match self {
@@ -106,7 +106,7 @@ impl Link {
         }
     }
 
-    /// Whether bytes wait for the socket that are not the output's any more.
+    /// Whether bytes wait for the socket that have left the output.
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
@@ -116,7 +116,7 @@ impl Link {
         }
     }
 
-    /// Tells the peer that nothing more will be sent, as far as it takes that at once.
+    /// Announces the end of the connection, if the socket takes it at once.
     pub(crate) fn end(&mut self, socket: BorrowedFd<'_>) {
         match self {
             #[cfg(feature = "tls")]

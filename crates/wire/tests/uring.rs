@@ -8,14 +8,14 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use wire::{Calls, Config, Connection, Flow, Output, Server};
+use wire::{Backend, Config, Connection, Flow, Output, Server};
 
 /// A server that makes its calls together, unless the kernel does not let it.
 fn serve<C: Connection + 'static>(
     config: Config,
     make: impl Fn(usize) -> C + Send + Sync + 'static,
 ) -> Option<(Server, SocketAddr)> {
-    let config = Config { calls: Calls::Together, ..config };
+    let config = Config { backend: Backend::Uring, ..config };
     match Server::start(config, vec![listener()], make) {
         Ok(server) => {
             let address = internet(&server.addresses()[0]);
@@ -124,11 +124,11 @@ fn a_client_that_goes_takes_nobody_with_it() {
 #[test]
 fn where_they_may_be_made_together_the_server_says_what_has_come_of_it() {
     for threads in [1, 3] {
-        let config = Config { threads, calls: Calls::Auto, ..Config::default() };
+        let config = Config { threads, backend: Backend::Auto, ..Config::default() };
         let server = Server::start(config, vec![listener()], |_| echo_until_quit());
         let server = server.expect("a server, whatever the kernel gives");
         let is_given = serve(Config::default(), |_| echo_until_quit()).is_some();
-        assert_eq!(server.calls() == Calls::Together, is_given);
+        assert_eq!(server.backend() == Backend::Uring, is_given);
         let mut clients: Vec<_> =
             (0..4).map(|_| client(internet(&server.addresses()[0]))).collect();
         for client in &mut clients {
@@ -293,5 +293,5 @@ fn a_limit_on_input_that_is_less_than_what_is_received_at_once_holds() {
     for client in &mut clients {
         assert_eq!(client.read(&mut [0]).expect("the end"), 0);
     }
-    assert_eq!(server.counters().faults, 10);
+    assert_eq!(server.counters().protocol_errors, 10);
 }

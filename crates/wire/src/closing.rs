@@ -1,0 +1,112 @@
+//! How connections end: at once, or after their last answer; and how a thread stops. Data plane.
+
+use std::sync::atomic::Ordering::SeqCst;
+
+use rustix::fd::AsFd;
+use rustix::net::{Shutdown, shutdown};
+
+use crate::clock::SECOND_NS;
+use crate::counters::add;
+use crate::mailbox::Message;
+use crate::poll::Interest;
+use crate::stream::{self, ReadOutcome};
+use crate::worker::Worker;
+use crate::{Closed, Connection, Datagrams, Input, Ns};
+
+/// For how long, and for how many bytes, a closed connection's socket is still read from, so that
+/// a reset doesn't discard the last answer.
+pub(crate) const LINGER_NS: Ns = SECOND_NS;
+const LINGER_BYTES: usize = 1 << 20;
+
+impl<C: Connection, D: Datagrams> Worker<C, D> {
+    /// Calls [`Connection::closed`].
+    fn notify_closed(&mut self, token: u64, why: Closed) {
+        if matches!(why, Closed::ProtocolError(_)) {
+            add(&self.counters().protocol_errors, 1);
+        }
+        if let Some(mut connection) = self.slot(token).connection.take() {
+            connection.closed(why);
+        }
+    }
+
+    /// Closes at once.
+    pub(crate) fn close(&mut self, token: u64, why: Closed) {
+        self.buffers.discard();
+        if let Some(slot) = self.slots.get_mut(token) {
+            slot.transport.end(slot.socket.as_fd());
+        }
+        self.notify_closed(token, why);
+        self.finish(token);
+    }
+
+    /// Closes after all is sent: shuts down the sending side and waits for the peer's end. A
+    /// socket closed with unread bytes is reset, and the reset could discard the last answer.
+    pub(crate) fn close_gently(&mut self, token: u64) {
+        let why = self.slot(token).closing.take().unwrap_or(Closed::ByUs);
+        self.notify_closed(token, why);
+        let now_ns = self.now_ns;
+        let slot = self.slot(token);
+        slot.input = Input::new();
+        slot.linger_left_bytes = LINGER_BYTES;
+        slot.active_ns = now_ns;
+        slot.transport.end(slot.socket.as_fd());
+        if shutdown(&slot.socket, Shutdown::Write).is_err() {
+            return self.finish(token);
+        }
+        self.expect(token, Interest::Read);
+        self.arm(token);
+    }
+
+    /// Discards what the peer of a closed connection still sends.
+    pub(crate) fn linger(&mut self, token: u64) {
+        let Self { slots, buffers, .. } = self;
+        let Some(slot) = slots.get_mut(token) else { return };
+        let outcome = stream::read_into(&slot.socket, &mut buffers.input, usize::MAX);
+        buffers.input.clear();
+        match outcome {
+            ReadOutcome::Blocked => {}
+            ReadOutcome::Bytes(count) if count < slot.linger_left_bytes => {
+                slot.linger_left_bytes -= count;
+            }
+            _ => self.finish(token),
+        }
+    }
+
+    /// Closes the socket and frees the slot.
+    pub(crate) fn finish(&mut self, token: u64) {
+        if self.slots.remove(token).is_some() {
+            self.shared.release_one();
+        }
+    }
+
+    /// Stops accepting, and gives each connection a last turn for bytes that have arrived.
+    pub(crate) fn stop(&mut self, at_ns: Ns) {
+        self.acceptor = None;
+        self.stop_at_ns = Some(at_ns);
+        for mut socket in self.datagrams.drain(..) {
+            socket.expect_many();
+            socket.turn(self.now_ns, &self.shared.counters[self.index]);
+        }
+        for token in self.slots.tokens() {
+            if self.slot(token).connection.is_some() && self.slot(token).output.is_none() {
+                self.queue(token);
+            }
+        }
+    }
+
+    /// Closes the connections that are left at the end of the drain.
+    pub(crate) fn end(mut self) {
+        for token in self.slots.tokens() {
+            self.close(token, Closed::Stopping);
+        }
+        for message in self.mailbox().close() {
+            if matches!(message, Message::Socket(_)) {
+                self.shared.release_one();
+            }
+        }
+        debug_assert!(
+            self.shared.current.load(SeqCst) < usize::MAX / 2,
+            "a connection was released twice"
+        );
+    }
+}

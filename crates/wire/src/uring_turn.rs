@@ -1,0 +1,154 @@
+//! Turns under io_uring: one submission receives for all readable connections, one sends all of
+//! their answers. Everything else a connection does is as in any other turn. Data plane.
+
+use rustix::fd::AsFd;
+use rustix::io::Errno;
+
+use crate::counters::add;
+use crate::slots::SPECIAL;
+use crate::stream::{ReadOutcome, kind};
+use crate::turn::TurnEnd;
+use crate::uring::{MAX_BATCH, Outcome, Uring};
+use crate::worker::Worker;
+use crate::{Closed, Connection, Datagrams};
+
+/// The most bytes received for one connection per submission; the rest follows in its next turn.
+/// Not a power of two, so that the starts of all spaces don't share the same few cache sets.
+const SPACE_BYTES: usize = (16 << 10) + 5 * 64;
+
+/// A connection with more to send uses a system call of its own.
+const MAX_BATCHED_SEND_BYTES: usize = 64 << 10;
+
+/// A thread's ring, and the memory of its batches.
+#[derive(Debug)]
+pub(crate) struct UringTurn {
+    ring: Uring,
+    space: Vec<u8>,
+    /// The tokens of the connections that receive in this batch, and their outcomes.
+    receiving: Vec<u64>,
+    outcomes: Vec<Outcome>,
+    /// The tokens of the connections whose answers wait for the batch's send.
+    sending: Vec<u64>,
+}
+
+impl UringTurn {
+    pub(crate) fn new(ring: Uring) -> Self {
+        let space = vec![0; MAX_BATCH * SPACE_BYTES];
+        Self { ring, space, receiving: Vec::new(), outcomes: Vec::new(), sending: Vec::new() }
+    }
+
+    /// Whether the ring was given up: the loop then continues with epoll alone.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.ring.is_lost()
+    }
+}
+
+impl<C: Connection, D: Datagrams> Worker<C, D> {
+    /// Dispatches the ready connections of the last wait.
+    pub(crate) fn dispatch_batch(&mut self, events: usize, uring: &mut UringTurn) {
+        uring.receiving.clear();
+        for index in 0..events {
+            let event = self.poller.event(index);
+            let has_room = uring.receiving.len() < MAX_BATCH;
+            if has_room && self.can_batch(event.token) {
+                uring.receiving.push(event.token);
+            } else {
+                self.dispatch(event);
+            }
+        }
+        let UringTurn { ring, space, receiving, outcomes, sending } = uring;
+        // A batch of one is a plain receive with overhead.
+        if let [token] = receiving[..] {
+            return self.read(token);
+        }
+        if receiving.is_empty() {
+            return;
+        }
+        // Outcomes are matched by position, so no connection may be missing here.
+        let slot = |token: &u64| self.slots.get(*token).expect("dispatch closes no other slot");
+        let sockets = receiving.iter().map(|token| slot(token).socket.as_fd());
+        outcomes.clear();
+        outcomes.extend_from_slice(ring.receive(sockets.zip(space.chunks_mut(SPACE_BYTES))));
+        for ((token, outcome), space) in
+            receiving.iter().zip(outcomes.iter()).zip(space.chunks(SPACE_BYTES))
+        {
+            let received = match *outcome {
+                // The kernel never took the request.
+                Err(Errno::CANCELED) => {
+                    self.read(*token);
+                    continue;
+                }
+                Ok(0) => ReadOutcome::Closed,
+                Ok(count) => ReadOutcome::Bytes(count),
+                Err(Errno::AGAIN | Errno::INTR) => ReadOutcome::Blocked,
+                Err(error) => ReadOutcome::Failed(kind(error)),
+            };
+            let bytes = &space[..outcome.unwrap_or(0)];
+            let max_deferred = MAX_BATCHED_SEND_BYTES.min(self.shared.config.turn_bytes);
+            if let Some(slot) = self.slots.get_mut(*token) {
+                self.buffers.input_for(&mut slot.input).append(bytes);
+            }
+            if self.answer(*token, received, max_deferred) == Sent::Deferred {
+                sending.push(*token);
+            }
+        }
+        self.send_batch(ring, sending);
+    }
+
+    /// Whether the connection only needs a plain receive into the shared space.
+    fn can_batch(&mut self, token: u64) -> bool {
+        if token & SPECIAL != 0 {
+            return false;
+        }
+        let Some(slot) = self.slots.get_mut(token) else { return false };
+        let Some(connection) = &mut slot.connection else { return false };
+        // Bytes that have a place of their own are read straight into it.
+        if connection.place().is_some_and(|place| !place.is_empty()) {
+            return false;
+        }
+        let is_free =
+            !slot.queued && slot.output.is_none() && !slot.drained_due && slot.transport.is_plain();
+        is_free && slot.input.len() + SPACE_BYTES <= self.shared.config.input_limit_bytes
+    }
+
+    /// Sends the deferred answers with one submission.
+    fn send_batch(&mut self, ring: &mut Uring, sending: &mut Vec<u64>) {
+        let slots = &self.slots;
+        let job = |token: &u64| {
+            let slot = slots.get(*token)?;
+            Some((slot.socket.as_fd(), slot.output.as_ref()?.plain()?))
+        };
+        sending.retain(|token| job(token).is_some());
+        let outcomes = ring.send(sending.iter().filter_map(job));
+        for (token, outcome) in sending.drain(..).zip(outcomes) {
+            let Some(slot) = self.slots.get_mut(token) else { continue };
+            let Some(output) = &mut slot.output else { continue };
+            let after = match *outcome {
+                Ok(count) => {
+                    output.advance(count);
+                    add(&self.shared.counters[self.index].bytes_written, count);
+                    self.moved_bytes += count;
+                    if output.is_empty() { TurnEnd::Done } else { TurnEnd::Blocked }
+                }
+                // Requests that the kernel never took are sent once the socket is writable.
+                Err(Errno::AGAIN | Errno::INTR | Errno::CANCELED) => TurnEnd::Blocked,
+                Err(error) => TurnEnd::Ended(Closed::Socket(kind(error))),
+            };
+            if after == TurnEnd::Done {
+                slot.output.take().into_iter().for_each(|empty| self.buffers.keep(empty));
+            } else {
+                slot.drained_due = true;
+            }
+            self.settle(token, after);
+        }
+    }
+}
+
+/// Whether a turn has sent its answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Sent {
+    /// It was sent, as far as the socket took it.
+    Now,
+    /// It waits for the batch's send.
+    Deferred,
+}
