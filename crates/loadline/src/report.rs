@@ -55,13 +55,13 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         true => ledger.run_view(run)?,
         false => ledger.run_view_without_slow(run)?,
     };
-    let sights = match &args.html {
+    let data = match &args.html {
         None => None,
-        Some(_) => Some(report::Sights::read(&ledger, &view, ..report::POINTS_IN_FULL_MOST)?),
+        Some(_) => Some(report::ChartData::read(&ledger, &view, ..report::POINTS_IN_FULL_MOST)?),
     };
     let summary = report::Summary::of(view)?;
-    if let (Some(file), Some(sights)) = (&args.html, &sights) {
-        save(file, &report::html(&summary, sights))?;
+    if let (Some(file), Some(data)) = (&args.html, &data) {
+        save(file, &report::html(&summary, data))?;
     }
     if let Some(file) = &args.junit {
         save(file, &report::junit(&summary, false))?;
@@ -78,19 +78,19 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
 
 /// Writes a run as one HTML file and says where it is.
 pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Result<()> {
-    let (summary, sights) = page_of(ledger, run)?;
-    save(file, &report::html(&summary, &sights))
+    let (summary, data) = page_of(ledger, run)?;
+    save(file, &report::html(&summary, &data))
 }
 
 /// What the page of a run shows.
 pub(crate) fn page_of(
     ledger: &Ledger,
     run: RunId,
-) -> Result<(report::Summary, report::Sights), ledger::LedgerError> {
+) -> Result<(report::Summary, report::ChartData), ledger::LedgerError> {
     let most = report::POINTS_IN_FULL_MOST;
     let view = ledger.run_view_of(run, 0..=most as u32)?;
-    let sights = report::Sights::read(ledger, &view, ..most)?;
-    Ok((report::Summary::of(view)?, sights))
+    let data = report::ChartData::read(ledger, &view, ..most)?;
+    Ok((report::Summary::of(view)?, data))
 }
 
 /// Writes a file and says where it is.

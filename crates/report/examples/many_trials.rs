@@ -11,7 +11,7 @@ use ledger::{
     LedgerError, PointRow, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, SuiteRow,
     TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
 };
-use report::{POINTS_IN_FULL_MOST, Progress, Sights, Summary};
+use report::{ChartData, POINTS_IN_FULL_MOST, Progress, Summary};
 use serde_json::json;
 
 /// Rounds of a point.
@@ -39,14 +39,14 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     timed("list of runs", &|| Ok(report::runs("", &ledger.runs()?, Default::default()).len()))?;
     timed("its page", &|| {
         let view = ledger.run_view_of(run, 0..=POINTS_IN_FULL_MOST as u32)?;
-        let sights = Sights::read(&ledger, &view, ..POINTS_IN_FULL_MOST)?;
-        Ok(report::run_served(&Summary::of(view)?, &sights).len())
+        let data = ChartData::read(&ledger, &view, ..POINTS_IN_FULL_MOST)?;
+        Ok(report::run_served(&Summary::of(view)?, &data).len())
     })?;
     timed("while it is measured", &|| Ok(report::live(&Progress::of(ledger.so_far(run)?)).len()))?;
     timed("the trials of a point", &|| {
         let view = ledger.run_view_of(run, 7..=7)?;
-        let sights = Sights::read(&ledger, &view, 7..=7)?;
-        Ok(report::trials(&Summary::of(view)?, &sights, 7).len())
+        let data = ChartData::read(&ledger, &view, 7..=7)?;
+        Ok(report::trials(&Summary::of(view)?, &data, 7).len())
     })?;
     timed("text", &|| {
         Ok({

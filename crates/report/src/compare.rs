@@ -18,7 +18,7 @@ use judge::{
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::summary::{TrialSummary, at_point};
+use crate::trial_summary::{TrialSummary, at_point};
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =

@@ -4,8 +4,8 @@ use judge::{Verdict, smallest_difference};
 
 use crate::compare::{Compared, Contest};
 use crate::number::{count, percent, ratio, whole_percent};
+use crate::phrases::value;
 use crate::summary::Summary;
-use crate::words::value;
 
 /// The comparison in a few sentences, the verdict first.
 pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
@@ -14,12 +14,14 @@ pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
     for compared in &primary {
         let place = match summary.points.len() {
             1 => String::new(),
-            _ => format!("{}: ", crate::text::one_line(&summary.points[compared.point].row.label)),
+            _ => {
+                format!("{}: ", crate::escape::one_line(&summary.points[compared.point].row.label))
+            }
         };
         lines.push(format!("{place}{}", sentence(summary, contest, compared)));
     }
     if primary.is_empty() {
-        lines.push("Nothing can be told: no round has both targets.".to_owned());
+        lines.push("Can't tell: no round has both targets.".to_owned());
         return lines;
     }
     lines.push(evidence(contest));
@@ -87,7 +89,7 @@ fn figures(compared: &Compared) -> String {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
     };
-    let bound = crate::words::bound(compared);
+    let bound = crate::phrases::bound(compared);
     if !interval.high.is_finite() {
         return format!("{name} {bound}{}, {rounds}", change(interval.ratio));
     }
@@ -167,7 +169,7 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
             b,
             format!(
                 "{}{} [{}, {}]",
-                crate::words::bound(compared),
+                crate::phrases::bound(compared),
                 ratio(interval.ratio),
                 ratio(interval.low),
                 ratio(interval.high)
@@ -176,8 +178,8 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
             beside.shift.map_or(String::new(), ratio),
             beside.rank_p.map_or(String::new(), |p| format!("{p:.2}")),
             match compared.primary {
-                true => crate::words::verdict(compared.verdict, None),
-                false => crate::words::verdict_beside(compared),
+                true => crate::phrases::verdict(compared.verdict, None),
+                false => crate::phrases::verdict_beside(compared),
             },
         ]);
     }
@@ -185,8 +187,8 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
     let confidence = summary.comparisons_at(point).next().map_or(0.0, |one| one.confidence);
     let head = vec![
         "medians over rounds".to_owned(),
-        crate::text::one_line(&summary.targets[0].name),
-        summary.targets.get(1).map_or(String::new(), |one| crate::text::one_line(&one.name)),
+        crate::escape::one_line(&summary.targets[0].name),
+        summary.targets.get(1).map_or(String::new(), |one| crate::escape::one_line(&one.name)),
         format!("ratio [{}]", confidence_words(confidence)),
         "medians".to_owned(),
         "shift".to_owned(),
@@ -194,7 +196,7 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
         String::new(),
     ];
     rows.insert(0, head);
-    let lines = crate::words::align(&rows, str::to_owned);
+    let lines = crate::phrases::align(&rows, str::to_owned);
     lines.into_iter().map(|line| format!("  {line}")).collect()
 }
 

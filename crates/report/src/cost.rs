@@ -5,7 +5,8 @@ use judge::limits::Figures;
 use judge::t_critical;
 use ledger::CallRow;
 
-use crate::summary::{Summary, TrialSummary};
+use crate::summary::Summary;
+use crate::trial_summary::TrialSummary;
 
 /// One figure of an operation's cost.
 #[derive(Debug)]

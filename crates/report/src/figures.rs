@@ -1,10 +1,11 @@
 //! The metrics of one trial, or of all valid trials of one target at one point.
 
 use judge::{METRICS, Metric, median};
-use ledger::{Histogram, HistogramRow, LedgerError, TrialRow};
+use ledger::{HistogramRow, LedgerError, TrialRow};
 
+use crate::call_values::ValueFigures;
+use crate::latency::Latency;
 use crate::streams::StreamFigures;
-use crate::values::ValueFigures;
 
 /// Every metric of the table [`judge::METRICS`]. `None` is *unseen*.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,28 +45,7 @@ pub struct Figures {
     /// What streams have brought; `None` where nothing streams.
     pub streams: Option<StreamFigures>,
     /// Metrics that calls told under the metric's name, for want of the lab's own.
-    pub told: Vec<(&'static str, f64)>,
-}
-
-/// A latency distribution, in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Latency {
-    /// How many values it is made of.
-    pub count: u64,
-    /// Median.
-    pub p50_ns: Option<u64>,
-    /// 90th percentile.
-    pub p90_ns: Option<u64>,
-    /// 95th percentile.
-    pub p95_ns: Option<u64>,
-    /// 99th percentile.
-    pub p99_ns: Option<u64>,
-    /// 99.9th percentile.
-    pub p999_ns: Option<u64>,
-    /// Greatest value.
-    pub max_ns: Option<u64>,
-    /// Arithmetic mean.
-    pub mean_ns: Option<f64>,
+    pub reported: Vec<(&'static str, f64)>,
 }
 
 /// What a process group used.
@@ -143,7 +123,7 @@ impl Figures {
             elements_per_s: per_second(trials, |trial| trial.elements),
             bytes_per_s: per_second(trials, |trial| trial.payload_bytes),
             streams: None,
-            told: Vec::new(),
+            reported: Vec::new(),
         }
     }
 
@@ -153,12 +133,12 @@ impl Figures {
     }
 
     /// The same with what calls told themselves.
-    pub(crate) fn with_told(self, values: &[ValueFigures]) -> Figures {
+    pub(crate) fn with_reported(self, values: &[ValueFigures]) -> Figures {
         let of = |metric: &Metric| {
-            let told = values.iter().find(|one| one.name == metric.suite)?;
-            Some((metric.suite, told.mean))
+            let reported = values.iter().find(|one| one.name == metric.suite)?;
+            Some((metric.suite, reported.mean))
         };
-        Figures { told: METRICS.iter().filter_map(of).collect(), ..self }
+        Figures { reported: METRICS.iter().filter_map(of).collect(), ..self }
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged
@@ -217,64 +197,8 @@ impl Figures {
             "generator.busy" => self.generator_busy,
             _ => None,
         };
-        let told = || self.told.iter().find(|(name, _)| *name == metric.suite);
-        measured.or_else(|| told().map(|(_, value)| *value))
-    }
-}
-
-impl Latency {
-    /// The distribution of all values of these histograms. What one of them holds its row says,
-    /// so that only several are decoded, to be merged.
-    pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
-        match rows {
-            [one] => Latency::of_row(one),
-            _ => Latency::of_all(rows.iter().map(|row| row.histogram())),
-        }
-    }
-
-    /// As its row says it.
-    fn of_row(row: &HistogramRow) -> Result<Latency, LedgerError> {
-        if row.count > 0 && row.p95_ns.is_none() {
-            // A ledger from before that column.
-            return Latency::of_all(std::iter::once(row.histogram()));
-        }
-        Ok(Latency {
-            count: row.count,
-            p50_ns: row.p50_ns,
-            p90_ns: row.p90_ns,
-            p95_ns: row.p95_ns,
-            p99_ns: row.p99_ns,
-            p999_ns: row.p999_ns,
-            max_ns: row.max_ns,
-            mean_ns: row.mean_ns,
-        })
-    }
-
-    /// The distribution of all values of these histograms, one of which is held at a time.
-    pub(crate) fn of_all(
-        histograms: impl Iterator<Item = Result<Histogram<u64>, LedgerError>>,
-    ) -> Result<Latency, LedgerError> {
-        let mut all: Option<Histogram<u64>> = None;
-        for one in histograms {
-            let one = one?;
-            match &mut all {
-                None => all = Some(one),
-                Some(sum) => {
-                    sum.add(one).map_err(|error| LedgerError::Histogram(error.to_string()))?;
-                }
-            }
-        }
-        let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(Latency::default()) };
-        Ok(Latency {
-            count: all.len(),
-            p50_ns: Some(all.value_at_quantile(0.5)),
-            p90_ns: Some(all.value_at_quantile(0.9)),
-            p95_ns: Some(all.value_at_quantile(0.95)),
-            p99_ns: Some(all.value_at_quantile(0.99)),
-            p999_ns: Some(all.value_at_quantile(0.999)),
-            max_ns: Some(all.max()),
-            mean_ns: Some(all.mean()),
-        })
+        let reported = || self.reported.iter().find(|(name, _)| *name == metric.suite);
+        measured.or_else(|| reported().map(|(_, value)| *value))
     }
 }
 

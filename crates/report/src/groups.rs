@@ -3,7 +3,8 @@
 
 use ledger::{HistogramKind, HistogramRow, LedgerError};
 
-use crate::figures::{Figures, Latency};
+use crate::figures::Figures;
+use crate::latency::Latency;
 
 /// The distributions of one group of clients and one operation.
 #[derive(Debug, Clone, PartialEq)]

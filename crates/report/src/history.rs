@@ -10,7 +10,7 @@ use crate::contest::change;
 use crate::host::{kind_of, kind_words};
 use crate::json::SCHEMA;
 use crate::outcome::Outcome;
-use crate::words::{many, value};
+use crate::phrases::{many, value};
 
 /// Runs under which a series has no change points to speak of.
 const RUNS_LEAST: usize = 6;
@@ -154,7 +154,7 @@ impl History {
             let (before, after) = (&series.runs[last.index - 1], &series.runs[last.index]);
             lines.push(format!(
                 "{target} became {word} at {}: {name} {} since run {} ({}), after {} of {} runs.",
-                crate::text::one_line(&series.point),
+                crate::escape::one_line(&series.point),
                 change(last.after / last.before),
                 after.id,
                 range(before, after),
@@ -180,7 +180,7 @@ impl History {
     /// The history for a terminal.
     pub fn text(&self) -> String {
         let mut text = format!("{}  {} of {}\n", self.title, self.metric.suite, self.target);
-        text.push_str(&format!("  host  {}\n", crate::text::one_line(&self.host)));
+        text.push_str(&format!("  host  {}\n", crate::escape::one_line(&self.host)));
         if self.elsewhere > 0 {
             let runs = if self.elsewhere == 1 { "run" } else { "runs" };
             text.push_str(&format!("  {} {runs} on other hosts left out\n", self.elsewhere));
@@ -190,7 +190,7 @@ impl History {
                 settings if settings.is_empty() => String::new(),
                 settings => format!("  {settings}"),
             };
-            let point = crate::text::one_line(&series.point);
+            let point = crate::escape::one_line(&series.point);
             text.push_str(&format!("\n{point}{settings}\n"));
             for (index, run) in series.runs.iter().enumerate() {
                 let mark = match series.changes.iter().find(|change| change.index == index) {
@@ -201,7 +201,7 @@ impl History {
                     None => String::new(),
                 };
                 let figure = value(run.figure, self.metric);
-                let (id, at) = (run.id, crate::text::one_line(&run.started_at));
+                let (id, at) = (run.id, crate::escape::one_line(&run.started_at));
                 let day = at.get(..16).unwrap_or(&at).replace('T', " ");
                 let commit = run.commit.as_deref().map_or("", short);
                 text.push_str(&format!("  {id:>5}  {day}  {commit:<10}  {figure:>10}{mark}\n"));
@@ -209,7 +209,7 @@ impl History {
         }
         text.push('\n');
         for line in self.sentences() {
-            text.push_str(&format!("{}\n", crate::text::one_line(&line)));
+            text.push_str(&format!("{}\n", crate::escape::one_line(&line)));
         }
         text
     }
@@ -264,7 +264,7 @@ impl Series {
     pub(crate) fn settings_words(&self) -> String {
         let pairs: Vec<(String, String)> = serde_json::from_str(&self.settings).unwrap_or_default();
         let words = pairs.iter().map(|(key, value)| format!("{key} = {value}"));
-        crate::text::one_line(&words.collect::<Vec<_>>().join(", "))
+        crate::escape::one_line(&words.collect::<Vec<_>>().join(", "))
     }
 }
 

@@ -9,8 +9,8 @@ use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
 use crate::number::plain;
+use crate::phrases::{answers, interval, verdict};
 use crate::summary::Summary;
-use crate::words::{answers, interval, verdict};
 
 /// What became of one test.
 enum Result {

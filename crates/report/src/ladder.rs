@@ -170,7 +170,7 @@ pub fn ladder_conclusion(summary: &Summary) -> Option<String> {
         counts[place] += 1;
     }
     let words = ["better", "worse", "no different", "can't be told"];
-    let told: Vec<String> = counts
+    let parts: Vec<String> = counts
         .iter()
         .zip(words)
         .filter(|(count, _)| **count > 0)
@@ -186,7 +186,7 @@ pub fn ladder_conclusion(summary: &Summary) -> Option<String> {
     Some(format!(
         "Of {} steps, {}; {} against {} {ratio} ({}).",
         steps.len() - 1,
-        told.join(", "),
+        parts.join(", "),
         name(last.target),
         name(steps[0].target),
         summary.run.primary_metric,

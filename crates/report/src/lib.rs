@@ -1,47 +1,53 @@
-//! Reports: what a run shows, as text and pages for people and JSON for programs.
+//! Reports: a run's results as text and pages for people and JSON for programs.
 //!
-//! Everything here reads the ledger only, so that a report made a year later says what the run
-//! said. Measurement ([`ledger::RunView`]), summary ([`Summary`]) and presentation (`text`,
-//! `json`) are three types: a presenter decides nothing, and the summary formats nothing.
+//! Everything here reads the ledger only, so that a report made a year later is the same.
+//! Measurement ([`ledger::RunView`]), summary ([`Summary`]) and presentation (`text`, `json`) are
+//! three types: a presenter decides nothing, and the summary formats nothing.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `figures` | the metrics of one trial, or of one target at one point |
-//! | `groups` | the latencies of each group of clients and each operation |
-//! | `events` | what happened to targets while they were measured |
+//! | `latency`, `groups` | latencies, of each group of clients and each operation |
+//! | `events`, `event_kinds` | events of the suite, each and by kind |
 //! | `slices` | slices measured again, and drift from the first to the last |
-//! | `counters` | what services counted themselves |
-//! | `values` | figures that calls measured themselves |
+//! | `counters`, `streams` | what services counted themselves, and what streams delivered |
+//! | `call_values` | figures that calls measured themselves |
 //! | `cost` | what one operation costs on both sides |
 //! | `ladder` | each rung against the one before and the first |
 //! | `limits` | what limited a target at a point, over its rounds |
-//! | `summary` | a run by points and targets |
+//! | `trial_summary`, `point_summary`, `summary` | a run by trials, points and targets |
+//! | `assembly` | the summary of what the ledger holds |
 //! | `compare` | the first target against each other one, judged |
-//! | `modes` | targets with two speeds |
-//! | `contest` | what a run that is one comparison says |
+//! | `modes` | targets with bimodal figures |
+//! | `contest` | the sentences and the table of a run that is one comparison |
 //! | `capacity` | the highest load, from a run whose points are loads |
-//! | `little` | Little's law, checked on every trial |
+//! | `littles_law` | Little's law, checked on every trial |
 //! | `scaling` | how throughput grows with connections or threads |
 //! | `history`, `host` | all runs of a suite on one kind of host, and what makes a kind |
-//! | `samples` | two series of figures from elsewhere |
-//! | `progress` | how far a run that is being measured has come |
-//! | `outcome` | what the exit code needs to know |
+//! | `two_series` | two series of figures from elsewhere |
+//! | `progress` | the progress of a run that is being measured |
+//! | `outcome` | the outcome of a run, from which the exit code follows |
 //! | `conclusion` | the run in a sentence or two |
-//! | `number`, `words` | numbers and verdicts as people read them |
+//! | `number`, `phrases`, `escape` | numbers, verdicts and foreign text as people read them |
 //! | `text` | the terminal |
-//! | `sights` | what pictures need besides: distributions, and what happened when |
+//! | `chart_data` | the data of charts: distributions, and series over time |
 //! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
 //! | `markdown` | a run for a pull request |
 //! | `junit` | a run for programs that show test results |
 //! | `json` | `--json`, documented in docs/json.md |
 //! | `export` | tables of a run as CSV and JSON lines |
 
+mod assembly;
+mod call_values;
 mod capacity;
+mod chart_data;
 mod compare;
 mod conclusion;
 mod contest;
 mod cost;
 mod counters;
+mod escape;
+mod event_kinds;
 mod events;
 mod export;
 mod figures;
@@ -52,31 +58,35 @@ mod html;
 mod json;
 mod junit;
 mod ladder;
+mod latency;
 mod limits;
-mod little;
+mod littles_law;
 mod markdown;
 mod modes;
 mod number;
 mod outcome;
+mod phrases;
+mod point_summary;
 mod progress;
-mod samples;
 mod scaling;
-mod sights;
 mod slices;
 mod streams;
 mod summary;
 mod text;
-mod values;
-mod words;
+mod trial_summary;
+mod two_series;
 
+pub use call_values::ValueFigures;
 pub use capacity::CapacitySummary;
+pub use chart_data::{ChartData, Distribution, EventOutcome, POINTS_MOST, Pace, Stretch, Watched};
 pub use compare::{Beside, Bound, Compared, Contest};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
-pub use events::{EventKind, EventSummary};
+pub use event_kinds::EventKind;
+pub use events::EventSummary;
 pub use export::{ExportError, ExportFormat, export};
-pub use figures::{Figures, Latency, Usage};
+pub use figures::{Figures, Usage};
 pub use groups::{ClientsFigures, GroupFigures};
 pub use history::{History, Question};
 pub use host::{Difference, differences};
@@ -87,8 +97,9 @@ pub use html::{
 pub use json::{SCHEMA, json, point_json};
 pub use junit::junit;
 pub use ladder::{FunctionShare, Profile, Step, ladder, ladder_conclusion};
+pub use latency::Latency;
 pub use limits::{LimitSummary, LimitsSummary};
-pub use little::Broken;
+pub use littles_law::LawViolation;
 pub use markdown::markdown;
 pub use modes::ModesSummary;
 pub use number::{
@@ -96,14 +107,11 @@ pub use number::{
     value_of, whole_percent,
 };
 pub use outcome::{Outcome, outcome};
+pub use point_summary::{PointSummary, TargetSummary};
 pub use progress::{PointProgress, Progress, TargetProgress};
-pub use samples::{Samples, Series};
 pub use scaling::Scaling;
-pub use sights::{Distribution, Happened, POINTS_MOST, Pace, Sights, Stretch, Watched};
 pub use slices::Drift;
-pub use summary::{
-    FindingSummary, PointSummary, RequirementSummary, SlowSummary, Summary, TargetSummary,
-    TrialSummary,
-};
+pub use summary::{FindingSummary, RequirementSummary, SlowSummary, Summary};
 pub use text::{cost, head, point, slowest, text};
-pub use values::ValueFigures;
+pub use trial_summary::TrialSummary;
+pub use two_series::{Samples, Series};

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use judge::limits::{Limit, limit_coded};
 use ledger::{ReachedRow, TrialId, UsageRow, Validity};
 
-use crate::summary::TrialSummary;
+use crate::trial_summary::TrialSummary;
 
 /// What limited one target at one point. Judged are its valid trials; where there is none the
 /// disturbed ones, and where there is none of those the invalid ones: what spoiled them may well be

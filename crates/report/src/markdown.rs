@@ -5,8 +5,9 @@ use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
 use crate::number::nanoseconds;
-use crate::summary::{Summary, TargetSummary};
-use crate::words;
+use crate::phrases;
+use crate::point_summary::TargetSummary;
+use crate::summary::Summary;
 
 /// The most points that the table shows; a comment isn't the place for more.
 const POINTS_MOST: usize = 60;
@@ -20,7 +21,7 @@ pub fn markdown(summary: &Summary) -> String {
     for line in conclusion(summary) {
         out.push_str(&format!("**{}**\n\n", cell(&line)));
     }
-    let primary = words::primary_unless(summary, SHOWN);
+    let primary = phrases::primary_unless(summary, SHOWN);
     let (name, line) = primary.map_or((String::new(), ""), |one| (cell(one.suite) + " | ", "--:|"));
     out.push_str(&format!(
         "| point | target | {name}rate | p50 | p99 | answers | server CPU per op | verdict |\n"
@@ -40,7 +41,7 @@ pub fn markdown(summary: &Summary) -> String {
         .filter(|one| one.row.outcome != RequirementOutcome::Held)
         .map(|one| {
             let place = cell(&summary.points[one.point].row.label);
-            let word = words::outcome(one.row.outcome);
+            let word = phrases::outcome(one.row.outcome);
             format!("- `{}` at {place}: {word}\n", one.row.expression.replace('`', "'"))
         })
         .collect();
@@ -62,13 +63,13 @@ fn row(
     let figures = &target.figures;
     let mut cells =
         vec![cell(&summary.points[index].row.label), cell(&summary.targets[target.target].name)];
-    cells.extend(primary.map(|primary| words::primary_cell(Some(target), primary)));
+    cells.extend(primary.map(|primary| phrases::primary_cell(Some(target), primary)));
     cells.extend([
-        words::rate_cell(Some(target)),
-        words::latency(figures.latency.p50_ns),
-        words::latency(figures.latency.p99_ns),
-        words::answers(target),
-        words::unseen(figures.server.cpu_ns_per_op.map(nanoseconds)),
+        phrases::rate_cell(Some(target)),
+        phrases::latency(figures.latency.p50_ns),
+        phrases::latency(figures.latency.p99_ns),
+        phrases::answers(target),
+        phrases::unseen(figures.server.cpu_ns_per_op.map(nanoseconds)),
         verdict(summary, index, target.target),
     ]);
     format!("| {} |\n", cells.join(" | "))
@@ -78,8 +79,8 @@ fn row(
 fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let one = summary.comparisons_at(index).find(|one| one.primary && one.b == target);
     let Some(one) = one else { return String::new() };
-    let word = words::verdict(one.verdict, None);
-    let (said, name) = (words::interval(one), one.metric.suite);
+    let word = phrases::verdict(one.verdict, None);
+    let (said, name) = (phrases::interval(one), one.metric.suite);
     let subject = cell(&summary.targets[one.a].name);
     match one.verdict {
         Verdict::CantTell { .. } => format!("{word}: {name} {said}"),
@@ -90,7 +91,7 @@ fn verdict(summary: &Summary, index: usize, target: usize) -> String {
 
 /// Text that breaks neither a table nor a line.
 fn cell(text: &str) -> String {
-    let text = crate::text::one_line(text);
+    let text = crate::escape::one_line(text);
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {

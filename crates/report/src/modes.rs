@@ -3,7 +3,7 @@
 use judge::{Direction, Metric, Modes, metric_named, two_modes};
 use ledger::RunRow;
 
-use crate::summary::{TrialSummary, at_point};
+use crate::trial_summary::{TrialSummary, at_point};
 
 /// Two modes of one metric of one target at one point.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -66,7 +66,7 @@ pub fn outcome(summary: &Summary) -> Outcome {
     // A target that was begun at no point at all is as unjudged as an invalid one.
     let unseen = (0..summary.targets.len()).any(|target| {
         let skipped = target > 0 && summary.targets[target].skipped.is_some();
-        let valid = |point: &crate::summary::PointSummary| {
+        let valid = |point: &crate::point_summary::PointSummary| {
             point.of_target(target).is_some_and(|one| one.valid_trials > 0)
         };
         !skipped && !summary.points.iter().all(valid)

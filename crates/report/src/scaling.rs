@@ -6,7 +6,8 @@ use judge::limits::is_generator_bound;
 use judge::usl::{Estimate, Scalability, Scale, Unfit, fit};
 
 use crate::number::{percent, rate, thousands};
-use crate::summary::{PointSummary, TrialSummary, at_point};
+use crate::point_summary::PointSummary;
+use crate::trial_summary::{TrialSummary, at_point};
 
 /// Different numbers of connections or threads from which on scaling is worth a word.
 const POINTS_SPOKEN_OF: usize = 4;

@@ -15,7 +15,7 @@ pub struct Drift {
 
 impl Drift {
     /// Whether a drift was found.
-    pub fn is_told(&self) -> bool {
+    pub fn is_found(&self) -> bool {
         matches!(self.verdict, Verdict::Better | Verdict::Worse)
     }
 }

@@ -3,7 +3,7 @@
 use judge::median;
 use ledger::{LedgerError, StreamRow, TrialRow};
 
-use crate::figures::Latency;
+use crate::latency::Latency;
 
 /// What streams have brought.
 #[derive(Debug, Clone, PartialEq)]

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use fixture::{Bench, runs};
 use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
-use report::{History, Listed, Progress, Question, Sights, Summary};
+use report::{ChartData, History, Listed, Progress, Question, Summary};
 use serde_json::Value;
 
 /// Looks at a page from inside, and leaves what it saw in the document's title.
@@ -167,12 +167,12 @@ fn pages() -> Vec<Page> {
     sweep.event(trial, "a backup", (10, 14));
     sweep.event(trial, "reload", (20, 20));
     let live = report::live(&Progress::of(sweep.ledger.so_far(sweep.run).unwrap()));
-    let (summary, sights) = both(&mut sweep);
+    let (summary, data) = both(&mut sweep);
     let page = |name, html, charts, links| Page { name, html, charts, links };
     let mut pages = vec![
-        page("file", report::html(&summary, &sights), 12, 4),
-        page("run", report::run_served(&summary, &sights), 12, 12),
-        page("trials", report::trials(&summary, &sights, 1), 6, 8),
+        page("file", report::html(&summary, &data), 12, 4),
+        page("run", report::run_served(&summary, &data), 12, 12),
+        page("trials", report::trials(&summary, &data, 1), 6, 8),
         page("beside", report::beside(&summary, &summary), 0, 6),
         page("live", live, 1, 7),
         page("notice", report::notice("Not Found", "There is no such page."), 0, 5),
@@ -189,12 +189,12 @@ fn pages() -> Vec<Page> {
         }
     }
     rungs.profile(1, 1, &[("cache::model::find", 0.2), ("write", 0.1)]);
-    let (summary, sights) = both(&mut rungs);
-    pages.push(page("ladder", report::run_served(&summary, &sights), 8, 12));
+    let (summary, data) = both(&mut rungs);
+    pages.push(page("ladder", report::run_served(&summary, &data), 8, 12));
     let mut search = Bench::new(&["ours"]);
     searched(&mut search);
-    let (summary, sights) = both(&mut search);
-    pages.push(page("capacity", report::run_served(&summary, &sights), 6, 12));
+    let (summary, data) = both(&mut search);
+    pages.push(page("capacity", report::run_served(&summary, &data), 6, 12));
     let rates = [100_000, 100_300, 99_800, 100_100, 93_000, 93_100, 92_900, 93_050];
     let ledger = runs(Ledger::in_memory().unwrap(), "X", &rates);
     let (title, hunt) = ("Cache: reads under load".to_owned(), judge::Hunt::default());
@@ -228,9 +228,9 @@ fn searched(bench: &mut Bench) {
     }
 }
 
-fn both(bench: &mut Bench) -> (Summary, Sights) {
+fn both(bench: &mut Bench) -> (Summary, ChartData) {
     bench.finish();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
-    (Summary::of(view).unwrap(), sights)
+    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
+    (Summary::of(view).unwrap(), data)
 }

@@ -4,10 +4,10 @@ mod fixture;
 
 use fixture::Bench;
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
-use report::{HTML_LIMIT_BYTES, Sights, Summary};
+use report::{ChartData, HTML_LIMIT_BYTES, Summary};
 
 /// A run of so many points, with sensors and a hostile service among its targets.
-fn run(points: u32) -> (Summary, Sights) {
+fn run(points: u32) -> (Summary, ChartData) {
     let mut bench = Bench::new(&["loadline", "<script>alert(1)</script>"]);
     for point in 1..=points {
         bench.point(&format!("cache/get  {point} conns · \"a\" & <b>"), point);
@@ -31,8 +31,8 @@ fn run(points: u32) -> (Summary, Sights) {
     }
     writer.flush(&mut bench.ledger).unwrap();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
-    (Summary::of(view).unwrap(), sights)
+    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
+    (Summary::of(view).unwrap(), data)
 }
 
 trait Tenths {
@@ -59,7 +59,7 @@ fn a_batch_is_drawn_against_swept_values_as_runs_with_the_figures_that_they_told
     }
     let summary = bench.finish();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let page = report::html(&summary, &Sights::read(&bench.ledger, &view, ..).unwrap());
+    let page = report::html(&summary, &ChartData::read(&bench.ledger, &view, ..).unwrap());
     for drawn in ["Runs per second: ", "Median time of a run: ", "Mean of updates_per_s: "] {
         assert!(page.contains(drawn), "{drawn}: {page}");
     }
@@ -68,8 +68,8 @@ fn a_batch_is_drawn_against_swept_values_as_runs_with_the_figures_that_they_told
 
 #[test]
 fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
-    let (summary, sights) = run(3);
-    let page = report::html(&summary, &sights);
+    let (summary, data) = run(3);
+    let page = report::html(&summary, &data);
     let sentence = page.find("class=\"answer bad\"").expect("a broken requirement is said");
     assert!(sentence < page.find("<table").unwrap(), "the sentence comes before the tables");
     for trace in ["<script", "http://", "https://", "url(", "@import", "src="] {
@@ -85,8 +85,8 @@ fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
 
 #[test]
 fn a_run_of_many_points_still_fits_and_says_what_has_no_room() {
-    let (summary, sights) = run(70);
-    let page = report::html(&summary, &sights);
+    let (summary, data) = run(70);
+    let page = report::html(&summary, &data);
     assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
     assert!(page.contains("more points have no room in one page"));
 }
@@ -131,13 +131,13 @@ const BLOWN: &[(&str, Blow)] = &[
 
 #[test]
 fn no_page_is_ever_longer_than_its_limit_whatever_has_which_length() {
-    let (plain, sights) = run(8);
+    let (plain, data) = run(8);
     let mut all = plain.clone();
     let fits = |summary: &Summary, what: &str| {
         let pages = [
-            report::html(summary, &sights),
-            report::run_served(summary, &sights),
-            report::trials(summary, &sights, 0),
+            report::html(summary, &data),
+            report::run_served(summary, &data),
+            report::trials(summary, &data, 0),
             report::beside(summary, &plain),
         ];
         for (at, page) in pages.iter().enumerate() {
@@ -206,9 +206,9 @@ fn what_a_page_does_not_draw_is_not_decoded() {
     let changed = rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
     assert!(changed > 300, "{changed}");
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view, ..report::POINTS_IN_FULL_MOST).unwrap();
+    let data = ChartData::read(&bench.ledger, &view, ..report::POINTS_IN_FULL_MOST).unwrap();
     let summary = Summary::of(view).unwrap();
-    assert!(report::html(&summary, &sights).contains("80 conns") || summary.points.len() == 80);
+    assert!(report::html(&summary, &data).contains("80 conns") || summary.points.len() == 80);
     let json = report::json(&summary).unwrap();
     assert_eq!(json["trials"][159]["latency_ns"]["p95"], 33_023);
     assert_eq!(json["trials"][159]["groups"][0]["lag_ns"]["p95"], 12_007);
@@ -247,8 +247,8 @@ fn ladders_searches_floors_and_streams_are_drawn() {
     let floor = ledger::FloorRow { run_id: bench.run, name: "system_call".into(), value_ns: 43.0 };
     bench.ledger.add_floor(&floor).unwrap();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
-    let page = report::html(&Summary::of(view).unwrap(), &sights);
+    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
+    let page = report::html(&Summary::of(view).unwrap(), &data);
     let has = |part: &str| assert!(page.contains(part), "{part}\n{page}");
     has("<h2>Ladder</h2>");
     has("one write a batch");
@@ -280,9 +280,9 @@ fn events_are_marked_on_the_clock_of_the_run_named_and_listed() {
     });
     writer.flush(&mut bench.ledger).unwrap();
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
+    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
     let summary = Summary::of(view).unwrap();
-    let page = report::html(&summary, &sights);
+    let page = report::html(&summary, &data);
     // Rates are of both targets, the CPU time is of the first.
     let marks = |title: &str| page.matches(&format!("<title>{title}</title>")).count();
     assert_eq!((marks("backup &amp; &lt;b&gt;: 2"), marks("fails: 1")), (2, 1), "{page}");
@@ -317,8 +317,8 @@ fn however_often_an_event_happens_a_chart_has_room_for_it() {
         failure: Some("<\"&é>".repeat(100)),
     };
     view.events = (0..5_000).map(event).collect();
-    let sights = Sights::read(&bench.ledger, &view, ..).unwrap();
-    let page = report::html(&Summary::of(view).unwrap(), &sights);
+    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
+    let page = report::html(&Summary::of(view).unwrap(), &data);
     assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
     assert!(page.contains("Only the first 8 are marked"), "{page}");
 }

@@ -11,7 +11,7 @@ use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use ledger::{Ledger, LedgerError, RunId, RunKind};
-use report::{History, Listed, Progress, Question, Sights, Summary};
+use report::{ChartData, History, Listed, Progress, Question, Summary};
 use serde_json::Value;
 
 use super::Site;
@@ -122,8 +122,8 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
         if as_json {
             return Ok(said(&report::json(&Summary::of(ledger.run_view(run)?)?).map_err(no_json)?));
         }
-        let (summary, sights) = crate::report::page_of(ledger, run)?;
-        Ok(Made::Page(report::run_served(&summary, &sights)))
+        let (summary, data) = crate::report::page_of(ledger, run)?;
+        Ok(Made::Page(report::run_served(&summary, &data)))
     })
     .await
 }
@@ -161,8 +161,8 @@ async fn one_point(
             let json = report::point_json(&Summary::of(view)?, index).map_err(no_json)?;
             return json.map(|json| said(&json)).ok_or_else(none);
         }
-        let sights = Sights::read(ledger, &view, index..=index)?;
-        Ok(Made::Page(report::trials(&Summary::of(view)?, &sights, index)))
+        let data = ChartData::read(ledger, &view, index..=index)?;
+        Ok(Made::Page(report::trials(&Summary::of(view)?, &data, index)))
     })
     .await
 }

@@ -3,20 +3,20 @@
 use maud::{Markup, html};
 use serde_json::Value;
 
-use super::rest;
-use super::room::{Room, fit, words};
+use super::budget::{Budget, clipped, fit};
+use super::page::rest;
 use crate::summary::Summary;
 
 /// Targets, host, build, and how to run it again.
-pub(super) fn section(summary: &Summary, room: Room) -> Markup {
+pub(super) fn section(summary: &Summary, budget: Budget) -> Markup {
     let (seen, unseen): (Vec<_>, Vec<_>) =
         summary.fingerprint.json.iter().partition(|(_, value)| !value.is_null());
     let unseen: Vec<&str> = unseen.iter().map(|(name, _)| name.as_str()).collect();
-    let pair = |name: &str, text: &str| html! { dt { (words(name)) } dd { (fit(text, 2_000)) } };
+    let pair = |name: &str, text: &str| html! { dt { (clipped(name)) } dd { (fit(text, 2_000)) } };
     let targets = summary.targets.iter().map(|one| pair(&one.name, &one.description));
-    let (targets, more_targets) = room.share(10_000).list(targets);
+    let (targets, more_targets) = budget.share(10_000).list(targets);
     let facts = seen.iter().map(|(name, value)| pair(name, &said(value)));
-    let (facts, more_facts) = room.share(12_000).list(facts);
+    let (facts, more_facts) = budget.share(12_000).list(facts);
     let settings = summary.run.settings.iter();
     let settings = settings.map(|(key, value)| format!("{key} = {value}\n")).collect::<String>();
     html! {
@@ -34,7 +34,7 @@ pub(super) fn section(summary: &Summary, room: Room) -> Markup {
                 p.note { "unseen on this host: " (fit(&unseen.join(", "), 2_000)) }
             }
             dl.facts {
-                dt { "loadline" } dd { (words(&summary.run.version)) }
+                dt { "loadline" } dd { (clipped(&summary.run.version)) }
                 dt { "seed" } dd { (summary.run.seed) }
                 (facts)
             }
@@ -44,7 +44,7 @@ pub(super) fn section(summary: &Summary, room: Room) -> Markup {
                 pre tabindex="0" { (fit(&settings, 3_000)) }
             }
             details {
-                summary { "The suite: " (words(&summary.suite.path)) }
+                summary { "The suite: " (clipped(&summary.suite.path)) }
                 pre tabindex="0" { (fit(&summary.suite.text, 14_000)) }
             }
         }

@@ -3,8 +3,8 @@
 
 use maud::{Markup, html};
 
+use super::budget::fit;
 use super::chart::LOOKS;
-use super::room::fit;
 
 /// The width of the drawing and the height of a bar with its words, in units of the drawing.
 const WIDTH: f64 = 460.0;

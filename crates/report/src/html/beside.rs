@@ -4,14 +4,15 @@
 use judge::{Metric, metric_named};
 use maud::{Markup, html};
 
+use super::budget::{Budget, clipped, fit};
 use super::ladder::shown as shown_as;
-use super::room::{Room, fit, words as clip};
+use super::page::{moment, page, page_budget};
 use super::served::ledger_nav;
-use super::{moment, page, room_of_a_page};
 use crate::conclusion::conclusion;
 use crate::host::differences;
 use crate::number::ratio;
-use crate::summary::{Summary, TargetSummary};
+use crate::point_summary::TargetSummary;
+use crate::summary::Summary;
 
 /// The most rows of a table.
 const ROWS_MOST: usize = 500;
@@ -19,12 +20,12 @@ const ROWS_MOST: usize = 500;
 /// Two runs of any suites, side by side.
 pub fn beside(a: &Summary, b: &Summary) -> String {
     let rows = rows(a, b);
-    let mut room = room_of_a_page();
-    let facts = room.settle(html! { (facts(a, b)) (apart(a, b)) }, "What they were has no room.");
+    let mut budget = page_budget();
+    let facts = budget.settle(html! { (facts(a, b)) (apart(a, b)) }, "What they were has no room.");
     let metrics = metrics(a, b);
-    let share = room.left() / metrics.len().max(1);
+    let share = budget.left() / metrics.len().max(1);
     let tables = metrics.into_iter().map(|metric| {
-        let table = table(a, b, metric, &rows, room.share(share));
+        let table = table(a, b, metric, &rows, budget.share(share));
         html! { section { h2 { (metric.suite) } (table) } }
     });
     let contents = html! {
@@ -98,7 +99,7 @@ fn apart(a: &Summary, b: &Summary) -> Markup {
                 thead { tr { th { "differs" } th { "run " (a.id) } th { "run " (b.id) } } }
                 tbody { @for one in found { tr.parted {
                     th { (one.name) }
-                    td.wrap { (clip(&words(&one.a))) } td.wrap { (clip(&words(&one.b))) }
+                    td.wrap { (clipped(&words(&one.a))) } td.wrap { (clipped(&words(&one.b))) }
                 } } }
             } }
         }
@@ -148,19 +149,19 @@ fn table(
     b: &Summary,
     metric: &Metric,
     rows: &[(String, String)],
-    mut room: Room,
+    mut budget: Budget,
 ) -> Markup {
     let row = |(label, name): &(String, String)| {
         let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
         html! { tr {
-            td { (clip(label)) } td { (clip(name)) }
+            td { (clipped(label)) } td { (clipped(name)) }
             @for one in [of_a, of_b] { td.n { (said(one, metric)) } }
             td.n { (quotient(of_a, of_b)) }
         } }
     };
     let shown = rows.iter().take(ROWS_MOST);
     let over = rows.len() - shown.len();
-    let (shown, more) = room.list(shown.map(row));
+    let (shown, more) = budget.list(shown.map(row));
     html! {
         div.wide tabindex="0" { table {
             thead { tr {

@@ -2,16 +2,17 @@
 
 use maud::{Markup, html};
 
+use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::room::fit;
 use crate::capacity::CapacitySummary;
 use crate::number::{duration, plain, plain_rate};
-use crate::summary::{Summary, TargetSummary};
+use crate::point_summary::TargetSummary;
+use crate::summary::Summary;
 
 /// The search; nothing when the run is none.
 pub(super) fn section(summary: &Summary) -> Markup {
     let Some(capacity) = &summary.capacity else { return Markup::default() };
-    let rows = capacity.rows(summary);
+    let rows = crate::text::capacity_rows(capacity, summary);
     let (head, rows) = rows.split_first().expect("a table has a head");
     html! {
         section {

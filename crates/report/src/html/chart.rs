@@ -9,7 +9,7 @@ use maud::{Markup, html};
 /// Size of the drawing in its own units; the page scales it to the width it has.
 const WIDTH: f64 = 460.0;
 const HEIGHT: f64 = 230.0;
-/// Room for the labels of the axes.
+/// Budget for the labels of the axes.
 const LEFT: f64 = 78.0;
 const RIGHT: f64 = 14.0;
 const TOP: f64 = 8.0;

@@ -3,15 +3,15 @@
 use ledger::RunLine;
 use maud::{Markup, html};
 
+use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
 use super::ladder::shown;
-use super::room::{Room, fit, words};
+use super::page::{moment, page, page_budget};
 use super::served::{encoded, history_of, ledger_nav};
-use super::{moment, page, room_of_a_page};
 use crate::contest::change;
 use crate::history::{History, Past, Series, short};
 use crate::number::count;
-use crate::words::many;
+use crate::phrases::many;
 
 /// Labels of an axis of runs.
 const LABELS: usize = 6;
@@ -35,7 +35,7 @@ pub fn suites(all: &[RunLine]) -> String {
             td.n { (count(*runs as u64)) }
         } }
     };
-    let (rows, more) = room_of_a_page().list(titles.iter().map(row));
+    let (rows, more) = page_budget().list(titles.iter().map(row));
     let contents = html! {
         (ledger_nav(Some("History")))
         header {
@@ -65,10 +65,10 @@ pub fn suites(all: &[RunLine]) -> String {
 
 /// The history of a suite.
 pub fn history(history: &History) -> String {
-    let room = room_of_a_page();
+    let budget = page_budget();
     let (charts, undrawn) =
-        room.share(CHARTS_BYTES).list(history.series.iter().map(|one| chart(history, one)));
-    let mut tables = Room::of(room.left() - CHARTS_BYTES - HEAD_BYTES);
+        budget.share(CHARTS_BYTES).list(history.series.iter().map(|one| chart(history, one)));
+    let mut tables = Budget::of(budget.left() - CHARTS_BYTES - HEAD_BYTES);
     let (tables, more) = tables.list(history.series.iter().map(|one| table(history, one)));
     let answer = history.outcome();
     let class = match (answer.worse, answer.cant_tell) {
@@ -80,8 +80,8 @@ pub fn history(history: &History) -> String {
     let contents = html! {
         (ledger_nav(None))
         header {
-            p.kind { span { "Loadline" } span { "history" } span { (words(&history.host)) } }
-            h1 { (words(&history.title)) }
+            p.kind { span { "Loadline" } span { "history" } span { (clipped(&history.host)) } }
+            h1 { (clipped(&history.title)) }
             div class=(class) { @for line in sentences.iter().take(20) { p { (fit(line, 800)) } } }
             @if history.elsewhere > 0 {
                 p.note { (many(history.elsewhere, "run")) " on other hosts left out." }
@@ -199,8 +199,8 @@ fn table(history: &History, series: &Series) -> Markup {
     };
     html! {
         section {
-            h2 { (words(&series.point)) }
-            @if series.settings != "[]" { p.note { (words(&series.settings_words())) } }
+            h2 { (clipped(&series.point)) }
+            @if series.settings != "[]" { p.note { (clipped(&series.settings_words())) } }
             div.wide tabindex="0" { table {
                 thead { tr {
                     th.n { "run" } th { "started" } th { "commit" }
@@ -209,7 +209,7 @@ fn table(history: &History, series: &Series) -> Markup {
                 // The newest are what is asked for.
                 tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
                     td.n { a href=(format!("/runs/{}", run.id)) { (run.id) } }
-                    td { (words(&moment(&run.started_at))) }
+                    td { (clipped(&moment(&run.started_at))) }
                     td { code { (run.commit.as_deref().map_or("–", short)) } }
                     td.n { (show(run.figure)) }
                     td { @if let Some(words) = said(at) { (words) } }

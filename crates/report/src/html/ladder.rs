@@ -4,26 +4,26 @@ use judge::{Metric, metric_named, series_interval};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
+use super::budget::{Budget, clipped, fit};
+use super::page::rest;
 use super::point::{class_of, reach, said, whiskers};
-use super::rest;
-use super::room::{Room, fit};
 use crate::compare::Compared;
 use crate::ladder::{Profile, Step, ladder};
 use crate::number::{nanoseconds, percent, ratio, value_of};
+use crate::phrases::bound;
 use crate::summary::Summary;
-use crate::words::bound;
 
 /// The ladder; nothing when the run is none.
-pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
+pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
     let steps = ladder(summary);
     if steps.is_empty() {
         return Markup::default();
     }
     let reach = reach(steps.iter().flat_map(|step| step.before.iter().chain(&step.first)));
     let charts = bars(summary, &steps);
-    let (charts, undrawn) = room.share(30_000).list(charts);
+    let (charts, undrawn) = budget.share(30_000).list(charts);
     let rows = steps.iter().enumerate().map(|(at, step)| rung(summary, at, step, reach));
-    let (rows, more) = room.list(rows);
+    let (rows, more) = budget.list(rows);
     html! {
         section {
             h2 { "Ladder" }
@@ -132,7 +132,7 @@ fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
         };
         let place = match summary.points.len() {
             1 => String::new(),
-            _ => format!(" at {}", super::words(&summary.points[point].row.label)),
+            _ => format!(" at {}", clipped(&summary.points[point].row.label)),
         };
         Bars {
             title: format!("{}{place}", metric.suite),

@@ -4,13 +4,13 @@
 use ledger::RunState;
 use maud::{Markup, html};
 
+use super::budget::{clipped, fit};
 use super::chart::{Axis, Chart, LOOKS, Line, Scale};
-use super::room::{fit, words};
+use super::page::{moment, page, page_budget};
 use super::served::{ledger_nav, state};
-use super::{moment, page, room_of_a_page};
 use crate::number::{count, duration, percent, rate};
+use crate::phrases::{many, mean_of};
 use crate::progress::{PointProgress, Progress, TargetProgress};
-use crate::words::{many, mean_of};
 
 /// How often the page loads itself again, in seconds.
 const RELOAD_S: u32 = 2;
@@ -24,7 +24,7 @@ pub fn live(progress: &Progress) -> String {
     let is_running = so_far.run.state == RunState::Running;
     let report = format!("/runs/{}", so_far.id);
     let rows = progress.points.iter().enumerate().map(|(at, one)| point(progress, at, one));
-    let (rows, more) = room_of_a_page().share(400_000).list(rows);
+    let (rows, more) = page_budget().share(400_000).list(rows);
     let contents = html! {
         (ledger_nav(None))
         nav aria-label="This run" {
@@ -35,10 +35,10 @@ pub fn live(progress: &Progress) -> String {
         header {
             p.kind {
                 span { "Loadline" } span { "run " (so_far.id) }
-                span { "since " (words(&moment(&so_far.run.started_at))) }
+                span { "since " (clipped(&moment(&so_far.run.started_at))) }
                 (state(so_far.run.state))
             }
-            h1 { (words(&so_far.title)) }
+            h1 { (clipped(&so_far.title)) }
             div.answer { p { (now(progress)) } }
         }
         main {
@@ -79,7 +79,7 @@ fn now(progress: &Progress) -> Markup {
     html! {
         @match (progress.now, progress.so_far.run.state) {
             (Some((at, round)), _) => {
-                "Measuring round " (round) " of " strong { (words(&points[at].1.label)) } ". "
+                "Measuring round " (round) " of " strong { (clipped(&points[at].1.label)) } ". "
             }
             (None, RunState::Running) => { "Between two rounds. " }
             (None, state) => { "The run is " (state.word()) ". " }
@@ -101,7 +101,7 @@ fn point(progress: &Progress, at: usize, one: &PointProgress) -> Markup {
         tbody { @for (row_at, (target, own)) in shown.iter().enumerate() { tr {
             @if row_at == 0 {
                 th scope="row" rowspan=(shown.len()) {
-                    (words(&row.label))
+                    (clipped(&row.label))
                     p.note {
                         (many(one.rounds, "round"))
                         @if is_now { " · " span class="word unsure" { "being measured" } }
@@ -121,7 +121,7 @@ fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
     html! {
         td {
             span class=(format!("dot s{}", target % LOOKS)) {}
-            (words(&progress.so_far.targets[target].1.name))
+            (clipped(&progress.so_far.targets[target].1.name))
         }
         td.n {
             (own.valid) " of " (trials)

@@ -4,16 +4,18 @@ use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
 use maud::{Markup, html};
 
+use super::budget::{Budget, clipped};
 use super::chart::LOOKS;
-use super::room::Room;
-use super::{Place, cost, rest, spread};
+use super::page::{Place, rest};
+use super::{cost, spread};
+use crate::call_values::ValueFigures;
+use crate::chart_data::ChartData;
 use crate::compare::Compared;
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, ratio, whole_percent};
-use crate::sights::Sights;
+use crate::phrases::{self, unseen};
+use crate::point_summary::TargetSummary;
 use crate::streams::StreamFigures;
-use crate::summary::{Summary, TargetSummary};
-use crate::values::ValueFigures;
-use crate::words::{self, unseen};
+use crate::summary::Summary;
 
 /// Trials that don't count are shown with their reasons up to this number.
 const SPOILED_SHOWN: usize = 4;
@@ -40,12 +42,17 @@ const ROWS_MOST: usize = 300;
 
 /// All points in one table, each a link to its own part of the page if it has one: only the first
 /// `in_full` do.
-pub(super) fn overview(summary: &Summary, in_full: usize, mut room: Room, place: &Place) -> Markup {
+pub(super) fn overview(
+    summary: &Summary,
+    in_full: usize,
+    mut budget: Budget,
+    place: &Place,
+) -> Markup {
     let head = html! { tr {
         th { "point" }
         @for target in &summary.targets {
             th.n {
-                (super::words(&target.name))
+                (clipped(&target.name))
                 @if let Some(primary) = overall(summary) { div.note { (primary.suite) } }
             }
         }
@@ -54,7 +61,7 @@ pub(super) fn overview(summary: &Summary, in_full: usize, mut room: Room, place:
     } };
     let rows = (0..summary.points.len()).take(ROWS_MOST);
     let rows = rows.map(|index| overview_row(summary, index, in_full, place));
-    let (rows, _) = if room.fits(&head) { room.list(rows) } else { (Markup::default(), 0) };
+    let (rows, _) = if budget.fits(&head) { budget.list(rows) } else { (Markup::default(), 0) };
     let shown = rows.0.matches("<tr>").count();
     html! {
         section #points {
@@ -69,7 +76,7 @@ pub(super) fn overview(summary: &Summary, in_full: usize, mut room: Room, place:
 
 fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) -> Markup {
     let point = &summary.points[index];
-    let label = super::words(&point.row.label);
+    let label = clipped(&point.row.label);
     html! {
         tr {
             td.wrap {
@@ -80,9 +87,9 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
             @for target in 0..summary.targets.len() {
                 td.n {
                     @if let Some(primary) = overall(summary) {
-                        (words::primary_cell(point.of_target(target), primary))
+                        (phrases::primary_cell(point.of_target(target), primary))
                     } @else {
-                        (words::rate_cell(point.of_target(target)))
+                        (phrases::rate_cell(point.of_target(target)))
                     }
                 }
             }
@@ -95,7 +102,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
 /// What the table of all points shows of each target, when it isn't the rate: there is room for one
 /// figure, and it is the one that verdicts are about.
 fn overall(summary: &Summary) -> Option<&'static Metric> {
-    words::primary_unless(summary, &["rate_per_s"])
+    phrases::primary_unless(summary, &["rate_per_s"])
 }
 
 /// The way to the trials of a point, where a ledger is served.
@@ -103,7 +110,7 @@ fn trials_link(summary: &Summary, index: usize) -> Markup {
     let number = summary.points[index].rounds * summary.points[index].targets.len();
     html! {
         a href=(format!("/runs/{}/points/{}", summary.id, index + 1)) {
-            (words::many(number, "trial"))
+            (phrases::many(number, "trial"))
         }
     }
 }
@@ -120,9 +127,9 @@ fn verdict_words(summary: &Summary, index: usize) -> Markup {
     html! {
         @for one in primary {
             div {
-                @if several { (super::words(&summary.targets[one.b].name)) ": " }
+                @if several { (clipped(&summary.targets[one.b].name)) ": " }
                 span class=(class_of(one.verdict)) { (said(summary, one)) }
-                " " (words::interval(one))
+                " " (phrases::interval(one))
             }
         }
     }
@@ -139,14 +146,19 @@ pub(super) fn class_of(verdict: Verdict) -> &'static str {
 
 pub(super) fn said(summary: &Summary, one: &Compared) -> String {
     match (one.primary, one.bound) {
-        (true, _) => words::verdict(one.verdict, Some(summary.run.same_within)),
+        (true, _) => phrases::verdict(one.verdict, Some(summary.run.same_within)),
         (false, Some(_)) => "a bound (generator-bound)".to_owned(),
-        (false, None) => words::verdict_beside(one),
+        (false, None) => phrases::verdict_beside(one),
     }
 }
 
 /// One point in full, with the text of the terminal or without.
-pub(super) fn article(summary: &Summary, sights: &Sights, index: usize, with_text: bool) -> Markup {
+pub(super) fn article(
+    summary: &Summary,
+    data: &ChartData,
+    index: usize,
+    with_text: bool,
+) -> Markup {
     let point = &summary.points[index];
     let required: Vec<_> = summary.requirements.iter().filter(|one| one.point == index).collect();
     html! {
@@ -168,15 +180,15 @@ pub(super) fn article(summary: &Summary, sights: &Sights, index: usize, with_tex
                         };
                         li {
                             code { (one.row.expression) } " "
-                            span class=(class) { (words::outcome(one.row.outcome)) }
+                            span class=(class) { (phrases::outcome(one.row.outcome)) }
                         }
                     }
                 }
             }
-            (spread::displays(summary, sights, index))
+            (spread::displays(summary, data, index))
             div.charts {
-                (spread::percentiles(summary, sights, index))
-                (spread::spread(summary, sights, index))
+                (spread::percentiles(summary, data, index))
+                (spread::spread(summary, data, index))
                 (cost::bars(summary, index))
             }
             (values(summary, index))
@@ -201,9 +213,9 @@ fn spoiled(summary: &Summary, index: usize) -> Markup {
                 @for trial in trials().take(SPOILED_SHOWN) { li {
                     span class="word unsure" { (trial.row.validity.word()) } ": "
                     (summary.targets[trial.target].name) ", round " (trial.round) ": "
-                    (super::words(trial.row.reason.as_deref().unwrap_or("no reason was given")))
+                    (clipped(trial.row.reason.as_deref().unwrap_or("no reason was given")))
                 } }
-                @if more > 0 { li { "and " (words::many(more, "more trial")) } }
+                @if more > 0 { li { "and " (phrases::many(more, "more trial")) } }
             }
         }
     }
@@ -214,7 +226,7 @@ fn validity(summary: &Summary, index: usize) -> String {
     let measured = point
         .measured_ns
         .map_or_else(String::new, |ns| format!(" × {} of each target", duration(ns as f64)));
-    format!("{}{measured}; {}", words::many(point.rounds, "round"), words::valid_rounds(point))
+    format!("{}{measured}; {}", phrases::many(point.rounds, "round"), phrases::valid_rounds(point))
 }
 
 fn table(summary: &Summary, index: usize) -> Markup {
@@ -223,7 +235,7 @@ fn table(summary: &Summary, index: usize) -> Markup {
     let hits = some(|one| one.figures.hit_ratio.is_some());
     let bandwidth = some(|one| one.figures.bytes_per_s.is_some());
     let memory = some(|one| one.figures.server.rss_bytes.is_some());
-    let primary = words::primary_unless(summary, SHOWN);
+    let primary = phrases::primary_unless(summary, SHOWN);
     html! {
         div.wide tabindex="0" { table {
             thead { tr {
@@ -246,17 +258,17 @@ fn table(summary: &Summary, index: usize) -> Markup {
                         (summary.targets[target.target].name)
                     }
                     @if let Some(primary) = primary {
-                        td.n { (words::primary_cell(Some(target), primary)) }
+                        td.n { (phrases::primary_cell(Some(target), primary)) }
                     }
-                    td.n { (words::rate_cell(Some(target))) }
+                    td.n { (phrases::rate_cell(Some(target))) }
                     @if bandwidth {
                         td.n { (unseen(figures.bytes_per_s.map(bytes_per_s))) }
                     }
                     @for ns in [
                         figures.latency.p50_ns, figures.latency.p90_ns, figures.latency.p99_ns,
                         figures.latency.p999_ns, figures.latency.max_ns,
-                    ] { td.n { (words::latency(ns)) } }
-                    td.n { (words::answers(target)) }
+                    ] { td.n { (phrases::latency(ns)) } }
+                    td.n { (phrases::answers(target)) }
                     @if hits { td.n { (unseen(figures.hit_ratio.map(percent))) } }
                     td.n { (unseen(figures.server.cpu_ns_per_op.map(nanoseconds))) }
                     td.n { (unseen(figures.server.kernel_share().map(percent))) }
@@ -282,7 +294,7 @@ fn stream_table(summary: &Summary, index: usize) -> Markup {
             th scope="row" { (summary.targets[target.target].name) }
             td.n { (crate::number::count(one.streams)) } td.n { (unseen(rate)) }
             @for ns in [one.staleness.p50_ns, one.staleness.p99_ns, one.staleness.max_ns] {
-                td.n { (words::latency(ns)) }
+                td.n { (phrases::latency(ns)) }
             }
             td.n { (crate::number::count(one.missed)) } td.n { (crate::number::count(one.merged)) }
             td.n { (fairness.unwrap_or_else(|| "–".to_owned())) }
@@ -309,7 +321,7 @@ fn values(summary: &Summary, index: usize) -> Markup {
     let targets = || summary.points[index].targets.iter();
     let any = targets().any(|target| !target.values.is_empty());
     let row = |name: &str, one: &ValueFigures| {
-        let (short, show) = crate::values::shown(&one.name);
+        let (short, show) = crate::call_values::shown(&one.name);
         html! { tr {
             th scope="row" { (name) } td { (short) }
             @for value in [one.min, one.median, one.mean, one.max] { td.n { (show(value)) } }
@@ -371,7 +383,7 @@ fn comparisons(summary: &Summary, index: usize) -> Markup {
                         tr class=[one.primary.then_some("primary")] {
                             td { (summary.targets[one.b].name) }
                             td { (one.metric.suite) }
-                            td.n { (words::bound(one)) (ratio(interval.ratio)) "×" }
+                            td.n { (phrases::bound(one)) (ratio(interval.ratio)) "×" }
                             td { (whiskers(interval.ratio, interval.low, interval.high, reach)) }
                             td { span class=(class_of(one.verdict)) { (said(summary, one)) } }
                         }

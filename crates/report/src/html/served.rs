@@ -3,10 +3,11 @@
 use ledger::{RunKind, RunLine, RunState};
 use maud::{Markup, html};
 
-use super::room::{fit, words};
-use super::{Place, body, moment, page, room_of_a_page};
+use super::body;
+use super::budget::{clipped, fit};
+use super::page::{Place, moment, page, page_budget};
+use crate::chart_data::ChartData;
 use crate::number::count;
-use crate::sights::Sights;
 use crate::summary::Summary;
 
 /// The most runs that a page lists.
@@ -25,7 +26,7 @@ pub struct Listed {
 }
 
 /// A run as [`html`](fn@super::html) shows it, with links to what is around it.
-pub fn run_served(summary: &Summary, sights: &Sights) -> String {
+pub fn run_served(summary: &Summary, data: &ChartData) -> String {
     let id = summary.id;
     let contents = html! {
         (ledger_nav(None))
@@ -37,7 +38,7 @@ pub fn run_served(summary: &Summary, sights: &Sights) -> String {
             a href=(history_of(&fit(&summary.suite.title, 700))) { "History of its suite" }
             a href=(format!("/runs/{id}.json")) { "This run as JSON" }
         }
-        (body(summary, sights, &Place::Served))
+        (body(summary, data, &Place::Served))
     };
     page(&summary.suite.title, None, &contents).into_string()
 }
@@ -104,7 +105,7 @@ pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
     let contents = html! {
         (ledger_nav(Some(title)))
         header {
-            p.kind { span { "Loadline" } span { (words(ledger)) } }
+            p.kind { span { "Loadline" } span { (clipped(ledger)) } }
             h1 { (title) }
             p {
                 (count(newest.len() as u64)) " runs with " (count(trials)) " trials, newest first. "
@@ -149,7 +150,7 @@ fn table(shown: &[&RunLine]) -> (Markup, usize) {
     let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
     let is = |picked: Option<&&RunLine>, run: &RunLine| picked.is_some_and(|one| one.id == run.id);
     let row = |run: &&RunLine| line(run, is(earlier, run), is(later, run));
-    let (rows, more) = room_of_a_page().list(shown.iter().map(row));
+    let (rows, more) = page_budget().list(shown.iter().map(row));
     let table = html! {
         form action="/beside" {
             div.wide tabindex="0" {
@@ -174,7 +175,7 @@ fn line(run: &RunLine, is_earlier: bool, is_later: bool) -> Markup {
         td { (radio("a", run, is_earlier)) }
         td { (radio("b", run, is_later)) }
         td.n { a href=(way) { (run.id) } }
-        td { time datetime=(words(&run.started_at)) { (words(&moment(&run.started_at))) } }
+        td { time datetime=(clipped(&run.started_at)) { (clipped(&moment(&run.started_at))) } }
         td.wrap { a href=(way) { (fit(&run.title, 200)) } }
         td { (run.kind.word()) }
         td {
@@ -210,7 +211,7 @@ pub(super) fn state(state: RunState) -> Markup {
 pub fn notice(title: &str, said: &str) -> String {
     let contents = html! {
         (ledger_nav(None))
-        header { p.kind { span { "Loadline" } } h1 { (words(title)) } }
+        header { p.kind { span { "Loadline" } } h1 { (clipped(title)) } }
         main { p { (fit(said, 4_000)) } }
     };
     page(title, None, &contents).into_string()

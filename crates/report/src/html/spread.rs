@@ -6,16 +6,17 @@ use ledger::Histogram;
 use maud::{Markup, html};
 
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use crate::chart_data::ChartData;
 use crate::number::{count, duration, percent, plain};
-use crate::sights::Sights;
-use crate::summary::{Summary, TargetSummary};
+use crate::point_summary::TargetSummary;
+use crate::summary::Summary;
 
 /// Columns of a small histogram, and of a power of ten of a large one.
 const SMALL_BINS: usize = 48;
 const BINS_PER_DECADE: f64 = 24.0;
 
 /// Latency against the share of answers that were faster.
-pub(super) fn percentiles(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     // Each next label is a tenth of the answers before: the axis is -log10(1 - share).
     let marks = ["0", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999"];
     let marks = marks.iter().enumerate().map(|(at, label)| (at as f64, (*label).to_owned()));
@@ -46,7 +47,7 @@ pub(super) fn percentiles(summary: &Summary, sights: &Sights, index: usize) -> M
             show: duration,
             ..Axis::default()
         },
-        lines: each(sights, summary, index, line),
+        lines: each(data, summary, index, line),
         ..Chart::default()
     }
     .draw()
@@ -71,7 +72,7 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
 }
 
 /// How the latencies are spread, over a logarithmic axis and over a linear one.
-pub(super) fn spread(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     let chart = |title: &str, scale: Scale, lines| Chart {
         title: title.to_owned(),
         x: Axis { label: "latency".to_owned(), scale, show: duration, ..Axis::default() },
@@ -84,16 +85,16 @@ pub(super) fn spread(summary: &Summary, sights: &Sights, index: usize) -> Markup
         lines,
         ..Chart::default()
     };
-    let log = each(sights, summary, index, |target, histogram| {
+    let log = each(data, summary, index, |target, histogram| {
         let bin = |value: f64| (value.max(1.0).log10() * BINS_PER_DECADE).floor();
         let middle = |bin: f64| 10_f64.powf((bin + 0.5) / BINS_PER_DECADE);
         binned(summary, target, histogram, bin, middle)
     });
     // Beyond the last percent lies little that a linear axis can show.
-    let all = sights.distributions.iter().filter(|one| one.point == index);
+    let all = data.distributions.iter().filter(|one| one.point == index);
     let end = all.map(|one| one.histogram.value_at_quantile(0.99)).max().unwrap_or(1).max(1) as f64;
     let width = end / SMALL_BINS as f64;
-    let linear = each(sights, summary, index, |target, histogram| {
+    let linear = each(data, summary, index, |target, histogram| {
         let mut line = binned(
             summary,
             target,
@@ -140,20 +141,20 @@ fn binned(
 }
 
 fn each(
-    sights: &Sights,
+    data: &ChartData,
     summary: &Summary,
     index: usize,
     line: impl Fn(usize, &Histogram<u64>) -> Line,
 ) -> Vec<Line> {
     let targets = 0..summary.targets.len();
-    targets.filter_map(|target| Some(line(target, sights.distribution(index, target)?))).collect()
+    targets.filter_map(|target| Some(line(target, data.distribution(index, target)?))).collect()
 }
 
 /// The latencies of each target as one line of figures and a small histogram.
-pub(super) fn displays(summary: &Summary, sights: &Sights, index: usize) -> Markup {
+pub(super) fn displays(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     html! {
         div.displays { @for target in &summary.points[index].targets {
-            @if let Some(histogram) = sights.distribution(index, target.target) {
+            @if let Some(histogram) = data.distribution(index, target.target) {
                 (display(summary, target, histogram))
             }
         } }

@@ -6,11 +6,12 @@ use std::collections::BTreeSet;
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
-use super::rest;
-use super::room::{Room, fit, words};
+use super::page::rest;
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, plain, rate};
-use crate::summary::{Summary, TargetSummary};
+use crate::point_summary::TargetSummary;
+use crate::summary::Summary;
 
 /// One figure of a target that is drawn against swept values.
 struct Shown {
@@ -84,8 +85,8 @@ const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
 /// Whether whole processes were measured: an operation is then a run.
 fn is_batch(summary: &Summary) -> bool {
     let mut targets = summary.points.iter().flat_map(|point| &point.targets).peekable();
-    let told = |target: &TargetSummary, name| target.values.iter().any(|one| one.name == name);
-    let is_one = |target: &TargetSummary| OF_RUNS.iter().all(|name| told(target, *name));
+    let reported = |target: &TargetSummary, name| target.values.iter().any(|one| one.name == name);
+    let is_one = |target: &TargetSummary| OF_RUNS.iter().all(|name| reported(target, *name));
     targets.peek().is_some() && targets.filter(|one| one.valid_trials > 0).all(is_one)
 }
 
@@ -100,13 +101,13 @@ fn of_runs(title: &str) -> Option<&'static str> {
 }
 
 /// What calls measured themselves, by name.
-fn told(summary: &Summary) -> Vec<Shown> {
+fn reported(summary: &Summary) -> Vec<Shown> {
     let is_batch = is_batch(summary);
     let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
     let names: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
     let names = names.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
     let shown = names.map(|name| {
-        let (title, show) = crate::values::shown(name);
+        let (title, show) = crate::call_values::shown(name);
         let title = Cow::Owned(format!("Mean of {}", fit(&title, 100)));
         Shown { title, of: Of::Told(name.to_owned()), show, log: false }
     });
@@ -122,17 +123,17 @@ fn cores(cpu_ns_per_op: Option<f64>, target: &TargetSummary) -> Option<f64> {
 }
 
 /// A chart of each figure against each swept number; nothing when nothing was swept.
-pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
+pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
     // What a search tried is drawn with the search.
     let swept = if summary.capacity.is_some() { Vec::new() } else { swept(summary) };
     let numbers: Vec<&String> =
         swept.iter().copied().filter(|key| is_number(summary, key)).collect();
-    let told = told(summary);
+    let reported = reported(summary);
     let mut left_out = 0;
     let mut groups = Vec::new();
     for key in numbers {
-        let charts = SHOWN.iter().chain(&told).map(|shown| chart(summary, &swept, key, shown));
-        let (charts, more) = room.list(charts.filter(|chart| !chart.0.is_empty()));
+        let charts = SHOWN.iter().chain(&reported).map(|shown| chart(summary, &swept, key, shown));
+        let (charts, more) = budget.list(charts.filter(|chart| !chart.0.is_empty()));
         left_out += more;
         if !charts.0.is_empty() || more > 0 {
             groups.push((key, charts));
@@ -144,7 +145,7 @@ pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
             section {
                 h2 { "Against swept values" }
                 @for (key, charts) in groups {
-                    h3 { code { (words(key)) } }
+                    h3 { code { (clipped(key)) } }
                     div.charts { (charts) }
                 }
                 @for law in laws {
@@ -156,10 +157,10 @@ pub(super) fn section(summary: &Summary, mut room: Room) -> Markup {
     }
 }
 
-/// The most laws of scalability that are told here.
+/// The most laws of scalability that are reported here.
 const LAWS_MOST: usize = 12;
 
-/// The most points of one line: more can't be told apart in its width.
+/// The most points of one line: more can't be reported apart in its width.
 const DOTS_MOST: usize = 200;
 
 /// A figure that changes so many times over is drawn on a logarithmic axis: on a linear one its
@@ -237,8 +238,8 @@ fn labelled(values: &[f64], log: bool) -> Vec<f64> {
     let place = |value: f64| if log { value.ln() } else { value };
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return Vec::new() };
     let begin = if log { place(*first) } else { 0.0 };
-    let room = (place(*last) - begin) / 9.0;
-    let apart = values.windows(2).all(|two| place(two[1]) - place(two[0]) >= room);
+    let budget = (place(*last) - begin) / 9.0;
+    let apart = values.windows(2).all(|two| place(two[1]) - place(two[0]) >= budget);
     if apart { values.to_vec() } else { Vec::new() }
 }
 

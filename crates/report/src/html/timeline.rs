@@ -5,11 +5,11 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, PreEscaped, html};
 
+use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
-use super::room::{Room, fit, words};
-use crate::events::{EventKind, kinds};
+use crate::chart_data::{ChartData, POINTS_MOST, Pace, Stretch, Watched};
+use crate::event_kinds::{EventKind, kinds};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
-use crate::sights::{POINTS_MOST, Pace, Sights, Stretch, Watched};
 use crate::summary::Summary;
 
 /// Lines in one chart of sensors: more can't be told apart.
@@ -20,28 +20,28 @@ const ROUNDS_MOST: usize = 60;
 const DISTURBED_MOST: usize = 60;
 
 /// Rates, latencies and sensors over the time of the run, as many as have room.
-pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Markup {
-    if sights.length_s <= 0.0 {
+pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -> Markup {
+    if data.length_s <= 0.0 {
         return html! {};
     }
     let paced = |title: &str, of: fn(&Pace) -> &[(f64, f64)], show, scale| {
-        let lines = sights.paces.iter().enumerate().map(|(target, pace)| Line {
+        let lines = data.paces.iter().enumerate().map(|(target, pace)| Line {
             name: summary.targets[target].name.clone(),
             look: target,
             points: of(pace).iter().copied().map(Into::into).collect(),
             marked: false,
         });
-        let chart = timed(summary, sights, None, title, (show, false), scale, lines.collect());
-        Chart { stripes: stripes(sights), breaks: breaks(sights), ..chart }.draw()
+        let chart = timed(summary, data, None, title, (show, false), scale, lines.collect());
+        Chart { stripes: stripes(data), breaks: breaks(data), ..chart }.draw()
     };
     let paced = [
         paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero),
         paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log),
         paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
     ];
-    let (paced, undrawn) = room.list(paced);
-    let events = events(summary, sights, &mut room);
-    let (sensors, left_out) = sensors(summary, sights, &mut room);
+    let (paced, undrawn) = budget.list(paced);
+    let events = events(summary, data, &mut budget);
+    let (sensors, left_out) = sensors(summary, data, &mut budget);
     let left_out = left_out + undrawn;
     html! {
         section {
@@ -50,13 +50,13 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
                 "One clock for all: seconds since the run started. Rounds are shaded, those of "
                 "every other point darker; the stripe before each is starting, preparing and "
                 "warming up"
-                @if !sights.slices.is_empty() {
+                @if !data.slices.is_empty() {
                     "; at the foot each target's slices have its colour"
                 }
-                @if !sights.disturbed.is_empty() {
+                @if !data.disturbed.is_empty() {
                     "; red stripes are slices that were disturbed"
                 }
-                @if !sights.events.is_empty() {
+                @if !data.events.is_empty() {
                     "; what the suite made happen is marked at the top, and shaded while it lasted"
                 }
                 ". A line has at most " (POINTS_MOST) " points, each the mean of its stretch "
@@ -65,7 +65,7 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
             div.charts { (paced) }
             (events)
             @if !sensors.is_empty() {
-                details open[sights.length_s < 600.0] {
+                details open[data.length_s < 600.0] {
                     summary { "What the sensors saw" }
                     (PreEscaped(sensors))
                     @if left_out > 0 {
@@ -81,21 +81,21 @@ pub(super) fn section(summary: &Summary, sights: &Sights, mut room: Room) -> Mar
 }
 
 /// What the suite made happen: a line for each event and target.
-fn events(summary: &Summary, sights: &Sights, room: &mut Room) -> Markup {
+fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     let kinds = kinds(summary, None);
     if kinds.is_empty() {
         return html! {};
     }
     let at = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
     let row = |kind: &EventKind<'_>| {
-        let mark = sights.events.iter().position(|one| one.name == kind.name);
+        let mark = data.events.iter().position(|one| one.name == kind.name);
         html! { tr {
             td {
                 @if let Some(mark) = mark.filter(|mark| *mark < EVENT_MARKS) { (event_key(mark)) }
-                (words(kind.name))
+                (clipped(kind.name))
             }
             td.wrap { @if kind.action != kind.name { code { (fit(kind.action, 300)) } } }
-            td { (words(&summary.targets[kind.target].name)) }
+            td { (clipped(&summary.targets[kind.target].name)) }
             td.n { (kind.times) }
             td.n { (at(kind.first_ns)) }
             td.n { (at(kind.last_ns)) }
@@ -107,7 +107,7 @@ fn events(summary: &Summary, sights: &Sights, room: &mut Room) -> Markup {
             }
         } }
     };
-    let (rows, more) = room.list(kinds.iter().map(row));
+    let (rows, more) = budget.list(kinds.iter().map(row));
     html! {
         h3 { "Events" }
         div.wide tabindex="0" { table {
@@ -117,16 +117,16 @@ fn events(summary: &Summary, sights: &Sights, room: &mut Room) -> Markup {
             } }
             tbody { (rows) }
         } }
-        @if sights.events.len() > EVENT_MARKS {
+        @if data.events.len() > EVENT_MARKS {
             p.note { "Only the first " (EVENT_MARKS) " are marked in the charts." }
         }
-        (super::rest(summary, more, "events"))
+        (super::page::rest(summary, more, "events"))
     }
 }
 
 /// What is marked in a chart of one target, or of all.
-fn moments(sights: &Sights, of: Option<usize>) -> Vec<Moments> {
-    let shown = sights.events.iter().take(EVENT_MARKS).enumerate();
+fn moments(data: &ChartData, of: Option<usize>) -> Vec<Moments> {
+    let shown = data.events.iter().take(EVENT_MARKS).enumerate();
     let marked = shown.map(|(mark, one)| {
         let own = one.times.iter().filter(|(target, _)| of.is_none_or(|of| of == *target));
         let times = own.map(|(_, time)| (time.start_s, time.end_s)).collect();
@@ -137,7 +137,7 @@ fn moments(sights: &Sights, of: Option<usize>) -> Vec<Moments> {
 
 fn timed(
     summary: &Summary,
-    sights: &Sights,
+    data: &ChartData,
     of: Option<usize>,
     title: &str,
     (show, binary): (fn(f64) -> String, bool),
@@ -148,31 +148,31 @@ fn timed(
         title: title.to_owned(),
         x: Axis {
             label: "seconds since the run started".to_owned(),
-            scale: Scale::Within(0.0, sights.length_s),
+            scale: Scale::Within(0.0, data.length_s),
             ..Axis::default()
         },
         y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
         lines,
-        bands: bands(summary, sights),
-        events: moments(sights, of),
+        bands: bands(summary, data),
+        events: moments(data, of),
         ..Chart::default()
     }
 }
 
-fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
-    let settling = sights.settling.iter().take(ROUNDS_MOST).map(|one| Band {
+fn bands(summary: &Summary, data: &ChartData) -> Vec<Band> {
+    let settling = data.settling.iter().take(ROUNDS_MOST).map(|one| Band {
         from: one.start_s,
         to: one.end_s,
         class: "settling",
         title: "starting, preparing, warming up".to_owned(),
     });
-    let rounds = sights.rounds.iter().take(ROUNDS_MOST).map(|(point, one)| Band {
+    let rounds = data.rounds.iter().take(ROUNDS_MOST).map(|(point, one)| Band {
         from: one.start_s,
         to: one.end_s,
         class: if point % 2 == 0 { "phase" } else { "phase other" },
         title: fit(&summary.points[*point].row.label, 60).into_owned(),
     });
-    let disturbed = sights.disturbed.iter().take(DISTURBED_MOST).map(|one| Band {
+    let disturbed = data.disturbed.iter().take(DISTURBED_MOST).map(|one| Band {
         from: one.start_s,
         to: one.end_s,
         class: "disturbed",
@@ -182,33 +182,33 @@ fn bands(summary: &Summary, sights: &Sights) -> Vec<Band> {
 }
 
 /// Targets are not measured from one round to the next.
-fn breaks(sights: &Sights) -> Vec<f64> {
-    sights.rounds.iter().map(|(_, round)| round.start_s).collect()
+fn breaks(data: &ChartData) -> Vec<f64> {
+    data.rounds.iter().map(|(_, round)| round.start_s).collect()
 }
 
 /// Each target's slices, in its look.
-fn stripes(sights: &Sights) -> Vec<(usize, Vec<(f64, f64)>)> {
+fn stripes(data: &ChartData) -> Vec<(usize, Vec<(f64, f64)>)> {
     let of = |(target, all): &(usize, Vec<Stretch>)| {
         (*target, all.iter().map(|one| (one.start_s, one.end_s)).collect())
     };
-    sights.slices.iter().map(of).collect()
+    data.slices.iter().map(of).collect()
 }
 
 /// The sensors' charts as HTML, and how many had no room.
-fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usize) {
+fn sensors(summary: &Summary, data: &ChartData, budget: &mut Budget) -> (String, usize) {
     let mut out = String::new();
     let mut left_out = 0;
-    let all = by_sensor(sights);
+    let all = by_sensor(data);
     let owners = std::iter::once(None).chain((0..summary.targets.len()).map(Some));
     for owner in owners {
         let name = owner.map_or("host", |target| summary.targets[target].name.as_str());
         let (mut drawn, mut silent) = (String::new(), Vec::new());
         for ((_, sensor), series) in all.iter().filter(|((of, _), _)| *of == owner) {
-            let charts = charts(summary, sights, owner, sensor, series);
+            let charts = charts(summary, data, owner, sensor, series);
             let charts: Vec<Markup> = charts.iter().map(Chart::draw).collect();
             silent.extend(quiet(series).map(|name| format!("{sensor} {name}")));
             let part = PreEscaped(charts.iter().map(|chart| chart.0.as_str()).collect::<String>());
-            if room.fits(&part) {
+            if budget.fits(&part) {
                 drawn.push_str(&part.0);
             } else {
                 left_out += charts.iter().filter(|chart| !chart.0.is_empty()).count();
@@ -218,7 +218,7 @@ fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usiz
             continue;
         }
         let part = html! {
-            h3 { (words(name)) }
+            h3 { (clipped(name)) }
             @if !drawn.is_empty() { div.charts { (PreEscaped(drawn)) } }
             @if !silent.is_empty() {
                 p.note { "nothing but 0: " (fit(&silent.join(", "), 1_500)) }
@@ -231,9 +231,9 @@ fn sensors(summary: &Summary, sights: &Sights, room: &mut Room) -> (String, usiz
 
 type BySensor<'a> = BTreeMap<(Option<usize>, &'a str), Vec<&'a Watched>>;
 
-fn by_sensor(sights: &Sights) -> BySensor<'_> {
+fn by_sensor(data: &ChartData) -> BySensor<'_> {
     let mut all = BySensor::new();
-    for one in &sights.series {
+    for one in &data.series {
         all.entry((one.target, one.sensor.as_str())).or_default().push(one);
     }
     all
@@ -251,7 +251,7 @@ fn quiet<'a>(series: &[&'a Watched]) -> impl Iterator<Item = &'a str> {
 /// One chart for each unit, and for each thing that names share before their dot.
 fn charts(
     summary: &Summary,
-    sights: &Sights,
+    data: &ChartData,
     of: Option<usize>,
     sensor: &str,
     series: &[&Watched],
@@ -280,9 +280,9 @@ fn charts(
             });
             let lines = lines.collect();
             let show = (shown(unit), unit == "bytes");
-            let chart = timed(summary, sights, of, &title, show, Scale::FromZero, lines);
+            let chart = timed(summary, data, of, &title, show, Scale::FromZero, lines);
             // The host is watched from the first round to the last, a target only while it runs.
-            let breaks = of.map_or(Vec::new(), |_| breaks(sights));
+            let breaks = of.map_or(Vec::new(), |_| breaks(data));
             charts.push(Chart { breaks, ..chart });
         }
     }

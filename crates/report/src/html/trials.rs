@@ -4,16 +4,17 @@ use judge::{Metric, metric_named};
 use ledger::Validity;
 use maud::{Markup, html};
 
+use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Chart, Line, Scale};
 use super::ladder::shown;
+use super::page::{page, page_budget};
 use super::point::article;
-use super::room::{Room, fit, words};
 use super::served::ledger_nav;
-use super::{page, room_of_a_page};
+use crate::chart_data::ChartData;
 use crate::number::{count, duration, nanoseconds, percent, rate};
-use crate::sights::Sights;
-use crate::summary::{Summary, TrialSummary};
-use crate::words::{latency, unseen};
+use crate::phrases::{latency, unseen};
+use crate::summary::Summary;
+use crate::trial_summary::TrialSummary;
 
 /// What is drawn by round, besides the run's primary metric.
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
@@ -27,16 +28,16 @@ const CHARTS_BYTES: usize = 60_000;
 const SLOW_BYTES: usize = 20_000;
 
 /// One point of a run with its trials. `index` is that of a point of the run.
-pub fn trials(summary: &Summary, sights: &Sights, index: usize) -> String {
+pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
     let (id, point) = (summary.id, &summary.points[index]);
-    let mut room = room_of_a_page();
+    let mut budget = page_budget();
     let whole = "This point has no room in full here.";
-    let mut share = room.share(ARTICLE_BYTES);
-    let article = share.settle(article(summary, sights, index, true), whole);
-    let (charts, _) = room.share(CHARTS_BYTES).list(by_round(summary, index));
-    let slow = slow(summary, index, room.share(SLOW_BYTES));
-    room = Room::of(room.left() - ARTICLE_BYTES - CHARTS_BYTES - SLOW_BYTES - 5_000);
-    let (rows, more) = room.list(summary.trials_at(index).map(|(_, one)| row(summary, one)));
+    let mut share = budget.share(ARTICLE_BYTES);
+    let article = share.settle(article(summary, data, index, true), whole);
+    let (charts, _) = budget.share(CHARTS_BYTES).list(by_round(summary, index));
+    let slow = slow(summary, index, budget.share(SLOW_BYTES));
+    budget = Budget::of(budget.left() - ARTICLE_BYTES - CHARTS_BYTES - SLOW_BYTES - 5_000);
+    let (rows, more) = budget.list(summary.trials_at(index).map(|(_, one)| row(summary, one)));
     let way = |to: usize| format!("/runs/{id}/points/{to}");
     let contents = html! {
         (ledger_nav(None))
@@ -51,7 +52,7 @@ pub fn trials(summary: &Summary, sights: &Sights, index: usize) -> String {
                 span { "Loadline" } span { "run " (id) }
                 span { "point " (index + 1) " of " (summary.points.len()) }
             }
-            h1 { (words(&summary.suite.title)) }
+            h1 { (clipped(&summary.suite.title)) }
         }
         main {
             section { (article) }
@@ -89,7 +90,7 @@ fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
     };
     html! { tr {
         td.n { (trial.round) }
-        td { (words(&summary.targets[trial.target].name)) }
+        td { (clipped(&summary.targets[trial.target].name)) }
         td.wrap {
             span class=(class) { (row.validity.word()) }
             @if let Some(reason) = &row.reason { " " (fit(reason, 600)) }
@@ -151,7 +152,7 @@ fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
 }
 
 /// The slowest requests of the point over all its trials.
-fn slow(summary: &Summary, index: usize, mut room: Room) -> Markup {
+fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
     let trials = &summary.trials;
     let mut here: Vec<_> =
         summary.slow.iter().filter(|slow| trials[slow.trial].point == index).collect();
@@ -160,13 +161,13 @@ fn slow(summary: &Summary, index: usize, mut room: Room) -> Markup {
         let trial = &trials[slow.trial];
         html! { tr {
             td.n { (duration(slow.row.latency_ns as f64)) }
-            td { (words(&summary.targets[trial.target].name)) }
-            td { (words(&slow.row.operation)) } td { (words(&slow.row.clients)) }
+            td { (clipped(&summary.targets[trial.target].name)) }
+            td { (clipped(&slow.row.operation)) } td { (clipped(&slow.row.clients)) }
             td.n { (trial.round) }
             td.n { (format!("{:.3} s", slow.row.at_ns as f64 / 1e9)) }
         } }
     };
-    let (rows, _) = room.list(here.iter().take(SLOW_MOST).map(row));
+    let (rows, _) = budget.list(here.iter().take(SLOW_MOST).map(row));
     html! {
         @if !rows.0.is_empty() {
             section {

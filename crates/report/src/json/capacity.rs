@@ -4,10 +4,10 @@ use judge::usl::{Estimate, Scalability, Unfit};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Names;
 use super::contest::{ContestJson, ModesJson};
+use super::names::Names;
 use crate::capacity::CapacitySummary;
-use crate::little::Broken;
+use crate::littles_law::LawViolation;
 use crate::scaling::Scaling;
 
 /// What the judge says of a run as a whole.
@@ -147,7 +147,7 @@ impl<'a> Names<'a> {
     }
 
     fn little(&self) -> Vec<LittleJson<'a>> {
-        let broken = |one: &'a Broken| {
+        let broken = |one: &'a LawViolation| {
             let trial = &self.summary.trials[one.trial];
             LittleJson {
                 trial: trial.id.get(),
@@ -159,6 +159,6 @@ impl<'a> Names<'a> {
                 slots: one.slots,
             }
         };
-        self.summary.little.iter().map(broken).collect()
+        self.summary.littles_law.iter().map(broken).collect()
     }
 }

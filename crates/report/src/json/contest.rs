@@ -3,7 +3,7 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Names;
+use super::names::Names;
 use crate::compare::Contest;
 
 #[derive(Serialize)]

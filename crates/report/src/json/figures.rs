@@ -3,8 +3,9 @@
 use judge::metric_named;
 use serde::Serialize;
 
+use super::latency::LatencyJson;
 use super::streams::StreamsJson;
-use crate::figures::{Figures, Latency};
+use crate::figures::Figures;
 
 #[derive(Serialize)]
 pub(super) struct FiguresJson {
@@ -28,17 +29,6 @@ pub(super) struct FiguresJson {
 }
 
 #[derive(Serialize)]
-pub(super) struct LatencyJson {
-    p50: Option<u64>,
-    p90: Option<u64>,
-    p95: Option<u64>,
-    p99: Option<u64>,
-    p999: Option<u64>,
-    max: Option<u64>,
-    mean: Option<f64>,
-}
-
-#[derive(Serialize)]
 struct UsageJson {
     cpu_ns_per_op: Option<f64>,
     user_ns_per_op: Option<f64>,
@@ -59,7 +49,7 @@ impl FiguresJson {
         FiguresJson {
             rate_per_s: metric("rate_per_s"),
             latency_ns: match figures.latency.count {
-                0 => LatencyJson::told("latency", metric),
+                0 => LatencyJson::reported("latency", metric),
                 _ => LatencyJson::of(&figures.latency),
             },
             lag_ns: LatencyJson::if_any(&figures.lag),
@@ -75,7 +65,7 @@ impl FiguresJson {
             bytes_per_s: metric("bytes_per_s"),
             streams: match &figures.streams {
                 Some(streams) => StreamsJson::of(streams),
-                None => StreamsJson::told(metric),
+                None => StreamsJson::reported(metric),
             },
             server: UsageJson::of("server", metric),
             generator: GeneratorJson {
@@ -83,39 +73,6 @@ impl FiguresJson {
                 busy: metric("generator.busy"),
             },
         }
-    }
-}
-
-impl LatencyJson {
-    pub(super) fn of(latency: &Latency) -> LatencyJson {
-        LatencyJson {
-            p50: latency.p50_ns,
-            p90: latency.p90_ns,
-            p95: latency.p95_ns,
-            p99: latency.p99_ns,
-            p999: latency.p999_ns,
-            max: latency.max_ns,
-            mean: latency.mean_ns,
-        }
-    }
-
-    /// Of what has no distribution: what calls told under the names of metrics.
-    pub(super) fn told(of: &str, metric: impl Fn(&str) -> Option<f64>) -> LatencyJson {
-        let whole = |name: &str| metric(&format!("{of}.{name}")).map(|value| value as u64);
-        LatencyJson {
-            p50: whole("p50"),
-            p90: whole("p90"),
-            p95: None,
-            p99: whole("p99"),
-            p999: whole("p999"),
-            max: whole("max"),
-            mean: metric(&format!("{of}.mean")),
-        }
-    }
-
-    /// Null where there is nothing that it could be of.
-    pub(super) fn if_any(latency: &Latency) -> Option<LatencyJson> {
-        (latency.count > 0).then(|| LatencyJson::of(latency))
     }
 }
 

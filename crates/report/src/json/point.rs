@@ -4,11 +4,12 @@ use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::figures::FiguresJson;
+use super::names::Names;
 use super::streams::{StreamGroupJson, stream_groups};
 use super::trial::{CounterJson, ValueJson, counters, values};
-use super::{Names, cost, limits};
+use super::{cost, limits};
+use crate::point_summary::TargetSummary;
 use crate::slices::Drift;
-use crate::summary::TargetSummary;
 
 #[derive(Serialize)]
 pub(super) struct PointJson<'a> {

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::LatencyJson;
+use super::latency::LatencyJson;
 use crate::streams::StreamFigures;
 
 #[derive(Serialize)]
@@ -34,7 +34,7 @@ pub(super) fn stream_groups(groups: &[(String, StreamFigures)]) -> Vec<StreamGro
 
 impl StreamsJson {
     /// Of what does not stream: what calls told under a metric's name.
-    pub(super) fn told(metric: impl Fn(&str) -> Option<f64>) -> StreamsJson {
+    pub(super) fn reported(metric: impl Fn(&str) -> Option<f64>) -> StreamsJson {
         let count = |name: &str| metric(name).map(|value| value as u64);
         StreamsJson {
             updates_per_s: metric("updates_per_s"),
@@ -45,7 +45,7 @@ impl StreamsJson {
             staleness_ns: metric("staleness.p50")
                 .or_else(|| metric("staleness.p99"))
                 .or_else(|| metric("staleness.max"))
-                .map(|_| LatencyJson::told("staleness", &metric)),
+                .map(|_| LatencyJson::reported("staleness", &metric)),
             ..StreamsJson::default()
         }
     }

@@ -3,15 +3,17 @@
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Names;
-use super::figures::{FiguresJson, LatencyJson};
+use super::figures::FiguresJson;
+use super::latency::LatencyJson;
+use super::names::Names;
 use super::streams::{StreamGroupJson, stream_groups};
+use crate::call_values::ValueFigures;
 use crate::counters::CounterFigures;
 use crate::events::EventSummary;
 use crate::groups::GroupFigures;
 use crate::number::hex;
-use crate::summary::{FindingSummary, SlowSummary, TrialSummary};
-use crate::values::ValueFigures;
+use crate::summary::{FindingSummary, SlowSummary};
+use crate::trial_summary::TrialSummary;
 
 #[derive(Serialize)]
 pub(super) struct TrialJson<'a> {

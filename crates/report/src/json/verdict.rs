@@ -4,7 +4,7 @@ use judge::Verdict;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use super::Names;
+use super::names::Names;
 use crate::compare::{Bound, Compared};
 use crate::summary::RequirementSummary;
 

@@ -1,12 +1,12 @@
 //! What one operation costs, as a table: a column per target, and the first one's difference from
 //! each other.
 
-use super::one_line;
 use super::paint::{Paint, Role};
 use crate::cost::{CallCost, CallFigures, Cost, Mean, calls, costs};
+use crate::escape::one_line;
 use crate::number::{duration, nanoseconds, percent};
+use crate::phrases::align;
 use crate::summary::Summary;
-use crate::words::align;
 
 /// Calls rarer than this per operation are left to JSON.
 const LEAST_SHOWN: f64 = 0.001;

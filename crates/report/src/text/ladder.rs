@@ -2,13 +2,13 @@
 
 use judge::Verdict;
 
-use super::one_line;
 use super::paint::{Paint, Role};
 use crate::compare::Compared;
+use crate::escape::one_line;
 use crate::ladder::{Step, ladder};
 use crate::number::percent;
+use crate::phrases::{interval, verdict};
 use crate::summary::Summary;
-use crate::words::{interval, verdict};
 
 /// A run's ladder. Ends with a newline; empty when the run is none.
 pub(super) fn text(summary: &Summary, colour: bool) -> String {

@@ -1,10 +1,11 @@
 //! What gave way first, as text: a line per target, what it shares with the load, and advice.
 
-use super::one_line;
 use super::paint::{Paint, Role};
+use crate::escape::one_line;
 use crate::limits::{LimitSummary, LimitsSummary};
 use crate::number::percent;
-use crate::summary::{PointSummary, Summary, TargetSummary};
+use crate::point_summary::{PointSummary, TargetSummary};
+use crate::summary::Summary;
 
 /// The lines of one point; none when nothing was judged.
 pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {

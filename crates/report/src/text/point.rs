@@ -7,17 +7,18 @@ use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
 use super::limits;
-use super::more;
-use super::one_line;
+use super::notes;
 use super::paint::{Paint, Role};
 use crate::compare::Compared;
+use crate::escape::one_line;
 use crate::figures::Figures;
 use crate::number::{
     bytes_per_s, count, duration, nanoseconds, percent, plain, value_of, whole_percent,
 };
+use crate::phrases::{self, interval, named_latency};
+use crate::point_summary::{PointSummary, TargetSummary};
 use crate::streams::StreamFigures;
-use crate::summary::{FindingSummary, PointSummary, Summary, TargetSummary};
-use crate::words::{self, interval};
+use crate::summary::{FindingSummary, Summary};
 
 /// The metrics that stand in a target's line in any case.
 const SHOWN: &[&str] = &[
@@ -49,7 +50,7 @@ pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
     let view = View { summary, index, point, paint };
     let mut lines = vec![view.header()];
     lines.extend(view.targets());
-    lines.extend(more::lines(summary, index, paint));
+    lines.extend(notes::lines(summary, index, paint));
     match summary.contest {
         Some(_) => {
             lines.extend(view.verdicts());
@@ -80,12 +81,12 @@ impl View<'_> {
     fn header(&self) -> String {
         let PointSummary { rounds, valid_rounds, .. } = self.point;
         let label = one_line(&self.point.row.label);
-        let many = words::many(*rounds, "round");
+        let many = phrases::many(*rounds, "round");
         let measured =
             self.point.measured_ns.map_or_else(String::new, |ns| format!(" × {}", span(ns)));
         let slices =
             self.point.slice_ns.map_or_else(String::new, |ns| format!(" in {} slices", span(ns)));
-        let valid = words::valid_rounds(self.point);
+        let valid = phrases::valid_rounds(self.point);
         let valid = match valid_rounds == rounds {
             true => valid,
             false => self.paint.text(Role::Unsure, &valid),
@@ -103,7 +104,7 @@ impl View<'_> {
     fn targets(&self) -> Vec<String> {
         let rows: Vec<Vec<String>> =
             self.point.targets.iter().map(|target| self.cells(target)).collect();
-        let lines = words::align(&rows, |name| self.paint.text(Role::Strong, name));
+        let lines = phrases::align(&rows, |name| self.paint.text(Role::Strong, name));
         lines.into_iter().map(|line| format!("  {line}")).collect()
     }
 
@@ -113,19 +114,19 @@ impl View<'_> {
         if target.valid_trials == 0 {
             return vec![name, format!("no valid trial of {}", target.trials)];
         }
-        let mut right = words::answers(target);
+        let mut right = phrases::answers(target);
         if let Some(hits) = figures.hit_ratio {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
-        let rate = words::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
+        let rate = phrases::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
         let mut cells = vec![name];
-        let primary = words::primary_unless(self.summary, SHOWN);
+        let primary = phrases::primary_unless(self.summary, SHOWN);
         // Of streams, updates are the operations: one figure, under two names.
         let is_rate = target.primary.zip(target.rate).is_some_and(|(primary, rate)| {
             primary.mean / rate.mean > 1.0 - 1e-9 && primary.mean / rate.mean < 1.0 + 1e-9
         });
         cells.extend(primary.filter(|_| !is_rate).map(|primary| {
-            format!("{} {}", primary.suite, words::primary_cell(Some(target), primary))
+            format!("{} {}", primary.suite, phrases::primary_cell(Some(target), primary))
         }));
         cells.push(rate);
         if let Some(streams) = &figures.streams {
@@ -133,14 +134,14 @@ impl View<'_> {
         }
         if figures.streams.is_none() || figures.latency.count > 0 {
             let rough = figures.latency.count < P99_ANSWERS_LEAST;
-            cells.push(latency_cell("p50", figures.latency.p50_ns, false));
-            cells.push(latency_cell("p99", figures.latency.p99_ns, rough));
+            cells.push(named_latency("p50", figures.latency.p50_ns, false));
+            cells.push(named_latency("p99", figures.latency.p99_ns, rough));
         }
         cells.extend(figures.bytes_per_s.map(bytes_per_s));
         // A schedule's latency counts from the scheduled time, so how late the generator itself
         // was stands beside it.
         if self.point.targets.iter().any(|target| target.figures.lag.count > 0) {
-            cells.push(latency_cell("lag p99", figures.lag.p99_ns, false));
+            cells.push(named_latency("lag p99", figures.lag.p99_ns, false));
         }
         cells.extend([right, server_cell(figures), generator_cell(figures)]);
         cells
@@ -201,10 +202,10 @@ impl View<'_> {
             }
             let said = |one: &&Compared| {
                 let words = format!("{} {} ", one.metric.suite, interval(one));
-                (words + &words::verdict_beside(one)).trim_end().to_owned()
+                (words + &phrases::verdict_beside(one)).trim_end().to_owned()
             };
             let mut words = shown.iter().map(said).collect::<Vec<_>>().join(" · ");
-            if let Some(note) = words::bound_note(&shown, &self.names()) {
+            if let Some(note) = phrases::bound_note(&shown, &self.names()) {
                 words.push_str(&format!(" ({note})"));
             }
             let against = match others.len() {
@@ -235,7 +236,7 @@ impl View<'_> {
                 (Some(value), Some(metric)) => value_of(value, metric.unit),
                 (Some(value), None) => plain(value),
             };
-            let word = self.paint.text(role, words::outcome(row.outcome));
+            let word = self.paint.text(role, phrases::outcome(row.outcome));
             format!("  require {}: {word}, {value}", one_line(&row.expression))
         };
         here.map(line).collect()
@@ -244,7 +245,7 @@ impl View<'_> {
     /// Trials that don't count, and why.
     fn spoiled(&self) -> Vec<String> {
         let spoiled = self.summary.trials_at(self.index).filter(|(_, trial)| !trial.is_valid());
-        let line = |(_, trial): (usize, &crate::summary::TrialSummary)| {
+        let line = |(_, trial): (usize, &crate::trial_summary::TrialSummary)| {
             let role = match trial.row.validity {
                 Validity::Invalid => Role::Bad,
                 _ => Role::Unsure,
@@ -298,22 +299,14 @@ fn span(ns: u64) -> String {
     }
 }
 
-pub(super) fn latency_cell(name: &str, ns: Option<u64>, rough: bool) -> String {
-    match ns {
-        None => format!("{name} unseen"),
-        Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),
-        Some(ns) => format!("{name} {}", duration(ns as f64)),
-    }
-}
-
 /// How old updates were, and what did not come.
 fn stream_cells(streams: &StreamFigures) -> [String; 2] {
     let staleness = &streams.staleness;
     let stale = match staleness.count {
         0 => "staleness unseen".to_owned(),
         _ => {
-            let p99 = latency_cell("p99", staleness.p99_ns, staleness.count < P99_ANSWERS_LEAST);
-            format!("{} {p99}", latency_cell("stale p50", staleness.p50_ns, false))
+            let p99 = named_latency("p99", staleness.p99_ns, staleness.count < P99_ANSWERS_LEAST);
+            format!("{} {p99}", named_latency("stale p50", staleness.p50_ns, false))
         }
     };
     let merged = match streams.merged {

@@ -1,7 +1,7 @@
 //! The slowest requests of a point, for who asks to see more.
 
-use super::one_line;
 use super::paint::{Paint, Role};
+use crate::escape::one_line;
 use crate::number::duration;
 use crate::summary::Summary;
 
@@ -14,8 +14,9 @@ pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = String::new();
     for (index, target) in summary.targets.iter().enumerate() {
-        let of_it =
-            |trial: &crate::summary::TrialSummary| trial.point == point && trial.target == index;
+        let of_it = |trial: &crate::trial_summary::TrialSummary| {
+            trial.point == point && trial.target == index
+        };
         let mut here: Vec<_> =
             summary.slow.iter().filter(|slow| of_it(&summary.trials[slow.trial])).collect();
         here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));

@@ -26,7 +26,7 @@ const REGISTRIES: &[(&str, &str, &str)] = &[
 ];
 
 /// Crates that are not looked into yet.
-const NOT_YET: &[&str] = &["wire", "cache", "records", "load", "lab", "loadline", "report"];
+const NOT_YET: &[&str] = &["wire", "cache", "records", "load", "lab", "loadline"];
 
 pub(super) const RULE: Rule = Rule {
     name: "circles",

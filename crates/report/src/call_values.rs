@@ -49,7 +49,7 @@ impl ValueFigures {
 /// A figure's name, and how its values are written: where its name says that it is in nanoseconds
 /// or bytes, the unit is shown with the values and not in the name.
 pub(crate) fn shown(name: &str) -> (String, fn(f64) -> String) {
-    let name = crate::text::one_line(name);
+    let name = crate::escape::one_line(name);
     match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
         (Some(name), _) => (name.to_owned(), time),
         (_, Some(name)) => (name.to_owned(), bytes),

@@ -14,7 +14,7 @@ const TOLERANCE: f64 = 0.10;
 
 /// A group of clients at which the law is broken.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Broken {
+pub struct LawViolation {
     /// The trial, as an index into the summary's.
     pub trial: usize,
     /// The group.
@@ -27,16 +27,16 @@ pub struct Broken {
 
 /// Requests under way and slots of one group over a trial, if the law says something of it and is
 /// broken.
-pub(crate) fn broken(
+pub(crate) fn violation(
     trial: usize,
     groups: &[GroupFigures],
     clients: &ClientsRow,
     measured_ns: u64,
-) -> Option<Broken> {
+) -> Option<LawViolation> {
     let own = || groups.iter().filter(|group| group.clients == clients.name);
     let pause_ns = clients.think_ns.unwrap_or(0) as f64;
     let slots = (clients.connections * clients.pipeline) as f64;
-    let under_way = |of: fn(&GroupFigures) -> &crate::figures::Latency| {
+    let under_way = |of: fn(&GroupFigures) -> &crate::latency::Latency| {
         let time = own().filter_map(|group| {
             let latency = of(group);
             Some(latency.count as f64 * (latency.mean_ns? + pause_ns))
@@ -57,13 +57,13 @@ pub(crate) fn broken(
     };
     let any = own().any(|group| group.latency.count > 0);
     let known = any && measured_ns > 0 && seen.is_finite();
-    (known && is_broken).then(|| Broken { trial, clients: clients.name.clone(), seen, slots })
+    (known && is_broken).then(|| LawViolation { trial, clients: clients.name.clone(), seen, slots })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::figures::Latency;
+    use crate::latency::Latency;
     use ledger::PointId;
 
     fn group(count: u64, latency_ns: f64, service_ns: Option<f64>) -> Vec<GroupFigures> {
@@ -93,19 +93,19 @@ mod tests {
     fn slots_that_are_always_under_way_keep_the_law_and_idle_ones_break_it() {
         let closed = clients(ArrivalsKind::Closed, None);
         // 16 slots, 100 µs each: 160,000 in a second.
-        assert_eq!(broken(0, &group(158_000, 1e5, None), &closed, 1_000_000_000), None);
-        let idle = broken(0, &group(80_000, 1e5, None), &closed, 1_000_000_000).unwrap();
+        assert_eq!(violation(0, &group(158_000, 1e5, None), &closed, 1_000_000_000), None);
+        let idle = violation(0, &group(80_000, 1e5, None), &closed, 1_000_000_000).unwrap();
         assert_eq!((idle.seen, idle.slots), (8.0, 16.0));
         let thinking = clients(ArrivalsKind::Think, Some(900_000));
-        assert_eq!(broken(0, &group(16_000, 1e5, None), &thinking, 1_000_000_000), None);
+        assert_eq!(violation(0, &group(16_000, 1e5, None), &thinking, 1_000_000_000), None);
     }
 
     #[test]
     fn a_schedule_may_leave_slots_idle_but_never_use_more_than_there_are() {
         let open = clients(ArrivalsKind::Schedule, None);
-        assert_eq!(broken(0, &group(1_000, 5e7, Some(1e5)), &open, 1_000_000_000), None);
-        assert!(broken(0, &group(1_000_000, 5e7, Some(1e5)), &open, 1_000_000_000).is_some());
+        assert_eq!(violation(0, &group(1_000, 5e7, Some(1e5)), &open, 1_000_000_000), None);
+        assert!(violation(0, &group(1_000_000, 5e7, Some(1e5)), &open, 1_000_000_000).is_some());
         let steps = clients(ArrivalsKind::Steps, None);
-        assert_eq!(broken(0, &group(1, 1.0, None), &steps, 1_000_000_000), None);
+        assert_eq!(violation(0, &group(1, 1.0, None), &steps, 1_000_000_000), None);
     }
 }

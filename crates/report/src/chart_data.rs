@@ -24,7 +24,7 @@ const SLICES_MOST: usize = 600;
 
 /// What pictures of a run need beyond its summary.
 #[derive(Debug, Clone, Default)]
-pub struct Sights {
+pub struct ChartData {
     /// All answers of each target at each point, in valid trials.
     pub distributions: Vec<Distribution>,
     /// How each target went, by target.
@@ -40,14 +40,14 @@ pub struct Sights {
     /// Slices that were disturbed.
     pub disturbed: Vec<Stretch>,
     /// The events of the suite by name, in the order in which each first happened.
-    pub events: Vec<Happened>,
+    pub events: Vec<EventOutcome>,
     /// How long the run's clock ran, in seconds.
     pub length_s: f64,
 }
 
 /// The events of one name.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Happened {
+pub struct EventOutcome {
     /// The name.
     pub name: String,
     /// To which target each happened and when, in their order.
@@ -100,7 +100,7 @@ pub struct Stretch {
     pub end_s: f64,
 }
 
-impl Sights {
+impl ChartData {
     /// Reads what pictures of this run need, with the distributions of these points only.
     ///
     /// Fails when the ledger can't be read, or when a histogram or a chunk in it is damaged.
@@ -108,10 +108,10 @@ impl Sights {
         ledger: &Ledger,
         view: &RunView,
         drawn: impl RangeBounds<usize>,
-    ) -> Result<Sights, LedgerError> {
+    ) -> Result<ChartData, LedgerError> {
         let places = Places::of(view);
         let length_s = length_s(view);
-        let mut sights = Sights {
+        let mut data = ChartData {
             distributions: distributions(view, &places, &drawn)?,
             rounds: rounds(view, &places),
             settling: settling(view),
@@ -119,16 +119,16 @@ impl Sights {
             disturbed: disturbed(view),
             events: events(view, &places),
             length_s,
-            ..Sights::default()
+            ..ChartData::default()
         };
         for target in 0..view.targets.len() {
-            sights.paces.push(pace(ledger, view, &places, target, length_s)?);
+            data.paces.push(pace(ledger, view, &places, target, length_s)?);
         }
         for (id, row) in ledger.series(view.id)? {
             let samples = ledger.samples(id)?;
             let mut line = Thinned::over(length_s, mean);
             samples.iter().for_each(|one| line.push(seconds(one.at_ns), one.value));
-            sights.series.push(Watched {
+            data.series.push(Watched {
                 target: row.target_id.and_then(|id| places.targets.get(&id).copied()),
                 sensor: row.sensor,
                 name: row.name,
@@ -136,7 +136,7 @@ impl Sights {
                 samples: line.points(),
             });
         }
-        Ok(sights)
+        Ok(data)
     }
 
     /// The latencies of one target at one point; `None` when it has none.
@@ -278,17 +278,17 @@ fn disturbed(view: &RunView) -> Vec<Stretch> {
     spoiled.map(stretch).collect()
 }
 
-fn events(view: &RunView, places: &Places) -> Vec<Happened> {
+fn events(view: &RunView, places: &Places) -> Vec<EventOutcome> {
     let mut rows: Vec<&ledger::EventRow> = view.events.iter().collect();
     rows.sort_by_key(|row| row.at_ns);
-    let mut all: Vec<Happened> = Vec::new();
+    let mut all: Vec<EventOutcome> = Vec::new();
     for row in rows {
         let Some((_, target)) = places.trials.get(&row.trial_id) else { continue };
         let (start_s, end_s) = (seconds(row.at_ns), seconds(row.at_ns + row.took_ns));
         let time = (*target, Stretch { start_s, end_s });
         match all.iter_mut().find(|one| one.name == row.name) {
             Some(one) => one.times.push(time),
-            None => all.push(Happened { name: row.name.clone(), times: vec![time] }),
+            None => all.push(EventOutcome { name: row.name.clone(), times: vec![time] }),
         }
     }
     all

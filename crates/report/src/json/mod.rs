@@ -8,7 +8,9 @@ mod contest;
 mod cost;
 mod figures;
 mod ladder;
+mod latency;
 mod limits;
+mod names;
 mod point;
 mod streams;
 mod trial;
@@ -21,7 +23,7 @@ use crate::conclusion::conclusion;
 use crate::outcome::outcome;
 use crate::summary::Summary;
 use capacity::VerdictsJson;
-use figures::LatencyJson;
+use names::Names;
 use point::PointJson;
 use trial::{EventJson, FindingJson, SlowJson, TrialJson};
 use verdict::{ComparisonJson, RequirementJson};
@@ -142,20 +144,7 @@ struct TargetJson<'a> {
     facts: Map<String, Value>,
 }
 
-/// Turns the summary's indices into the names that JSON uses.
-struct Names<'a> {
-    summary: &'a Summary,
-}
-
 impl<'a> Names<'a> {
-    fn target(&self, index: usize) -> &'a str {
-        &self.summary.targets[index].name
-    }
-
-    fn point(&self, index: usize) -> &'a Map<String, Value> {
-        &self.summary.points[index].row.keys
-    }
-
     /// What was seen at the points that are asked for.
     fn seen(&self, is_asked: impl Fn(usize) -> bool) -> SeenJson<'a> {
         let all = self.summary;

@@ -6,7 +6,8 @@ use ledger::RequirementOutcome;
 
 use crate::compare::Compared;
 use crate::number::{count, duration, nanoseconds, percent, rate, ratio, value_of, whole_percent};
-use crate::summary::{PointSummary, Summary, TargetSummary};
+use crate::point_summary::{PointSummary, TargetSummary};
+use crate::summary::Summary;
 
 /// The rate over valid trials with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
@@ -76,6 +77,15 @@ pub(crate) fn unseen(words: Option<String>) -> String {
 /// A latency in ns as a table shows it; `–` where there is none.
 pub(crate) fn latency(ns: Option<u64>) -> String {
     ns.map_or_else(|| "–".to_owned(), |ns| duration(ns as f64))
+}
+
+/// A named latency: `p99 5.37 ms`, with `~` where few answers make it rough.
+pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool) -> String {
+    match ns {
+        None => format!("{name} unseen"),
+        Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),
+        Some(ns) => format!("{name} {}", duration(ns as f64)),
+    }
 }
 
 /// What was found in the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.

@@ -1,15 +1,16 @@
 //! What stands under the targets of a point when there is something of it to say: groups of
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
-use super::one_line;
 use super::paint::{Paint, Role};
-use super::point::latency_cell;
+use crate::call_values::shown;
+use crate::escape::one_line;
 use crate::number::{
     bytes_per_s, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
 };
+use crate::phrases::named_latency;
+use crate::point_summary::TargetSummary;
 use crate::streams::StreamFigures;
-use crate::summary::{Summary, TargetSummary};
-use crate::values::shown;
+use crate::summary::Summary;
 
 /// The lines of one point.
 pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
@@ -22,21 +23,21 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         lines.extend(all.map(|line| format!("  {}{line}", name(target))));
     }
     for target in &point.targets {
-        let mut told = Vec::new();
-        told.extend(overload(target).map(|words| (Role::Bad, words)));
-        told.extend(starts(target).map(|words| (Role::Bad, words)));
-        told.extend(warm_up(summary, index, target));
-        told.extend(ceilings(summary, index, target).map(|words| (Role::Dim, words)));
-        told.extend(drift(target).map(|words| (Role::Unsure, words)));
-        told.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
-        told.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
+        let mut notes = Vec::new();
+        notes.extend(overload(target).map(|words| (Role::Bad, words)));
+        notes.extend(starts(target).map(|words| (Role::Bad, words)));
+        notes.extend(warm_up(summary, index, target));
+        notes.extend(ceilings(summary, index, target).map(|words| (Role::Dim, words)));
+        notes.extend(drift(target).map(|words| (Role::Unsure, words)));
+        notes.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
+        notes.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
         let whose = if point.targets.len() == 1 { String::new() } else { name(target) + " " };
         let line = |(role, words): (Role, String)| {
             format!("  {}", paint.text(role, &format!("{whose}{words}")))
         };
-        lines.extend(told.into_iter().map(line));
+        lines.extend(notes.into_iter().map(line));
     }
-    for kind in crate::events::kinds(summary, Some(index)) {
+    for kind in crate::event_kinds::kinds(summary, Some(index)) {
         let whose = match point.targets.len() {
             1 => String::new(),
             _ => one_line(&summary.targets[kind.target].name) + " ",
@@ -74,15 +75,15 @@ fn groups(target: &TargetSummary) -> Vec<String> {
     let line = |group: &crate::groups::ClientsFigures| {
         let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
         let lag = match group.lag.p99_ns {
-            Some(ns) => format!("  {}", latency_cell("lag p99", Some(ns), false)),
+            Some(ns) => format!("  {}", named_latency("lag p99", Some(ns), false)),
             None => String::new(),
         };
         format!(
             "/{:<width$}  {} requests  {}  {}{lag}",
             one_line(&group.clients),
             rate(requests),
-            latency_cell("p50", group.latency.p50_ns, false),
-            latency_cell("p99", group.latency.p99_ns, false),
+            named_latency("p50", group.latency.p50_ns, false),
+            named_latency("p99", group.latency.p99_ns, false),
         )
     };
     target.groups.iter().map(line).collect()
@@ -96,7 +97,7 @@ fn stream_groups(target: &TargetSummary) -> Vec<String> {
     let line = |(clients, figures): &(String, StreamFigures)| {
         let stale = match figures.staleness.count {
             0 => String::new(),
-            _ => format!("  {}", latency_cell("stale p50", figures.staleness.p50_ns, false)),
+            _ => format!("  {}", named_latency("stale p50", figures.staleness.p50_ns, false)),
         };
         format!(
             "/{}  {} updates  {} missed, least {} of {} streams{stale}",
@@ -135,7 +136,7 @@ fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(R
         .map(|(_, trial)| trial)
         .filter(|trial| trial.target == target.target && trial.row.stationary.is_some());
     let trials: Vec<_> = here.collect();
-    let after = |trial: &&crate::summary::TrialSummary| trial.row.steady_after_ns;
+    let after = |trial: &&crate::trial_summary::TrialSummary| trial.row.steady_after_ns;
     let (all, longest) = (trials.len(), trials.iter().filter_map(after).max());
     match trials.iter().filter(|trial| trial.row.stationary == Some(false)).count() {
         0 => {
@@ -161,7 +162,7 @@ fn starts(target: &TargetSummary) -> Option<String> {
 
 /// `drift: the last third of slices is 4.1 % slower`.
 fn drift(target: &TargetSummary) -> Option<String> {
-    let drift = target.drift.filter(crate::slices::Drift::is_told)?;
+    let drift = target.drift.filter(crate::slices::Drift::is_found)?;
     let change = drift.interval.ratio - 1.0;
     let way = if change < 0.0 { "slower" } else { "faster" };
     Some(format!("drift: the last third of slices is {} {way}", percent(change.abs())))
@@ -169,11 +170,12 @@ fn drift(target: &TargetSummary) -> Option<String> {
 
 /// `Little's law is broken in 2 rounds: 8.1 of 16 requests were under way in one`.
 fn little(summary: &Summary, point: usize, target: &TargetSummary) -> Option<String> {
-    let here = |one: &&crate::little::Broken| {
+    let here = |one: &&crate::littles_law::LawViolation| {
         let trial = &summary.trials[one.trial];
         trial.point == point && trial.target == target.target
     };
-    let found: Vec<&crate::little::Broken> = summary.little.iter().filter(here).collect();
+    let found: Vec<&crate::littles_law::LawViolation> =
+        summary.littles_law.iter().filter(here).collect();
     let first = found.first()?;
     let rounds = match found.len() {
         1 => "1 round".to_owned(),
@@ -210,7 +212,7 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
 fn values(target: &TargetSummary) -> Vec<String> {
     let names = target.values.iter().map(|one| shown(&one.name).0.chars().count());
     let width = names.max().unwrap_or(0);
-    let line = |one: &crate::values::ValueFigures| {
+    let line = |one: &crate::call_values::ValueFigures| {
         let (name, said) = shown(&one.name);
         format!(
             "{name:<width$}  min {} · median {} · mean {} · max {} of {}",
@@ -228,7 +230,7 @@ fn values(target: &TargetSummary) -> Vec<String> {
 const MOST_COUNTERS: usize = 6;
 
 /// `cmd_get 1.00 · get_hits 1.00 · bytes_read 31.0 per operation, and 12 more in --json`: those
-/// that grew most often with an operation, as far as one can be told from a setting or a clock.
+/// that grew most often with an operation, as far as one can be notes from a setting or a clock.
 fn counters(target: &TargetSummary) -> Option<String> {
     let mut grew: Vec<(&str, f64)> = target
         .counters

@@ -132,7 +132,7 @@ impl Samples {
             let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
             let middle = median(figures).map_or("unseen".to_owned(), plain);
             let (least, most, runs) = (plain(least), plain(most), figures.len());
-            let name = crate::text::one_line(&series.name);
+            let name = crate::escape::one_line(&series.name);
             text.push_str(&format!(
                 "  {name:<width$}  median {middle} · {least} to {most} · {runs} runs\n"
             ));
@@ -157,7 +157,7 @@ impl Samples {
                 ratio(shift)
             ));
         }
-        text.push_str(&format!("\n\n{}\n", crate::text::one_line(&self.sentence())));
+        text.push_str(&format!("\n\n{}\n", crate::escape::one_line(&self.sentence())));
         text
     }
 

@@ -5,18 +5,18 @@ use std::borrow::Cow;
 
 use maud::{Markup, PreEscaped, html};
 
-/// Room for text of unknown length where it stands among other things: names, labels, reasons.
-pub(super) const WORDS_BYTES: usize = 400;
+/// Budget for text of unknown length where it stands among other things: names, labels, reasons.
+pub(super) const CLIPPED_BYTES: usize = 400;
 
-/// Room on a page, in bytes.
+/// Budget on a page, in bytes.
 #[derive(Debug)]
-pub(super) struct Room {
+pub(super) struct Budget {
     left: usize,
 }
 
-impl Room {
-    pub(super) fn of(bytes: usize) -> Room {
-        Room { left: bytes }
+impl Budget {
+    pub(super) fn of(bytes: usize) -> Budget {
+        Budget { left: bytes }
     }
 
     /// What is left.
@@ -25,8 +25,8 @@ impl Room {
     }
 
     /// What is left, but no more than `most`, for a part of its own.
-    pub(super) fn share(&self, most: usize) -> Room {
-        Room { left: self.left.min(most) }
+    pub(super) fn share(&self, most: usize) -> Budget {
+        Budget { left: self.left.min(most) }
     }
 
     /// Takes the part up if it has room.
@@ -84,8 +84,8 @@ pub(super) fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
 }
 
 /// Words of unknown length among other things.
-pub(super) fn words(text: &str) -> Cow<'_, str> {
-    fit(text, WORDS_BYTES)
+pub(super) fn clipped(text: &str) -> Cow<'_, str> {
+    fit(text, CLIPPED_BYTES)
 }
 
 #[cfg(test)]
@@ -95,11 +95,11 @@ mod tests {
     #[test]
     fn what_has_no_room_is_counted_and_nothing_after_it_is_shown() {
         let part = |text: &str| html! { p { (text) } };
-        let mut room = Room::of(20);
+        let mut budget = Budget::of(20);
         let (shown, left_out) =
-            room.list(["one", "a text that is too long for it", "two"].map(part));
+            budget.list(["one", "a text that is too long for it", "two"].map(part));
         assert_eq!((shown.0.as_str(), left_out), ("<p>one</p>", 2));
-        assert_eq!(room.settle(part("far too long a part"), "").0, "");
+        assert_eq!(budget.settle(part("far too long a part"), "").0, "");
     }
 
     #[test]

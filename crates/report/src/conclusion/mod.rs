@@ -1,5 +1,7 @@
 //! The run in a sentence or two: what is worth remembering of it.
 
+mod capacity;
+
 use judge::{Direction, Verdict, metric_named};
 use ledger::{RequirementOutcome, RunState};
 
@@ -19,7 +21,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         RunState::Failed => lines.push("The run failed before its end.".to_owned()),
     }
     if let Some(capacity) = &summary.capacity {
-        lines.extend(capacity.sentences(summary));
+        lines.extend(capacity::sentences(capacity, summary));
         lines.extend((0..summary.targets.len()).filter_map(|one| wrong_answers(summary, one)));
         return lines;
     }
@@ -73,7 +75,7 @@ fn against(summary: &Summary, target: usize) -> Option<String> {
     if undecided.len() == family.len() {
         let reasons = reasons(&undecided);
         let bounds = match &undecided[..] {
-            [one] if one.bound.is_some() => format!(": {}", crate::words::interval(one)),
+            [one] if one.bound.is_some() => format!(": {}", crate::phrases::interval(one)),
             _ => String::new(),
         };
         return Some(format!(
@@ -128,10 +130,10 @@ fn best(summary: &Summary) -> Option<String> {
     })?;
     let place = match summary.points.len() {
         1 => String::new(),
-        _ => format!(" at best, at {}", crate::text::one_line(&point.row.label)),
+        _ => format!(" at best, at {}", crate::escape::one_line(&point.row.label)),
     };
     let name = &summary.targets[0].name;
-    let value = crate::words::value(best, metric);
+    let value = crate::phrases::value(best, metric);
     Some(match metric.suite {
         "rate_per_s" => format!("{name} carried {value}{place}."),
         suite => format!("{name} showed {suite} {value}{place}."),
@@ -147,7 +149,7 @@ fn requirements(summary: &Summary) -> Option<String> {
     if let Some(first) = with(RequirementOutcome::Broken).next() {
         let broken = with(RequirementOutcome::Broken).count();
         let expression = &first.row.expression;
-        let place = crate::text::one_line(&summary.points[first.point].row.label);
+        let place = crate::escape::one_line(&summary.points[first.point].row.label);
         let first = if broken == 1 { "" } else { "the first is " };
         return Some(format!(
             "Broken: {broken} of {all} requirements; {first}{expression} at {place}."

@@ -1,10 +1,11 @@
 //! The terminal: a run as text, point by point, with a conclusion at its end.
 
 mod bytes;
+mod capacity;
 mod cost;
 mod ladder;
 mod limits;
-mod more;
+mod notes;
 mod paint;
 mod point;
 mod slow;
@@ -12,10 +13,12 @@ mod slow;
 use ledger::RunState;
 
 use crate::conclusion::conclusion;
+use crate::escape::one_line;
 use crate::outcome::outcome;
 use crate::summary::Summary;
 use paint::{Paint, Role};
 
+pub(crate) use capacity::rows as capacity_rows;
 pub use cost::cost;
 pub use point::point;
 pub use slow::slowest;
@@ -30,7 +33,9 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         Some(capacity) => {
             let label = summary.points.first().map(|point| one_line(&point.row.label));
             out.push_str(&format!("\n{}\n", label.unwrap_or_default()));
-            capacity.table(summary).iter().for_each(|line| out.push_str(&format!("{line}\n")));
+            capacity::table(capacity, summary)
+                .iter()
+                .for_each(|line| out.push_str(&format!("{line}\n")));
         }
         None => {
             for index in 0..summary.points.len() {
@@ -86,18 +91,4 @@ pub fn head(summary: &Summary, colour: bool) -> String {
         }
     }
     out
-}
-
-/// Text of unknown origin on one line: control characters become visible, as a service must not
-/// be able to write to the reader's terminal.
-pub(crate) fn one_line(text: &str) -> String {
-    let mut line = String::with_capacity(text.len());
-    for character in text.chars() {
-        if character.is_control() {
-            line.extend(character.escape_default());
-        } else {
-            line.push(character);
-        }
-    }
-    line
 }

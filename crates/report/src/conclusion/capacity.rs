@@ -1,0 +1,56 @@
+//! The result of a search for the highest load, in a sentence or two.
+
+use crate::capacity::CapacitySummary;
+use crate::number::percent;
+use crate::summary::Summary;
+
+/// The answer in a sentence or two.
+pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
+    let name = &summary.targets[0].name;
+    let broke = |load: f64| {
+        let probe = capacity.probes.iter().find(|(_, probe)| probe.load == load);
+        let reason = probe.and_then(|(_, probe)| probe.reason.clone());
+        reason.unwrap_or_else(|| "a requirement".to_owned())
+    };
+    let first = match (capacity.found.held, capacity.found.broken) {
+        (Some(held), Some(broken)) => {
+            let middle = match capacity.search.key.ends_with("rate") {
+                true => (held * broken).sqrt(),
+                false => held,
+            };
+            format!(
+                "{name} carries {} [{}, {}]; what breaks first: {}.",
+                capacity.load(middle),
+                capacity.load(held),
+                capacity.load(broken),
+                broke(broken)
+            )
+        }
+        (Some(held), None) => {
+            format!(
+                "{name} carries at least {}, the highest load of the search.",
+                capacity.load(held)
+            )
+        }
+        (None, Some(broken)) => {
+            format!("{name} does not even carry {}: {}.", capacity.load(broken), broke(broken))
+        }
+        (None, None) => format!("It can't be told what {name} carries: no load was clear."),
+    };
+    let mut lines = vec![first];
+    if let Some((limit, evidence)) = &capacity.limit {
+        lines.push(format!("The limit there is {limit}: {evidence}."));
+    }
+    if let Some(busy) = capacity.generator_busy {
+        lines.push(format!(
+            "The generator was {} busy there, so this is a lower bound: give it more threads \
+             and CPUs.",
+            percent(busy)
+        ));
+    }
+    if let Some(knee) = capacity.knee {
+        let knee = capacity.load(knee);
+        lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
+    }
+    lines
+}

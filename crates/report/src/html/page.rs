@@ -1,0 +1,69 @@
+//! The frame of every page: its head, its length, and the phrases that several pages share.
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::budget::{self, Budget, clipped};
+use crate::summary::Summary;
+
+/// The longest a page may be.
+pub const LIMIT_BYTES: usize = 500_000;
+
+/// What stands around the parts: the links between them, and those of a served page.
+const AROUND_BYTES: usize = 8_000;
+
+const STYLE: &str = include_str!("style.css");
+
+/// Where a run is shown, which is where its links lead.
+pub(super) enum Place {
+    /// In a file of its own.
+    Alone,
+    /// Among the other runs of a ledger.
+    Served,
+}
+
+/// A page with this title around these contents, which loads itself again after so many seconds.
+pub(super) fn page(title: &str, reload_s: Option<u32>, contents: &Markup) -> Markup {
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                @if let Some(seconds) = reload_s { meta http-equiv="refresh" content=(seconds); }
+                // Without an icon of its own, a browser asks the server for one.
+                link rel="icon" href="data:,";
+                title { (clipped(title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body { (contents) }
+        }
+    }
+}
+
+/// The room of what stands in a page's body.
+pub(super) fn page_budget() -> Budget {
+    let longest_title = "x".repeat(budget::CLIPPED_BYTES + 10);
+    let frame = page(&longest_title, Some(9_999), &Markup::default()).into_string().len();
+    Budget::of(LIMIT_BYTES - frame - AROUND_BYTES)
+}
+
+/// That more has no room, and what shows it; nothing when there is no more.
+pub(super) fn rest(summary: &Summary, more: usize, what: &str) -> Markup {
+    html! {
+        @if more > 0 {
+            p.note {
+                (more) " more " (what) " have no room here: "
+                code { "loadline report " (summary.id) } " has all of it."
+            }
+        }
+    }
+}
+
+/// `2026-01-02T03:04:05.678Z` as people read it: `2026-01-02 03:04 UTC`.
+pub(super) fn moment(rfc3339: &str) -> String {
+    match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
+        (Some(day), Some(minute), true) => format!("{day} {minute} UTC"),
+        _ => rfc3339.to_owned(),
+    }
+}

@@ -1,0 +1,61 @@
+//! The results of one trial.
+
+use ledger::{TrialId, TrialRow, Validity};
+
+use crate::call_values::ValueFigures;
+use crate::counters::CounterFigures;
+use crate::figures::Figures;
+use crate::groups::GroupFigures;
+use crate::streams::StreamFigures;
+
+/// One trial.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrialSummary {
+    /// Its id.
+    pub id: TrialId,
+    /// Its point.
+    pub point: usize,
+    /// Its round's number, from 1.
+    pub round: u32,
+    /// Its target.
+    pub target: usize,
+    /// The row.
+    pub row: TrialRow,
+    /// Its metrics.
+    pub figures: Figures,
+    /// Each group of clients and each operation.
+    pub groups: Vec<GroupFigures>,
+    /// What the streams of each group of clients have brought.
+    pub stream_groups: Vec<(String, StreamFigures)>,
+    /// What its calls measured themselves.
+    pub values: Vec<ValueFigures>,
+    /// What its target counted itself.
+    pub counters: Vec<CounterFigures>,
+    /// Slices that were disturbed, set aside, and measured again.
+    pub slices_measured_again: usize,
+    /// The rates in the first and in the last third of its slices.
+    pub(crate) thirds: Option<(f64, f64)>,
+    /// What both sides and the host did while it was measured.
+    pub usage: judge::limits::Figures,
+}
+
+impl TrialSummary {
+    /// Whether it may be compared.
+    pub fn is_valid(&self) -> bool {
+        self.row.validity == Validity::Valid
+    }
+
+    /// Whether each operation has a latency, but for updates, which have no request.
+    pub(crate) fn has_all_latencies(&self) -> bool {
+        let latencies: u64 = self.groups.iter().map(|group| group.latency.count).sum();
+        let updates: u64 = self.stream_groups.iter().map(|(_, streams)| streams.updates).sum();
+        latencies + updates >= self.row.operations
+    }
+}
+
+/// The trials of one point: a run's trials stand in the order of its points.
+pub(crate) fn at_point(trials: &[TrialSummary], point: usize) -> &[TrialSummary] {
+    let first = trials.partition_point(|trial| trial.point < point);
+    let end = trials.partition_point(|trial| trial.point <= point);
+    &trials[first..end]
+}
