@@ -3,6 +3,7 @@
 //! It knows no protocol by name: services are handed in (see [`plan::Registry`]). [`drive`] is data
 //! plane; everything else is control plane.
 
+pub mod cpus;
 pub mod deploy;
 pub mod drive;
 pub mod observe;

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use lab::observe::{Disturbance, OwnCpu, Recorder, SENSORS, Sample, Watch, look};
+use lab::observe::{Disturbance, OwnCpu, SENSORS, Sample, SeriesWriter, Watch, check_sensors};
 use ledger::{
     FingerprintRow, Ledger, RunId, RunRow, RunState, SamplePoint, SuiteRow, TargetId, TargetRow,
 };
@@ -63,7 +63,7 @@ fn marks_follow_each_other_and_hold_every_core() {
 
 #[test]
 fn every_sensor_says_what_it_sees_here() {
-    let seen = look(&lab::deploy::cpus_here());
+    let seen = check_sensors(&lab::cpus::cpus_here());
     assert_eq!(seen.len(), SENSORS.len());
     for one in &seen {
         let known = |name: &&str| one.sensor.series.iter().any(|line| line.name == *name);
@@ -108,8 +108,8 @@ fn what_was_sampled_is_read_back_from_the_ledger() {
     let (run, target) = run_of(&mut ledger);
     let watch = Watch::start(wire::clock::now(), &[]).unwrap();
     watch.follow("own", rustix::process::getpgrp());
-    watch.follow("nobody's target", rustix::process::getpgrp());
-    let mut recorder = Recorder::new(run, [("own".to_owned(), target)]);
+    watch.follow("a target without a row", rustix::process::getpgrp());
+    let mut recorder = SeriesWriter::new(run, [("own".to_owned(), target)]);
     let begun = Instant::now();
     let resident = |ledger: &Ledger| -> Vec<SamplePoint> {
         let all = ledger.series(run).unwrap();
@@ -126,5 +126,5 @@ fn what_was_sampled_is_read_back_from_the_ledger() {
     assert!(samples.iter().all(|sample| sample.value > 0.0) && !samples.is_empty());
     let series = ledger.series(run).unwrap();
     let strayed = |name: &str| series.iter().any(|(_, row)| row.name == name);
-    assert!(strayed("nobody's target.resident"), "it stands with the host, under its name");
+    assert!(strayed("a target without a row.resident"), "it stands with the host, under its name");
 }

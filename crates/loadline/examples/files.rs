@@ -84,7 +84,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let suite = include_str!("files.toml").replace("FOLDER", &folder.display().to_string());
     let plan = lab::plan::Plan::parse(Path::new("files.toml"), suite, &[], registry)?;
     let mut ledger = ledger::Ledger::open(folder.join("ledger/ledger.sqlite"))?;
-    let (run, _) = lab::run::run(lab::run::Setting {
+    let (run, _) = lab::run::run(lab::run::RunOptions {
         plan: &plan,
         exe: &std::env::current_exe()?,
         ledger: &mut ledger,
@@ -92,7 +92,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         logs: &folder.join("ledger/runs"),
         command: "files".into(),
         seed: 1,
-        after: lab::run::After::default(),
+        extras: lab::run::Extras::default(),
         stop: Arc::default(),
         progress: &mut |_| {},
     })?;

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use judge::Search;
 use lab::plan::{Arrivals, Plan, SuiteError};
-use lab::run::Quest;
+use lab::run::CapacitySearch;
 use load::units::{Rate, Share, Span};
 
 use crate::exit::Failure;
@@ -94,8 +94,8 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let over = &args.over;
     note(format!("searching the highest {over} that {target} carries, from {}", words(args, from)));
     let budget = args.budget.duration();
-    let quest = Quest { key: args.over.clone(), search, plan_at: &plan_at, budget };
-    crate::run::measure_with(&first, &args.how, |setting| lab::run::capacity(setting, &quest))
+    let search = CapacitySearch { key: args.over.clone(), search, plan_at: &plan_at, budget };
+    crate::run::measure_with(&first, &args.how, |options| lab::run::capacity(options, &search))
 }
 
 /// What was typed as a load.

@@ -51,7 +51,7 @@ pub(crate) struct LadderArgs {
     how: HowArgs,
 }
 
-/// Profiles of each rung, unless it is said otherwise.
+/// Profiles of each rung by default.
 const PROFILES: u32 = 3;
 
 pub(crate) fn run(args: LadderArgs) -> Result<ExitCode, Failure> {
@@ -63,7 +63,7 @@ pub(crate) fn run(args: LadderArgs) -> Result<ExitCode, Failure> {
             let mut plan = Plan::read(suite, &args.settings, crate::registry::registry())
                 .map_err(Failure::Suite)?;
             if !plan.targets().iter().any(|target| target.rung.is_some()) {
-                let message = "has no [[rung]]: docs/ladder.md says how a ladder is written";
+                let message = "has no [[rung]]: see docs/ladder.md";
                 return Err(Failure::Usage(format!("{} {message}", suite.display())));
             }
             build(&args, &mut plan)?;

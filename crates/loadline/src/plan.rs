@@ -26,7 +26,7 @@ pub(crate) struct PlanArgs {
     ledger: Option<PathBuf>,
 }
 
-/// Which suite, and what is different from what it says.
+/// The suite, and the keys that are set differently.
 #[derive(Debug, clap::Args)]
 pub(crate) struct SuiteArgs {
     /// The suite's TOML file

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::from(report::outcome(&summary).exit_code(false)))
 }
 
-/// Writes a run as one HTML file and says where it is.
+/// Writes a run as one HTML file and prints its path.
 pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Result<()> {
     let (summary, data) = page_of(ledger, run)?;
     save(file, &report::html(&summary, &data))
@@ -93,7 +93,7 @@ pub(crate) fn page_of(
     Ok((report::Summary::of(view)?, data))
 }
 
-/// Writes a file and says where it is.
+/// Writes a file and prints its path.
 fn save(file: &Path, text: &str) -> anyhow::Result<()> {
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)

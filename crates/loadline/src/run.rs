@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use lab::plan::{Plan, Point, Target};
-use lab::run::{After, Ending, RunError, Setting};
+use lab::run::{Ending, Extras, RunError, RunOptions};
 use ledger::{Ledger, RunId};
 
 use crate::exit::Failure;
@@ -92,21 +92,21 @@ pub(crate) fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
 pub(crate) fn measure_with(
     plan: &Plan,
     how: &HowArgs,
-    run: impl FnOnce(Setting<'_>) -> Result<(RunId, Ending), RunError>,
+    run: impl FnOnce(RunOptions<'_>) -> Result<(RunId, Ending), RunError>,
 ) -> Result<ExitCode, Failure> {
     for target in plan.targets() {
         if let Some(why) = &target.skipped {
             note(format!("{} is left out: {why}", target.name));
         }
     }
-    check_room(plan)?;
+    raise_file_limit(plan)?;
     let stop = live::stop_flag().context("signals can't be caught")?;
     let lock = RunLock::take(how.wait)?;
     let home = Home::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain);
-    let measured = run(Setting {
+    let measured = run(RunOptions {
         plan,
         exe: &exe,
         ledger: &mut ledger,
@@ -114,7 +114,7 @@ pub(crate) fn measure_with(
         logs: &home.logs,
         command: command_line(),
         seed: how.seed.unwrap_or_else(drawn_seed),
-        after: After { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
+        extras: Extras { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
         stop,
         progress: &mut |progress| live.show(progress),
     });
@@ -144,8 +144,8 @@ pub(crate) fn measure_with(
     })
 }
 
-/// Makes room for the connections of the load, before anything starts.
-fn check_room(plan: &Plan) -> Result<(), Failure> {
+/// Raises the limit of open files for the connections of the load, before anything starts.
+fn raise_file_limit(plan: &Plan) -> Result<(), Failure> {
     let of_point = |point: &Point| {
         let targets = point.targets.iter().filter(|target| target.skipped.is_none()).count();
         let connections: usize = point.clients.iter().map(|group| group.connections).sum();

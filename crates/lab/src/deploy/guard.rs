@@ -1,9 +1,9 @@
 //! Nothing the lab started outlives it, not even when the lab itself is killed.
 //!
-//! One small process beside the lab is told of every process group that starts and stops. When the
-//! lab's end of the pipe closes, for whatever reason, it kills the groups that are left. It kills
-//! only what it was told of; so a target waits at its door ([`enter_main`]) until the guard knows
-//! of it, and goes away by itself if the lab dies before that.
+//! The guard, a small process beside the lab, reads from a pipe which process groups start and end.
+//! When the lab's end of the pipe closes, for whatever reason, it kills the groups that are left.
+//! It can kill only groups that it knows; so a target waits at a gate ([`enter_main`]) until the
+//! guard knows it, and exits by itself if the lab dies before that.
 
 use std::collections::BTreeSet;
 use std::io::{BufRead, Read, Write};
@@ -19,7 +19,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 pub(crate) struct Guard {
     exe: PathBuf,
     child: Child,
-    /// Events tell it of their commands while targets are measured.
+    /// Shared with events, which register their commands while targets are measured.
     pipe: Mutex<Option<ChildStdin>>,
 }
 
@@ -37,29 +37,29 @@ impl Guard {
         Ok(Self { exe: exe.to_owned(), child, pipe })
     }
 
-    /// A command that waits until it is let in.
-    pub(crate) fn at_the_door(&self, command: &[String]) -> Vec<String> {
+    /// The command, behind a gate: it starts once it is released.
+    pub(crate) fn behind_gate(&self, command: &[String]) -> Vec<String> {
         [&[self.exe.display().to_string(), "enter".to_owned()], command].concat()
     }
 
-    /// Notes a process that waits at its door and leads a group of its own, and lets it become its
-    /// program. One that has gone already is found by whoever looks whether it is ready.
-    pub(crate) fn let_in(&self, child: &mut Child) {
-        self.tell('+', child.id());
-        if let Some(mut door) = child.stdin.take() {
-            let _ = door.write_all(b"!");
+    /// Registers a process that waits at its gate and leads a group of its own, and releases it. One
+    /// that has died already is found by the check for readiness.
+    pub(crate) fn release(&self, child: &mut Child) {
+        self.write('+', child.id());
+        if let Some(mut gate) = child.stdin.take() {
+            let _ = gate.write_all(b"!");
         }
     }
 
     /// Forgets a group that has ended.
     pub(crate) fn forget(&self, group: u32) {
-        self.tell('-', group);
+        self.write('-', group);
     }
 
-    /// Says that a group runs (`+`) or has ended (`-`).
-    fn tell(&self, sign: char, group: u32) {
+    /// Registers a group (`+`) or removes it (`-`).
+    fn write(&self, sign: char, group: u32) {
         if let Some(pipe) = &mut *self.pipe.lock().unwrap_or_else(PoisonError::into_inner) {
-            // A guard that has gone is no reason to stop measuring.
+            // A missing guard doesn't stop the measurement.
             let _ = writeln!(pipe, "{sign}{group}");
         }
     }
@@ -76,11 +76,11 @@ pub fn run_guarded(
     set: impl FnOnce(&mut Command) -> &mut Command,
 ) -> std::io::Result<ExitStatus> {
     let guard = Guard::start(exe)?;
-    let words = guard.at_the_door(command);
+    let words = guard.behind_gate(command);
     let mut command = Command::new(&words[0]);
     set(command.args(&words[1..])).stdin(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
-    guard.let_in(&mut child);
+    guard.release(&mut child);
     let ended = child.wait();
     guard.forget(child.id());
     ended
@@ -93,7 +93,7 @@ impl Drop for Guard {
     }
 }
 
-/// The guard's own `main`: reads what runs and what has ended until the pipe closes.
+/// `loadline guard`: reads which groups run until the pipe closes, and kills those left.
 pub fn guard_main() -> ExitCode {
     let mut groups = BTreeSet::new();
     for line in std::io::stdin().lock().lines() {

@@ -1,4 +1,4 @@
-//! When a target can be used: a service says so, a command accepts connections.
+//! When a target is ready: a service prints its ready line, a command accepts connections.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, UdpSocket};
@@ -10,7 +10,7 @@ use wire::Address;
 
 use crate::plan::Medium;
 
-/// How long between two looks at a target that is not ready yet.
+/// The period of checks of a target that isn't ready yet.
 pub(super) const LOOK_EVERY: Duration = Duration::from_millis(2);
 
 /// The ready line of a service, as far as the lab needs it.
@@ -45,7 +45,7 @@ pub(super) fn announced(stdout: &Path, medium: Medium) -> Result<Option<Address>
 pub(super) fn accepts(address: &Address, medium: Medium) -> bool {
     match address {
         Address::Internet(address) if medium == Medium::Udp => {
-            // A port that can't be bound any more is somebody's: the target's, as it was free.
+            // The port was free; once it can't be bound, the target has it.
             UdpSocket::bind(address).is_err()
         }
         Address::Internet(address) => {
@@ -55,7 +55,7 @@ pub(super) fn accepts(address: &Address, medium: Medium) -> bool {
     }
 }
 
-/// A loopback port that nobody uses at this moment.
+/// A loopback port that is free at this moment.
 pub(super) fn free_port() -> std::io::Result<u16> {
     let listener = TcpListener::bind(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)))?;
     Ok(listener.local_addr()?.port())

@@ -11,7 +11,7 @@ use regex_lite::Regex;
 use wire::ProtocolError;
 
 use super::once::{self, Once, Run};
-use crate::deploy::pin_this_thread;
+use crate::cpus::pin_this_thread;
 
 /// The service that batches are in: it has one operation, to run the command.
 pub static SERVICE: Service = Service {

@@ -9,7 +9,7 @@ use wire::{Ns, ProtocolError, clock};
 use super::record::{Figure, Piece, Recorder};
 use super::timed::Timed;
 use super::worker::{Duty, Order};
-use crate::deploy::pin_this_thread;
+use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 use crate::plan::Arrivals;
 

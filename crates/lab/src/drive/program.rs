@@ -17,7 +17,7 @@ use wire::{Ns, ProtocolError, clock};
 
 use super::once::{self, Once, Run};
 use super::record::{Piece, Recorder};
-use crate::deploy::pin_this_thread;
+use crate::cpus::pin_this_thread;
 use crate::observe::Cpu;
 
 /// The service of services that only their own clients can load.

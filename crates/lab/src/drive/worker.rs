@@ -17,7 +17,7 @@ use super::seconds::Seconds;
 use super::slot::{Origin, Slot, State};
 use super::timed::Timed;
 use super::transport::Transport;
-use crate::deploy::pin_this_thread;
+use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 use crate::plan::Arrivals;
 

@@ -89,7 +89,7 @@ type Fact = (&'static str, fn() -> Option<String>);
 
 /// What takes more than a line of a file to say.
 const FACTS: &[Fact] = &[
-    ("cpus", || Some(crate::deploy::cpus_here().len().to_string())),
+    ("cpus", || Some(crate::cpus::cpus_here().len().to_string())),
     ("caches", || caches(Path::new("/sys/devices/system/cpu/cpu0/cache"))),
     ("mitigations", || mitigations(Path::new("/sys/devices/system/cpu/vulnerabilities"))),
     ("mitigations_asked", || mitigations_asked(&fs::read_to_string("/proc/cmdline").ok()?)),

@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpListener, TcpStream};
 
 use wire::clock::now;
 
-use crate::deploy::{cpus_here, pin_this_thread};
+use crate::cpus::{cpus_here, pin_this_thread};
 
 /// A request and its answer over loopback, one at a time.
 #[derive(Clone, Copy, Debug)]

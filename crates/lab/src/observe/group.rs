@@ -20,7 +20,7 @@ pub struct Cpu {
     pub system_ticks: u64,
     /// How long threads were ready to run and had no core; no part of the total.
     pub waited_ns: u64,
-    /// How often a thread went to sleep, and how often one had to make room for another.
+    /// Voluntary and involuntary context switches.
     pub switches: [u64; 2],
 }
 
@@ -70,7 +70,7 @@ impl Cpu {
     }
 }
 
-/// A thread that ran or wanted to for this part of the time counts as runnable.
+/// The least share of the time for which a runnable thread runs or waits for a core.
 const RUNNABLE_SHARE: f64 = 0.05;
 
 /// Reads a process group; a member that has ended keeps counting.
@@ -110,34 +110,34 @@ impl GroupMeter {
         Some((cpu, usage.resident_bytes))
     }
 
-    /// How long the thread that ran most did, between the last two readings.
+    /// CPU time of the busiest thread between the last two readings.
     pub fn busiest_thread_ns(&self) -> u64 {
         self.busiest_ns
     }
 
-    /// How many files and sockets the group has open; `None` is unseen.
+    /// Open files and sockets of the group; `None` is unseen.
     pub fn descriptors(&mut self) -> Option<u64> {
         self.members.descriptors()
     }
 
-    /// What the group's living members have had written to disks so far; `None` is unseen.
+    /// Bytes that the group's living members have written to disks; `None` is unseen.
     pub fn written_bytes(&mut self) -> Option<u64> {
         self.members.written_bytes(&mut self.scratch)
     }
 
-    /// The most memory that the group holds is asked for from now on.
+    /// Starts a new period for [`GroupMeter::peak_bytes`].
     pub fn forget_peak(&mut self) {
         self.knows_peak = self.members.forget_peaks();
     }
 
-    /// The most resident bytes that the group's members have held since then, each at its own
-    /// time; `None` is unseen.
+    /// The sum of the members' peaks of resident bytes in that period, each at its own time;
+    /// `None` is unseen.
     pub fn peak_bytes(&mut self) -> Option<u64> {
         self.members.peak_bytes(&mut self.scratch).filter(|_| self.knows_peak)
     }
 
-    /// How many of the group's threads wanted to run, between the last two readings, for more than
-    /// a twentieth of the time.
+    /// The number of threads that ran or waited for a core for more than a twentieth of the time
+    /// between the last two readings.
     pub fn runnable_threads(&self) -> usize {
         self.runnable
     }
@@ -214,11 +214,11 @@ mod tests {
     fn memory_that_was_held_only_for_a_moment_is_seen() {
         const HELD_BYTES: usize = 64 << 20;
         let mut meter = GroupMeter::new(rustix::process::getpgrp());
-        assert_eq!(meter.peak_bytes(), None, "nobody has asked for it");
+        assert_eq!(meter.peak_bytes(), None, "no peak was asked for");
         let (_, before_bytes) = meter.read().expect("the own group can be read");
         meter.forget_peak();
         drop(std::hint::black_box(vec![1_u8; HELD_BYTES]));
-        // Where the kernel may not be asked, it stays unseen.
+        // Unseen where the kernel doesn't allow it.
         let Some(peak_bytes) = meter.peak_bytes() else { return };
         assert!(peak_bytes >= before_bytes.max(HELD_BYTES as u64), "{peak_bytes}");
     }

@@ -1,7 +1,7 @@
-//! A thread that sleeps 5 ms at a time on the run's cores and notes how much later than that it
-//! goes on. What it waited in the run queue is taken off, because the run's own load may well fill
-//! the cores; what is left is the host's: a hypervisor that took the core away, firmware, a kernel
-//! that held interrupts off. No counter shows those pauses, steal included.
+//! Pauses of the host, measured by a thread that sleeps 5 ms at a time on the run's cores and
+//! records how late it wakes. Its wait in the run queue is subtracted, because the run's own load
+//! may fill the cores; the rest is the host's: a hypervisor that took the core away, firmware, a
+//! kernel with interrupts off. No counter shows those pauses, steal included.
 //!
 //! A pause that is shorter than a sleep may fall between two wakings, and a longer one is seen up
 //! to a sleep too short: what is counted is the least there was. Sleeping 1 ms would see more, but
@@ -16,24 +16,24 @@ use wire::clock::{MILLISECOND_NS, now};
 
 use super::source::{Scratch, Source, nth_number};
 
-/// It sleeps so long.
+/// The length of a sleep.
 const SLEEP_NS: u64 = 5 * MILLISECOND_NS;
 
-/// Beyond so much it is asked how much of it was the run queue's.
+/// The lateness from which on the run queue's share is read.
 const ASKED_NS: u64 = 300_000;
 
-/// After so many sleeps that were not late the run queue is asked as well, so that what adds up
-/// there over time is not taken off the next pause.
+/// Sleeps in time after which the run queue's share is read as well, so that its sum over time
+/// isn't subtracted from the next pause.
 const ASKED_EVERY: u32 = 16;
 
 /// A pause longer than this is counted. A sleep ends 0.05 ms late by the timer's slack alone, and
 /// hypervisors take a few tenths of a millisecond now and then.
 const COUNTED_NS: u64 = MILLISECOND_NS;
 
-/// So many readers each learn the longest pause since their own last reading.
+/// The number of readers; each gets the longest pause since its own last reading.
 const READERS_LIMIT: usize = 4;
 
-/// What was seen of pauses.
+/// The pauses seen.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pauses {
     /// The longest since this reader's last reading.
@@ -47,12 +47,12 @@ pub struct Pauses {
 /// The thread; it ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Hiccups {
-    shared: Arc<Shared>,
+    shared: Arc<PauseCounters>,
     handle: Option<JoinHandle<()>>,
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct PauseCounters {
     stop: AtomicBool,
     count: AtomicU64,
     lost_ns: AtomicU64,
@@ -63,22 +63,22 @@ struct Shared {
 impl Hiccups {
     /// Starts the thread on `cpus`; empty is any. Without it, everything is unseen.
     pub(super) fn start(cpus: &[usize]) -> Self {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(PauseCounters::default());
         let cpus = cpus.to_vec();
         let its = shared.clone();
         let handle = std::thread::Builder::new().name("hiccups".into()).spawn(move || {
             // Where it can't be pinned it watches whichever core it is given.
-            let _ = crate::deploy::pin_this_thread(&cpus);
+            let _ = crate::cpus::pin_this_thread(&cpus);
             its.watch();
         });
         Self { shared, handle: handle.ok() }
     }
 
     /// One more reader.
-    pub(super) fn reader(&self) -> Reader {
+    pub(super) fn reader(&self) -> PauseReader {
         let index = self.shared.readers.fetch_add(1, Ordering::Relaxed) as usize;
         let seen = self.handle.is_some() && index < READERS_LIMIT;
-        Reader { shared: self.shared.clone(), index: seen.then_some(index) }
+        PauseReader { shared: self.shared.clone(), index: seen.then_some(index) }
     }
 }
 
@@ -91,7 +91,7 @@ impl Drop for Hiccups {
     }
 }
 
-impl Shared {
+impl PauseCounters {
     fn watch(&self) {
         let mut scratch = Scratch::for_lines();
         let schedstat = Source::open("/proc/thread-self/schedstat");
@@ -136,12 +136,12 @@ fn pause(slept_ns: u64, queued_ns: u64) -> u64 {
 
 /// One reader of the pauses.
 #[derive(Debug)]
-pub(super) struct Reader {
-    shared: Arc<Shared>,
+pub(super) struct PauseReader {
+    shared: Arc<PauseCounters>,
     index: Option<usize>,
 }
 
-impl Reader {
+impl PauseReader {
     /// What was seen; `None` when there is no thread, or there are too many readers.
     pub(super) fn read(&mut self) -> Option<Pauses> {
         let longest_ns = &self.shared.longest_ns[self.index?];
@@ -167,11 +167,12 @@ mod tests {
 
     #[test]
     fn every_reader_learns_the_longest_since_its_own_last_reading() {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(PauseCounters::default());
         let hiccups = Hiccups { shared: shared.clone(), handle: None };
         let mut unseen = hiccups.reader();
         assert_eq!(unseen.read(), None, "there is no thread");
-        let mut readers = [1, 2].map(|index| Reader { shared: shared.clone(), index: Some(index) });
+        let mut readers =
+            [1, 2].map(|index| PauseReader { shared: shared.clone(), index: Some(index) });
         shared.note(300_000);
         shared.note(12_000_000);
         assert_eq!(readers[0].read().unwrap().longest_ns, 12_000_000);

@@ -1,4 +1,4 @@
-//! What is read right before and right after a slice, to tell whether something disturbed it.
+//! The readings right before and right after a slice, by which disturbances are found.
 //!
 //! `/proc/stat` counts in ticks of 10 ms and samples, which is too coarse for a slice of half a
 //! second. How long tasks ran on each core in nanoseconds is, best first:
@@ -18,11 +18,11 @@ use std::path::Path;
 use wire::Ns;
 
 use super::group::process_cpu_ns;
-use super::hiccup::{Pauses, Reader};
+use super::hiccup::{PauseReader, Pauses};
 use super::sensors::swap;
 use super::source::{Scratch, Source, lines, nth_number, number, words};
 
-/// A reading of everything that is judged.
+/// A reading of everything that the rules judge.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mark {
     /// When, on the run's clock.
@@ -42,7 +42,7 @@ pub struct Mark {
 pub struct CoreMark {
     /// Its number.
     pub cpu: usize,
-    /// How long tasks ran on it, other than its `ksoftirqd`; `None` where the kernel only tells
+    /// How long tasks ran on it, other than its `ksoftirqd`; `None` where the kernel only counts
     /// ticks.
     pub ran_ns: Option<u64>,
     /// How long it had nothing to do, in whole ticks.
@@ -61,7 +61,7 @@ pub(super) struct Marker {
     swap: Source,
     ran: Ran,
     softirq_threads: Vec<(usize, Source)>,
-    pauses: Reader,
+    pauses: PauseReader,
 }
 
 #[derive(Debug)]
@@ -75,7 +75,7 @@ enum Ran {
 const CONTROL_GROUPS: &[&str] = &["/sys/fs/cgroup/cpuacct", "/sys/fs/cgroup/cpu,cpuacct"];
 
 impl Marker {
-    pub(super) fn open(clock_zero: Ns, pauses: Reader) -> Self {
+    pub(super) fn open(clock_zero: Ns, pauses: PauseReader) -> Self {
         Self {
             clock_zero,
             tick_ns: 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1),
@@ -132,8 +132,8 @@ impl Ran {
     }
 }
 
-/// The kernel's threads that take over received packets when there are many. On loopback that is
-/// work of the target and the load, so it is nobody else's.
+/// The kernel's `ksoftirqd` threads, which process received packets under load. On loopback that
+/// is work of the target and of the load, so it isn't foreign.
 fn softirq_threads() -> Vec<(usize, Source)> {
     let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let thread = |entry: std::fs::DirEntry| {

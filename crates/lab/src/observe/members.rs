@@ -15,7 +15,7 @@ use rustix::process::Pid;
 
 use super::source::{Scratch, Source, nth_number, number, value_of, words};
 
-/// What a group has used so far, and holds now. The counters never fall.
+/// A group's resource usage: totals that never fall, and current levels.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Usage {
     pub(super) cpu_ns: u64,
@@ -95,10 +95,10 @@ struct Units {
     page_bytes: u64,
 }
 
-/// At most so many threads of a process have a file open here; the others' are opened each time.
+/// Threads of a process whose files stay open here; the others' are opened for each reading.
 const OPEN_LIMIT: usize = 64;
 
-/// Room for about a thousand entries of `/proc` at a time.
+/// The buffer for `/proc` listings: about a thousand entries at a time.
 const ENTRIES_BYTES: usize = 32 << 10;
 
 impl Members {
@@ -181,8 +181,8 @@ impl Members {
         sum
     }
 
-    /// Open files. The kernel gives a folder of open files its
-    /// number of entries as size since Linux 6.2, and before that 0.
+    /// Open files: the size of `/proc/PID/fd`, which is the number of its entries since Linux 6.2
+    /// and 0 before.
     pub(super) fn descriptors(&mut self) -> Option<u64> {
         let sizes = self.processes.iter().map(|process| {
             let size = process.open_files.as_ref()?.metadata().ok()?.len();
@@ -192,7 +192,7 @@ impl Members {
         sum.filter(|_| !self.processes.is_empty())
     }
 
-    /// What living members have had written to disks; `None` where no one's is told.
+    /// What living members have had written to disks; `None` where no member's can be read.
     pub(super) fn written_bytes(&self, scratch: &mut Scratch) -> Option<u64> {
         let written = self.processes.iter().filter_map(|process| {
             process.io.read_line(scratch).and_then(|text| value_of(text, b"write_bytes:"))
@@ -457,7 +457,7 @@ mod tests {
     fn the_own_group_is_seen_in_every_respect() {
         let mut scratch = Scratch::new();
         let mut members = Members::of(rustix::process::getpgrp());
-        assert_eq!(members.read(&mut scratch), None, "nobody was looked for");
+        assert_eq!(members.read(&mut scratch), None, "no member was looked for");
         members.look(&mut scratch);
         let usage = members.read(&mut scratch).expect("this process");
         assert!(usage.resident_bytes > 0 && usage.threads > 0 && usage.cpu_ns > 0);

@@ -1,42 +1,45 @@
-//! Looking at the host and at process groups. A reading that is not possible is unseen, not zero.
+//! Sensors of the host and of process groups. A reading that is not possible is unseen, not zero.
 //! Control plane.
 //!
 //! | file | what it holds |
 //! |---|---|
 //! | `sensor`, `sensors/` | what a sensor is, the index of all, and one file for each |
 //! | `watch` | the thread that reads them ten times a second |
-//! | `hiccup` | the thread that notes pauses of the host |
-//! | `mark`, `disturbance` | what is read around a slice, and the rules that judge it |
-//! | `totals` | what the host counted in a slice, for the rules on limits |
+//! | `hiccup` | the thread that measures pauses of the host |
+//! | `mark`, `disturbance/` | the readings around a slice, and the rules that judge it |
+//! | `totals` | the host's counters over a slice, for the rules on limits |
 //! | `memory`, `loopback` | how fast this host copies, and carries large messages |
 //! | `floors` | what the simplest things cost on this host |
 //! | `group`, `members` | CPU time and memory of a process group |
-//! | `service` | the threads that read what services count themselves |
-//! | `record` | the way of samples into the ledger |
-//! | `look` | what is seen and unseen on this host |
+//! | `counters` | the threads that read services' own counters |
+//! | `series_writer` | samples into the ledger |
+//! | `check` | which sensors are unseen on this host |
 //! | `fingerprint` | what the host and this program are |
 //! | `program` | what a target's program file is |
 //! | `source` | files of the kernel's, opened once |
 
+mod check;
+mod counters;
 mod disturbance;
 mod fingerprint;
 mod floors;
 mod group;
 mod hiccup;
-mod look;
 mod loopback;
 mod mark;
 mod members;
 mod memory;
 mod program;
-mod record;
 mod sensor;
 mod sensors;
-mod service;
+mod series_writer;
 mod source;
 mod totals;
 mod watch;
 
+pub use check::{SensorCheck, check_sensors};
+pub use counters::{CounterMeter, Reading};
+pub(crate) use counters::{between, plus};
 pub use disturbance::{Disturbance, OwnCpu, RULES, Rule, Wait};
 pub(crate) use fingerprint::sha256;
 pub use fingerprint::{fingerprint, fingerprint_with};
@@ -45,15 +48,12 @@ pub use group::{
     Cpu, GroupMeter, group_members, load_threads, own_resident_bytes, process_cpu_ns, thread_cpu,
 };
 pub use hiccup::Pauses;
-pub use look::{Seen, look};
 pub use loopback::{MESSAGE_BYTES, loopback_bytes_per_s};
 pub use mark::{CoreMark, Mark};
 pub use memory::{COPY_BYTES, copied_bytes_per_s};
 pub use program::compilers_of;
 pub(crate) use program::program_facts;
-pub use record::Recorder;
 pub use sensor::{Line, SENSORS, Sensor};
-pub use service::{Reading, ServiceMeter};
-pub(crate) use service::{between, plus};
+pub use series_writer::SeriesWriter;
 pub use totals::Totals;
-pub use watch::{Glance, Sample, Series, Sink, Watch};
+pub use watch::{RecentSamples, Sample, Series, Sink, Watch};

@@ -27,37 +27,37 @@ pub static SENSORS: &[&Sensor] = &[
 /// One source of readings.
 #[derive(Debug)]
 pub struct Sensor {
-    /// What it is called.
+    /// The sensor's name.
     pub name: &'static str,
-    /// What it tells.
+    /// What it shows.
     pub doc: &'static str,
     /// The files it reads.
     pub source: &'static str,
     /// When it, or a part of it, is unseen.
     pub unseen: &'static str,
-    /// In how many tenths of a second it is read once: 1, or more where a reading is dear.
+    /// The period in tenths of a second: 1, or more where a reading is expensive.
     pub every: u32,
     /// What it reads: the same series everywhere, whether seen or not.
     pub series: &'static [Line],
-    /// What it looks at.
-    pub(super) of: Of,
+    /// Its reader.
+    pub(super) of: Reader,
 }
 
 /// One series of a sensor.
 #[derive(Debug)]
 pub struct Line {
-    /// What it is called within its sensor.
+    /// Its name within its sensor.
     pub name: &'static str,
     /// The unit of its values: `fraction` of the time or of a core, `cores`, `count`, `bytes`,
     /// `ns`, `per_s` or `bytes_per_s`.
     pub unit: &'static str,
     /// How a reading becomes a value.
-    pub(super) kind: Kind,
+    pub(super) kind: Scale,
 }
 
 /// How a reading becomes a value.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Kind {
+pub(super) enum Scale {
     /// The reading times this is the value.
     Level(f64),
     /// The reading only grows: its growth in a second, times this, is the value.
@@ -67,35 +67,35 @@ pub(super) enum Kind {
 impl Line {
     /// A reading that is the value.
     pub(super) const fn level(name: &'static str, unit: &'static str) -> Self {
-        Self { name, unit, kind: Kind::Level(1.0) }
+        Self { name, unit, kind: Scale::Level(1.0) }
     }
 
     /// A counter of things, whose growth per second is the value.
     pub(super) const fn rate(name: &'static str) -> Self {
-        Self { name, unit: "per_s", kind: Kind::Rate(1.0) }
+        Self { name, unit: "per_s", kind: Scale::Rate(1.0) }
     }
 
     /// A counter of bytes.
     pub(super) const fn bytes_rate(name: &'static str) -> Self {
-        Self { name, unit: "bytes_per_s", kind: Kind::Rate(1.0) }
+        Self { name, unit: "bytes_per_s", kind: Scale::Rate(1.0) }
     }
 
     /// A counter of nanoseconds: its growth per nanosecond is a fraction, or a number of cores.
     pub(super) const fn share(name: &'static str, unit: &'static str) -> Self {
-        Self { name, unit, kind: Kind::Rate(1e-9) }
+        Self { name, unit, kind: Scale::Rate(1e-9) }
     }
 }
 
-/// What a sensor looks at.
+/// The reader of a sensor: for the host, or for each process group.
 #[derive(Debug)]
-pub(super) enum Of {
+pub(super) enum Reader {
     /// The host: opened once.
     Host(fn(&Scope) -> Box<dyn Probe>),
     /// Each process group that is followed. It reads into as many places as there are series.
     Group(fn(&mut Members, &mut Scratch, &mut [Option<u64>])),
 }
 
-/// What a sensor of the host may look at.
+/// What a sensor of the host may read.
 #[derive(Debug)]
 pub(super) struct Scope {
     /// The cores of the run.
@@ -106,7 +106,7 @@ pub(super) struct Scope {
 
 /// An opened sensor of the host.
 pub(super) trait Probe: Send {
-    /// Of which things it reads all series; a host has one of most.
+    /// The instances for which it reads all series; most sensors have one.
     fn instances(&self) -> Vec<String> {
         vec![String::new()]
     }

@@ -1,7 +1,7 @@
 //! What the host has counted so far, read right before and right after a slice: of the same files
 //! as the sensors' ten readings a second, but exactly for the time that was measured.
 
-use super::sensor::{Kind, Of, Probe, SENSORS, Scope, Sensor};
+use super::sensor::{Probe, Reader, SENSORS, Scale, Scope, Sensor};
 use super::source::Scratch;
 
 /// Which figure of [`judge::limits::Figures`] which sensor's series adds up to.
@@ -85,7 +85,7 @@ impl TotalsReader {
             |name: &str| name == SOFTIRQ.0 || FIGURES.iter().any(|(_, sensor, _)| *sensor == name);
         let mut probes = Vec::new();
         for sensor in SENSORS.iter().filter(|sensor| wanted(sensor.name)) {
-            if let Of::Host(open) = sensor.of {
+            if let Reader::Host(open) = sensor.of {
                 let probe = open(scope);
                 let count = probe.instances().len() * sensor.series.len();
                 probes.push((*sensor, probe, vec![None; count]));
@@ -102,7 +102,7 @@ impl TotalsReader {
             let place = |name: &str| sensor.series.iter().position(|line| line.name == name);
             let value = |index: usize| {
                 let line = &sensor.series[index % sensor.series.len()];
-                let (Kind::Rate(scale) | Kind::Level(scale)) = line.kind;
+                let (Scale::Rate(scale) | Scale::Level(scale)) = line.kind;
                 Some(readings[index]? as f64 * scale)
             };
             if sensor.name == SOFTIRQ.0 {

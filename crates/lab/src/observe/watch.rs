@@ -19,21 +19,21 @@ use wire::clock::{MILLISECOND_NS, now};
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};
 use super::members::Members;
-use super::sensor::{Kind, Of, Probe, SENSORS, Scope, Sensor};
+use super::sensor::{Probe, Reader, SENSORS, Scale, Scope, Sensor};
 use super::source::Scratch;
 use super::totals::{Totals, TotalsReader};
 
 /// From one reading to the next.
 const PERIOD_NS: u64 = 100 * MILLISECOND_NS;
 
-/// Process groups are looked through for new members once in so many readings.
+/// The number of readings between two searches for new members of process groups.
 const LOOK_EVERY: u32 = 10;
 
-/// At most so many samples are kept until they are taken: about an hour of fifty series. What
-/// comes later is counted and lost.
+/// The most samples kept until they are taken: about an hour of fifty series. Later ones are
+/// dropped and counted.
 const SAMPLES_LIMIT: usize = 2_000_000;
 
-/// At most so many process groups are followed at once.
+/// The most process groups followed at once.
 const GROUPS_LIMIT: usize = 64;
 
 /// What one series is.
@@ -60,25 +60,25 @@ pub struct Sample {
     pub value: f64,
 }
 
-/// Watches the host and the process groups that it is told to follow, until it is dropped.
+/// Watches the host and the process groups that it follows, until it is dropped.
 #[derive(Debug)]
 pub struct Watch {
     clock_zero: Ns,
-    orders: Sender<Order>,
-    shared: Arc<Shared>,
+    commands: Sender<WatchCommand>,
+    shared: Arc<WatchState>,
     marker: Marker,
     totals: TotalsReader,
     handle: Option<JoinHandle<()>>,
     _hiccups: Arc<Hiccups>,
 }
 
-enum Order {
+enum WatchCommand {
     Follow(String, Pid),
     Leave(String),
 }
 
 #[derive(Debug, Default)]
-struct Shared {
+struct WatchState {
     series: Mutex<Vec<Series>>,
     samples: Mutex<Samples>,
 }
@@ -89,7 +89,7 @@ struct Samples {
     lost: u64,
 }
 
-impl Shared {
+impl WatchState {
     fn keep(&self, batch: &mut Vec<Sample>) {
         let mut samples = locked(&self.samples);
         let room = SAMPLES_LIMIT.saturating_sub(samples.kept.len()).min(batch.len());
@@ -103,7 +103,7 @@ impl Shared {
 #[derive(Debug)]
 pub struct Sink {
     clock_zero: Ns,
-    shared: Arc<Shared>,
+    shared: Arc<WatchState>,
     own: Mutex<Own>,
 }
 
@@ -144,21 +144,21 @@ impl Sink {
     }
 }
 
-/// The last samples of a watch, for who looks on from another thread.
+/// The last samples of a watch, for another thread.
 #[derive(Clone, Debug)]
-pub struct Glance(Arc<Shared>);
+pub struct RecentSamples(Arc<WatchState>);
 
-/// How far back a glance reaches: counters of ticks need tenths of a second to be worth a look.
-const GLANCE_NS: u64 = 5 * PERIOD_NS;
+/// How far back a recent_samples reaches: counters of ticks need tenths of a second to be worth a look.
+const RECENT_NS: u64 = 5 * PERIOD_NS;
 
-impl Glance {
+impl RecentSamples {
     /// The mean of every series over the last half second. Nothing, when a round has just ended
     /// and its samples were taken away.
     pub fn recent(&self) -> Vec<(Series, f64)> {
         let mut sums: HashMap<u32, (f64, f64)> = HashMap::new();
         {
             let samples = locked(&self.0.samples);
-            let since = samples.kept.last().map_or(0, |last| last.at.saturating_sub(GLANCE_NS));
+            let since = samples.kept.last().map_or(0, |last| last.at.saturating_sub(RECENT_NS));
             for sample in samples.kept.iter().rev().take_while(|sample| sample.at > since) {
                 let (count, sum) = sums.entry(sample.series).or_default();
                 *count += 1.0;
@@ -173,7 +173,7 @@ impl Glance {
     }
 }
 
-impl Shared {
+impl WatchState {
     /// The place of a counter's series: the one of an earlier service of that name, or a new one.
     fn service_series(&self, group: &str, counter: &Counter) -> u32 {
         let unit = match counter.kind {
@@ -199,23 +199,23 @@ impl Watch {
     /// # Errors
     /// When a thread can't be started.
     pub fn start(clock_zero: Ns, cpus: &[usize]) -> std::io::Result<Self> {
-        let here = crate::deploy::cpus_here();
+        let here = crate::cpus::cpus_here();
         let cpus = if cpus.is_empty() { here.clone() } else { cpus.to_vec() };
         let hiccups = Arc::new(Hiccups::start(&cpus));
         let marker = Marker::open(clock_zero, hiccups.reader());
-        let shared = Arc::new(Shared::default());
-        let (orders, received) = channel();
+        let shared = Arc::new(WatchState::default());
+        let (commands, received) = channel();
         let aside: Vec<usize> = here.into_iter().filter(|cpu| !cpus.contains(cpu)).collect();
         let scope = Scope { cpus, hiccups: hiccups.clone() };
         let totals = TotalsReader::open(&scope);
         let its = shared.clone();
         let handle = std::thread::Builder::new().name("watch".into()).spawn(move || {
-            let _ = crate::deploy::pin_this_thread(&aside);
+            let _ = crate::cpus::pin_this_thread(&aside);
             let mut watcher = Watcher::open(clock_zero, &scope, its);
             watcher.watch(&received);
         })?;
         let handle = Some(handle);
-        Ok(Self { clock_zero, orders, shared, marker, totals, handle, _hiccups: hiccups })
+        Ok(Self { clock_zero, commands, shared, marker, totals, handle, _hiccups: hiccups })
     }
 
     /// The zero of the run's clock.
@@ -226,7 +226,7 @@ impl Watch {
     /// Follows a process group from now on, under this name; one of the same name is left.
     pub fn follow(&self, name: &str, group: Pid) {
         // The thread only ends when this is dropped.
-        let _ = self.orders.send(Order::Follow(name.to_owned(), group));
+        let _ = self.commands.send(WatchCommand::Follow(name.to_owned(), group));
     }
 
     /// Follows the process group of this program.
@@ -236,7 +236,7 @@ impl Watch {
 
     /// Follows it no longer. Its series stays, for the next group of the same name.
     pub fn leave(&self, name: &str) {
-        let _ = self.orders.send(Order::Leave(name.to_owned()));
+        let _ = self.commands.send(WatchCommand::Leave(name.to_owned()));
     }
 
     /// Where what services count themselves is kept beside what is read here.
@@ -254,12 +254,12 @@ impl Watch {
         locked(&self.shared.series).clone()
     }
 
-    /// A look at the newest samples for another thread.
-    pub fn glance(&self) -> Glance {
-        Glance(self.shared.clone())
+    /// The newest samples, for another thread.
+    pub fn recent_samples(&self) -> RecentSamples {
+        RecentSamples(self.shared.clone())
     }
 
-    /// How many samples were lost because nobody took them.
+    /// The number of samples dropped because they weren't taken in time.
     pub fn lost(&self) -> u64 {
         locked(&self.shared.samples).lost
     }
@@ -278,9 +278,9 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        // Hanging up is the order to end.
-        let (nobody, _) = channel();
-        self.orders = nobody;
+        // Disconnecting ends the thread.
+        let (disconnected, _) = channel();
+        self.commands = disconnected;
         if let Some(handle) = self.handle.take() {
             let _ = handle.join();
         }
@@ -314,14 +314,14 @@ struct Watcher {
     host: Vec<(Stream, Box<dyn Probe>)>,
     groups: Vec<Group>,
     batch: Vec<Sample>,
-    shared: Arc<Shared>,
+    shared: Arc<WatchState>,
 }
 
 impl Watcher {
-    fn open(clock_zero: Ns, scope: &Scope, shared: Arc<Shared>) -> Self {
+    fn open(clock_zero: Ns, scope: &Scope, shared: Arc<WatchState>) -> Self {
         let mut host = Vec::new();
         for sensor in SENSORS {
-            if let Of::Host(open) = sensor.of {
+            if let Reader::Host(open) = sensor.of {
                 let probe = open(scope);
                 host.push((Stream::new(sensor, None, &probe.instances(), &shared), probe));
             }
@@ -330,14 +330,14 @@ impl Watcher {
         Self { clock_zero, scratch, host, groups: Vec::new(), batch: Vec::new(), shared }
     }
 
-    fn watch(&mut self, orders: &Receiver<Order>) {
+    fn watch(&mut self, commands: &Receiver<WatchCommand>) {
         let mut tick = 0_u32;
         let mut due = now();
         loop {
             let wait = Duration::from_nanos(due.saturating_sub(now()));
-            match orders.recv_timeout(wait) {
-                Ok(Order::Follow(name, group)) => self.follow(name, group),
-                Ok(Order::Leave(name)) => self.leave(&name),
+            match commands.recv_timeout(wait) {
+                Ok(WatchCommand::Follow(name, group)) => self.follow(name, group),
+                Ok(WatchCommand::Leave(name)) => self.leave(&name),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
                     self.sample(tick);
@@ -357,7 +357,7 @@ impl Watcher {
         }
         let mut streams = Vec::new();
         for sensor in SENSORS {
-            if matches!(sensor.of, Of::Group(_)) {
+            if matches!(sensor.of, Reader::Group(_)) {
                 streams.push(Stream::new(sensor, Some(&name), &[String::new()], &self.shared));
             }
         }
@@ -402,7 +402,7 @@ impl Group {
         let due = |stream: &&mut Stream| tick.is_multiple_of(stream.sensor.every);
         for stream in self.streams.iter_mut().filter(due) {
             stream.readings.fill(None);
-            if let Of::Group(read) = stream.sensor.of {
+            if let Reader::Group(read) = stream.sensor.of {
                 read(&mut self.members, scratch, &mut stream.readings);
             }
             stream.emit(now() - zero, batch);
@@ -416,7 +416,7 @@ impl Stream {
         sensor: &'static Sensor,
         group: Option<&str>,
         instances: &[String],
-        shared: &Shared,
+        shared: &WatchState,
     ) -> Self {
         let mut all = locked(&shared.series);
         let known =
@@ -454,10 +454,10 @@ impl Stream {
     }
 }
 
-fn value(kind: Kind, before: Option<(Ns, u64)>, at: Ns, reading: u64) -> Option<f64> {
+fn value(kind: Scale, before: Option<(Ns, u64)>, at: Ns, reading: u64) -> Option<f64> {
     match kind {
-        Kind::Level(scale) => Some(reading as f64 * scale),
-        Kind::Rate(scale) => {
+        Scale::Level(scale) => Some(reading as f64 * scale),
+        Scale::Rate(scale) => {
             let (since, earlier) = before?;
             let growth = reading.checked_sub(earlier)?;
             let interval_ns = at.checked_sub(since).filter(|interval_ns| *interval_ns > 0)?;
@@ -474,20 +474,20 @@ mod tests {
 
     #[test]
     fn a_counter_becomes_its_growth_over_the_true_interval() {
-        let rate = Kind::Rate(1.0);
+        let rate = Scale::Rate(1.0);
         let second = SECOND_NS;
         assert_eq!(value(rate, None, second, 5), None, "there is nothing to compare with");
         assert_eq!(value(rate, Some((second, 5)), 3 * second, 9), Some(2.0));
         assert_eq!(value(rate, Some((second, 5)), 2 * second, 4), None, "it was made anew");
         assert_eq!(value(rate, Some((second, 5)), second, 9), None, "no time has passed");
-        assert_eq!(value(Kind::Level(0.01), None, second, 469), Some(4.69));
-        let share = value(Kind::Rate(1e-9), Some((0, 0)), second, 250_000_000).unwrap();
+        assert_eq!(value(Scale::Level(0.01), None, second, 469), Some(4.69));
+        let share = value(Scale::Rate(1e-9), Some((0, 0)), second, 250_000_000).unwrap();
         assert!((share - 0.25).abs() < 1e-12);
     }
 
     #[test]
     fn the_interval_of_a_counter_reaches_over_what_was_not_read() {
-        let shared = Shared::default();
+        let shared = WatchState::default();
         let mut stream = Stream::new(SENSORS[1], None, &[String::new()], &shared);
         let mut batch = Vec::new();
         assert_eq!(stream.sensor.name, "load");
@@ -499,23 +499,23 @@ mod tests {
 
     #[test]
     fn a_glance_is_the_mean_of_what_was_sampled_lately() {
-        let shared = Arc::new(Shared::default());
-        let glance = Glance(shared.clone());
-        assert_eq!(glance.recent(), []);
+        let shared = Arc::new(WatchState::default());
+        let recent_samples = RecentSamples(shared.clone());
+        assert_eq!(recent_samples.recent(), []);
         Stream::new(SENSORS[1], None, &[String::new()], &shared);
         let tenth = PERIOD_NS;
         let sample = |series, tenths: u64, value| Sample { series, at: tenths * tenth, value };
         let mut batch = vec![sample(1, 1, 9.0), sample(0, 1, 9.0), sample(0, 8, 1.0)];
         batch.push(sample(0, 10, 2.0));
         shared.keep(&mut batch);
-        let recent = glance.recent();
+        let recent = recent_samples.recent();
         assert_eq!(recent.len(), 1, "what was sampled long before is left out: {recent:?}");
         assert_eq!((recent[0].0.name.as_str(), recent[0].1), ("one_minute", 1.5));
     }
 
     #[test]
     fn a_group_of_the_same_name_goes_on_in_its_series() {
-        let shared = Shared::default();
+        let shared = WatchState::default();
         let host = Stream::new(SENSORS[0], None, &["cpu0".into(), "cpu1".into()], &shared);
         let names = [String::new()];
         let first = Stream::new(SENSORS[1], Some("a"), &names, &shared);

@@ -14,7 +14,6 @@ use super::rung;
 use super::suite::{StateSpec, SuiteSpec};
 use super::sweep::{self, Setting};
 use super::{Arrivals, Clients, Plan, Point, Registry, Requirement, Target, TargetKind, target};
-use crate::deploy;
 use crate::drive::{batch, program};
 
 pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
@@ -266,7 +265,7 @@ pub(super) fn unique<'a>(
 }
 
 pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
-    let here = deploy::cpus_here();
+    let here = crate::cpus::cpus_here();
     match cpus.iter().find(|cpu| !here.contains(cpu)) {
         None => Ok(()),
         Some(cpu) => {

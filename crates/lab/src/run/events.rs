@@ -1,4 +1,4 @@
-//! Making events happen while a slice is measured, and noting when each did and how it ended.
+//! The events of a suite: performed while a slice is measured, with their times and outcomes.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -15,79 +15,80 @@ use wire::{Ns, clock};
 use crate::deploy::Guard;
 use crate::plan::{Action, Event};
 
-/// A command of an event gets this long beyond the end of its slice.
+/// How long a command of an event may run beyond the end of its slice.
 const GRACE: Duration = Duration::from_secs(30);
 
-/// While a command runs it is looked at least this often whether the slice is over.
+/// The period at which the end of the slice is checked while a command runs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// What a door, as a shell, exits with where there is no such program.
+/// The exit status of a start gate, as of a shell, where there is no such program.
 const NO_PROGRAM: i32 = 127;
 
-/// What events happen to, and among what.
+/// The target of events and its environment.
 pub(super) struct Subject {
     pub(super) name: String,
     pub(super) group: Option<Pid>,
     pub(super) address: String,
     /// Ends commands when the lab is killed.
     pub(super) guard: Arc<Guard>,
-    /// Set when the run is to stop.
+    /// Set to stop the run.
     pub(super) stop: Arc<AtomicBool>,
 }
 
-/// An event that happened.
+/// The outcome of one event.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Happened {
+pub(crate) struct EventOutcome {
     /// When it began, on the run's clock.
     pub(crate) at: Ns,
     /// How long its target was stopped, or its command ran.
     pub(crate) took_ns: u64,
     pub(crate) name: String,
-    /// What was done, in words.
+    /// What was done, as text.
     pub(crate) action: String,
-    /// What a command exited with.
+    /// The exit status of a command.
     pub(crate) exit_status: Option<i32>,
     pub(crate) failure: Option<String>,
 }
 
-/// A step of an event on the slice's timeline.
+/// A step on the slice's timeline.
 enum Step<'a> {
-    /// An event begins; the number tells it from the others of the slice.
+    /// An event begins; the number identifies it in the slice.
     Begin(usize, &'a Event),
     /// The target that the event of this number stopped goes on.
     Resume(usize),
 }
 
-/// Makes the events of a slice happen until it is over (`over` hears or hangs up), and says what
-/// happened. A stopped target is always resumed, and no command outlives its slice for long.
+/// Performs the events of a slice until it is over (`over` receives or disconnects), and returns
+/// their outcomes. A stopped target is always resumed, and no command outlives its slice by more
+/// than [`GRACE`].
 pub(super) fn perform(
     events: &[Event],
     subject: &Subject,
     length_ns: u64,
     clock_zero: Ns,
     over: &Receiver<()>,
-) -> Vec<Happened> {
+) -> Vec<EventOutcome> {
     let started = clock::now();
-    let mut doing = Doing {
+    let mut runner = EventRunner {
         subject,
         clock_zero,
-        happened: Vec::new(),
+        outcomes: Vec::new(),
         stops: Vec::new(),
         commands: Vec::new(),
     };
     for (at_ns, step) in steps(events, subject, length_ns) {
-        if !doing.wait(started + at_ns, over) {
+        if !runner.wait(started + at_ns, over) {
             break;
         }
         match step {
-            Step::Begin(number, event) => doing.begin(number, event),
-            Step::Resume(number) => doing.resume(number),
+            Step::Begin(number, event) => runner.begin(number, event),
+            Step::Resume(number) => runner.resume(number),
         }
     }
-    doing.end(over)
+    runner.end(over)
 }
 
-/// What is to happen to a target in a slice of this length, and when from its start.
+/// The steps for one target in a slice of this length, with their times from its start.
 fn steps<'a>(events: &'a [Event], subject: &Subject, length_ns: u64) -> Vec<(u64, Step<'a>)> {
     let to_it = |event: &&Event| event.target.as_ref().is_none_or(|name| *name == subject.name);
     let mut steps = Vec::new();
@@ -104,30 +105,30 @@ fn steps<'a>(events: &'a [Event], subject: &Subject, length_ns: u64) -> Vec<(u64
     steps
 }
 
-/// What goes on in a slice.
-struct Doing<'a> {
+/// The events of one slice while they are performed.
+struct EventRunner<'a> {
     subject: &'a Subject,
     clock_zero: Ns,
-    happened: Vec<Happened>,
-    /// The numbers of stops whose target has not gone on yet, and which of the events they are.
+    outcomes: Vec<EventOutcome>,
+    /// Stops whose target has not been resumed yet: their numbers and their outcomes' indices.
     stops: Vec<(usize, usize)>,
     commands: Vec<Running>,
 }
 
-/// A command that runs.
+/// A running command.
 struct Running {
-    /// Which of the events it is.
+    /// The index of its outcome.
     index: usize,
     child: Child,
     /// Readable once it has ended.
     ended: OwnedFd,
 }
 
-impl Doing<'_> {
-    /// Waits until then, while commands may end. Gives whether the slice goes on.
+impl EventRunner<'_> {
+    /// Waits until then, while commands may end. Returns whether the slice is still measured.
     ///
-    /// A target that is stopped holds up the very answers whose end would end the slice, so while
-    /// one is, nothing but time is waited for.
+    /// A slice can't end while its target is stopped, because its answers are outstanding; so
+    /// then only the time is waited for.
     fn wait(&mut self, until: Ns, over: &Receiver<()>) -> bool {
         loop {
             let left = Duration::from_nanos(until.saturating_sub(clock::now()));
@@ -149,7 +150,7 @@ impl Doing<'_> {
     }
 
     fn begin(&mut self, number: usize, event: &Event) {
-        let (index, before) = (self.happened.len(), clock::now());
+        let (index, before) = (self.outcomes.len(), clock::now());
         let mut outcome = Ok(());
         match &event.action {
             Action::Stop(_) => {
@@ -167,7 +168,7 @@ impl Doing<'_> {
                 Err(error) => outcome = Err(format!("{}: {error}", command[0])),
             },
         }
-        self.happened.push(Happened {
+        self.outcomes.push(EventOutcome {
             at: before - self.clock_zero,
             took_ns: clock::now() - before,
             name: event.name.clone(),
@@ -181,7 +182,7 @@ impl Doing<'_> {
         let outcome = self.signal(Signal::CONT);
         let Some(place) = self.stops.iter().position(|(stop, _)| *stop == number) else { return };
         let (_, index) = self.stops.swap_remove(place);
-        let stop = &mut self.happened[index];
+        let stop = &mut self.outcomes[index];
         stop.took_ns = (clock::now() - self.clock_zero).saturating_sub(stop.at);
         stop.failure = stop.failure.take().or(outcome.err());
     }
@@ -201,7 +202,7 @@ impl Doing<'_> {
         let fill = |text: &String| text.replace("{address}", address).replace("{pid}", &pid);
         let command: Vec<String> = command.iter().map(fill).collect();
         let guard = &self.subject.guard;
-        let command = guard.at_the_door(&command);
+        let command = guard.behind_gate(&command);
         let mut child = Command::new(&command[0])
             .args(&command[1..])
             .stdin(Stdio::piped())
@@ -211,7 +212,7 @@ impl Doing<'_> {
             .spawn()?;
         match pidfd_open(Pid::from_child(&child), PidfdFlags::empty()) {
             Ok(ended) => {
-                guard.let_in(&mut child);
+                guard.release(&mut child);
                 Ok((child, ended))
             }
             Err(error) => {
@@ -221,16 +222,16 @@ impl Doing<'_> {
         }
     }
 
-    /// Waits so long for commands to end, and notes how those did that have.
+    /// Waits up to `wait` for commands to end, and keeps the outcomes of those that have.
     fn look(&mut self, wait: Duration) {
         let mut ends: Vec<PollFd<'_>> =
             self.commands.iter().map(|one| PollFd::new(&one.ended, PollFlags::IN)).collect();
         let wait = Timespec::try_from(wait).unwrap_or_default();
-        // A wait that was interrupted is only shorter.
+        // An interrupted wait is only shorter.
         let _ = poll(&mut ends, Some(&wait));
         drop(ends);
         let now = clock::now() - self.clock_zero;
-        let (happened, guard) = (&mut self.happened, &self.subject.guard);
+        let (outcomes, guard) = (&mut self.outcomes, &self.subject.guard);
         self.commands.retain_mut(|one| {
             let (status, failure) = match one.child.try_wait() {
                 Ok(None) => return true,
@@ -238,7 +239,7 @@ impl Doing<'_> {
                 Err(error) => (None, Some(error.to_string())),
             };
             guard.forget(one.child.id());
-            let event = &mut happened[one.index];
+            let event = &mut outcomes[one.index];
             event.took_ns = now.saturating_sub(event.at);
             event.exit_status = status;
             event.failure = failure.map(|how| format!("{}: {how}", event.action));
@@ -246,8 +247,8 @@ impl Doing<'_> {
         });
     }
 
-    /// Waits for the commands that still run, and says what happened.
-    fn end(mut self, over: &Receiver<()>) -> Vec<Happened> {
+    /// Waits for the commands that still run, and returns all outcomes.
+    fn end(mut self, over: &Receiver<()>) -> Vec<EventOutcome> {
         let mut ended: Option<Instant> = None;
         while !self.commands.is_empty() {
             if ended.is_none() && is_over(over) {
@@ -260,16 +261,16 @@ impl Doing<'_> {
             }
             self.look(LOOK_EVERY);
         }
-        self.happened
+        self.outcomes
     }
 
-    /// Ends the commands that still run, with all that they have started.
+    /// Kills the commands that still run, with all that they have started.
     fn give_up(&mut self, why: &str) {
         for mut one in self.commands.drain(..) {
             let _ = kill_process_group(Pid::from_child(&one.child), Signal::KILL);
             let _ = one.child.wait();
             self.subject.guard.forget(one.child.id());
-            let event = &mut self.happened[one.index];
+            let event = &mut self.outcomes[one.index];
             event.took_ns = (clock::now() - self.clock_zero).saturating_sub(event.at);
             event.failure = Some(format!("{}: {why}", event.action));
         }
@@ -304,19 +305,19 @@ mod tests {
         Action::Command(["sh", "-c", script].map(str::to_owned).to_vec())
     }
 
-    /// A guard whose doors are a shell's, as this test is no `loadline`.
+    /// A guard whose gate is a shell script, as this test is no `loadline`.
     fn guard(folder: &Path) -> Guard {
         let exe = folder.join("exe");
-        let doors = "#!/bin/sh\n[ $1 = enter ] || exec cat\nshift\nhead -c 1 > /dev/null\n\
+        let gate = "#!/bin/sh\n[ $1 = enter ] || exec cat\nshift\nhead -c 1 > /dev/null\n\
                      exec \"$@\" < /dev/null\n";
-        std::fs::write(&exe, doors).expect("written");
+        std::fs::write(&exe, gate).expect("written");
         let may_run = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(&exe, may_run).expect("it may run");
         Guard::start(&exe).expect("a guard")
     }
 
-    /// What happens in a slice of 200 ms to this child, which leads a group.
-    fn performed(child: &Child, events: &[Event]) -> Vec<Happened> {
+    /// The outcomes of a slice of 200 ms for this child, which leads a group.
+    fn performed(child: &Child, events: &[Event]) -> Vec<EventOutcome> {
         let group = Some(Pid::from_child(child));
         let folder = tempfile::tempdir().expect("a folder");
         let subject = Subject {
@@ -345,29 +346,29 @@ mod tests {
             event(100, Action::Signal(9)),
             event(300, Action::Signal(15)),
         ];
-        let happened = performed(&child, &events);
+        let outcomes = performed(&child, &events);
         child.wait().expect("it was killed");
-        assert_eq!(happened.len(), 5, "the last lies behind the slice: {happened:?}");
-        assert!(happened.is_sorted_by_key(|one| one.at), "{happened:?}");
-        let stop = &happened[0];
+        assert_eq!(outcomes.len(), 5, "the last lies behind the slice: {outcomes:?}");
+        assert!(outcomes.is_sorted_by_key(|one| one.at), "{outcomes:?}");
+        let stop = &outcomes[0];
         assert_eq!((&stop.name[..], &stop.failure), ("stop for 60 ms", &None));
         assert!(stop.at + stop.took_ns >= 60_000_000, "{stop:?}");
-        let codes: Vec<_> = happened.iter().map(|one| one.exit_status).collect();
+        let codes: Vec<_> = outcomes.iter().map(|one| one.exit_status).collect();
         assert_eq!(codes, [None, Some(3), Some(0), Some(127), None]);
-        let failed: Vec<_> = happened.iter().map(|one| one.failure.is_some()).collect();
+        let failed: Vec<_> = outcomes.iter().map(|one| one.failure.is_some()).collect();
         assert_eq!(failed, [false, true, false, true, false]);
-        assert!(happened[1].failure.as_ref().is_some_and(|how| how.contains("exit status: 3")));
+        assert!(outcomes[1].failure.as_ref().is_some_and(|how| how.contains("exit status: 3")));
     }
 
     #[test]
-    fn a_target_goes_on_in_time_although_a_command_still_runs() {
+    fn a_target_is_resumed_in_time_although_a_command_still_runs() {
         let mut child = sleeper();
         // The command ends when the target goes on; if that waited for the command, neither would.
         let until = "while grep -q '^State:.T' /proc/{pid}/status; do sleep 0.01; done";
         let events = [event(0, Action::Stop(Span::from_ms(50))), event(10, shell(until))];
-        let happened = performed(&child, &events);
+        let outcomes = performed(&child, &events);
         child.kill().and_then(|()| child.wait()).expect("it ends");
-        assert_eq!((happened.len(), happened[1].exit_status), (2, Some(0)), "{happened:?}");
-        assert!(happened.iter().all(|one| one.failure.is_none()), "{happened:?}");
+        assert_eq!((outcomes.len(), outcomes[1].exit_status), (2, Some(0)), "{outcomes:?}");
+        assert!(outcomes.iter().all(|one| one.failure.is_none()), "{outcomes:?}");
     }
 }

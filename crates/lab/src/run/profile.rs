@@ -7,8 +7,10 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use wire::clock::MILLISECOND_NS;
 
-use super::keep::Keeper;
-use super::{Conductor, News, RunError};
+use super::options::RunError;
+use super::persist::RunWriter;
+use super::progress::RunEvent;
+use super::runner::Runner;
 use crate::observe::group_members;
 use crate::plan::Target;
 
@@ -19,21 +21,26 @@ const PROFILED_NS: u64 = 1_000 * MILLISECOND_NS;
 /// Samples a second: a prime, so as not to beat with what happens every millisecond.
 const SAMPLES_PER_S: &str = "997";
 
-/// At most so many functions of a profile are kept.
+/// Functions of a profile that are kept: those with the greatest shares.
 const FUNCTIONS_MOST: usize = 32;
 
-impl Conductor<'_> {
-    /// Profiles every target `times` times at the first point. What can't be profiled is said and
-    /// left out.
+impl Runner<'_> {
+    /// Profiles every target `times` times at the first point. What can't be profiled is reported
+    /// and left out.
     pub(super) fn profile(
         &mut self,
-        keeper: &mut Keeper<'_>,
+        writer: &mut RunWriter<'_>,
         folder: &Path,
         times: u32,
     ) -> Result<(), RunError> {
         const ACTIVITY: &str = "profiling";
         if let Some(why) = crate::deploy::missing_program("perf") {
-            self.say(0, 0, ACTIVITY, Some(News::Said(&format!("nothing is profiled: {why}"))));
+            self.report(
+                0,
+                0,
+                ACTIVITY,
+                Some(RunEvent::Note(&format!("nothing is profiled: {why}"))),
+            );
             return Ok(());
         }
         let Some(here) = self.plan.points.first() else { return Ok(()) };
@@ -43,12 +50,16 @@ impl Conductor<'_> {
                 if self.stopped() {
                     return Ok(());
                 }
-                self.tell(0, 0, &format!("profiling {}, {ordinal} of {times}", target.name));
+                self.report_activity(
+                    0,
+                    0,
+                    &format!("profiling {}, {ordinal} of {times}", target.name),
+                );
                 match self.profile_one(folder, (index, target)) {
-                    Ok(shares) => keeper.profile(index, ordinal, shares)?,
+                    Ok(shares) => writer.profile(index, ordinal, shares)?,
                     Err(why) => {
-                        let said = format!("{} is not profiled: {why}", target.name);
-                        self.say(0, 0, ACTIVITY, Some(News::Said(&said)));
+                        let text = format!("{} is not profiled: {why}", target.name);
+                        self.report(0, 0, ACTIVITY, Some(RunEvent::Note(&text)));
                     }
                 }
             }
@@ -61,14 +72,14 @@ impl Conductor<'_> {
         folder: &Path,
         (index, target): (usize, &Target),
     ) -> Result<Vec<(String, f64)>, String> {
-        let mut bench = self.start(index, target, 0);
-        if bench.deployed.is_some() {
-            self.make_ready(&mut bench, 0, target, 0);
+        let mut target_run = self.start(index, target, 0);
+        if target_run.deployed.is_some() {
+            self.make_ready(&mut target_run, 0, target, 0);
         }
-        let group = bench.deployed.as_ref().and_then(crate::deploy::Deployed::group);
+        let group = target_run.deployed.as_ref().and_then(crate::deploy::Deployed::group);
         let processes = group.map(group_members).unwrap_or_default();
         let profiled = (|| {
-            let session = bench.session.as_mut().ok_or("it can't be loaded")?;
+            let session = target_run.session.as_mut().ok_or("it can't be loaded")?;
             let file = folder.join("perf.data");
             record(&processes, &file, || {
                 let loaded = session.run(BEFORE_NS).and_then(|_| session.run(PROFILED_NS));
@@ -76,7 +87,7 @@ impl Conductor<'_> {
             })?;
             report(&file)
         })();
-        self.end(bench);
+        self.end(target_run);
         profiled
     }
 }

@@ -13,7 +13,7 @@ fn is_exact(name: &str) -> bool {
     name == "least_updates" || name.starts_with("service.")
 }
 
-/// The figure's value and what became of the requirement, from so many rounds on.
+/// The figure's value and the requirement's outcome, from `least_rounds` rounds on.
 pub(super) fn outcome(
     requirement: &Requirement,
     trials: &[Trial],
@@ -32,7 +32,7 @@ pub(super) fn outcome(
         }
         let sum = counts.iter().sum();
         let holds = requirement.holds(sum);
-        // One wrong answer while preparing tells enough; that there was none tells nothing.
+        // One wrong answer while preparing breaks it; none while preparing proves nothing.
         if holds && first.iter().all(|trial| trial.measured_ns == 0) {
             return (None, RequirementOutcome::CantTell);
         }
@@ -56,7 +56,7 @@ pub(super) fn outcome(
 }
 
 /// What a service counts is exact, and often nothing: it has to hold in every round, and where it
-/// was unseen in one nothing can be told. The value is the mean.
+/// was unseen in one nothing can be is_decided. The value is the mean.
 fn every_round(
     requirement: &Requirement,
     values: impl Iterator<Item = Option<f64>>,

@@ -3,55 +3,38 @@
 //! before the next one, so that what a target does by itself takes nothing from the others.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use ledger::FailedAt;
 use load::Counters;
+use rand::Rng;
+use rand::SeedableRng;
 use rand::rngs::SmallRng;
 use rand::seq::SliceRandom;
-use rand::{Rng, SeedableRng};
 
-use super::events::{self, Subject};
-use super::trial::{Slice, Trial};
-use super::usage::{Processes, Window, each_once, generator_cpus};
-use super::{Conductor, Glimpse, LOOKED_INTO_NS, News, RunError};
-use crate::deploy::{DeployError, Deployed, Guard};
+use super::options::RunError;
+use super::progress::RunEvent;
+use super::runner::Runner;
+use super::target_run::TargetRun;
+use super::trial::Trial;
+use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
-use crate::drive::{Assignment, DriveError, Load, Piece, Session};
-use crate::observe::{
-    self, Cpu, Disturbance, GroupMeter, OwnCpu, ServiceMeter, Totals, Wait, Watch,
-};
-use crate::plan::{CountersOf, Event, Point, Target, TargetKind};
+use crate::drive::{Assignment, Load, Session};
+use crate::observe::{CounterMeter, GroupMeter};
+use crate::plan::{CountersOf, Point, Target, TargetKind};
 
-/// One target through a round. The session comes before the process, so that its connections are
-/// closed before the target is stopped.
-pub(super) struct Bench {
-    pub(super) session: Option<Session>,
-    pub(super) deployed: Option<Deployed>,
-    /// Ends what events start, when the lab is killed.
-    guard: Arc<Guard>,
-    /// Set when the run is to stop.
-    stop: Arc<AtomicBool>,
-    meter: Option<GroupMeter>,
-    /// Reads what the target counts itself.
-    service: Option<ServiceMeter>,
-    trial: Trial,
-    /// Slices measured so far in this round.
-    measured: u64,
-    /// How many disturbed slices may still be measured again in this round.
-    repeats: u64,
-}
+/// Longer slices are shown second by second while they are measured.
+const SHOWN_BY_SECOND_NS: u64 = 1_000_000_000;
 
-/// Where in the run a target begins.
-struct Place<'a> {
+/// The position in the run at which targets are started.
+struct RoundPosition<'a> {
     point: usize,
     ordinal: u32,
     workload_round: u64,
-    /// The targets whose turn it is.
+    /// The targets that are started now.
     turn: &'a [usize],
 }
 
-impl Conductor<'_> {
+impl Runner<'_> {
     /// Measures every target of a point once; the trials come in the order of the suite.
     pub(super) fn round(
         &mut self,
@@ -61,45 +44,45 @@ impl Conductor<'_> {
     ) -> Result<Vec<Trial>, RunError> {
         let mut random = SmallRng::seed_from_u64(seed);
         let workload_round = random.next_u64();
-        let mut benches = std::mem::take(&mut self.kept[point]);
-        for bench in &mut benches {
-            bench.trial = Trial::begin(bench.trial.target, ordinal, self.now());
-            bench.trial.is_warm = true;
+        let mut target_runs = std::mem::take(&mut self.kept[point]);
+        for target_run in &mut target_runs {
+            target_run.trial = Trial::begin(target_run.trial.target, ordinal, self.now());
+            target_run.trial.is_warm = true;
         }
         let mut trials = Vec::new();
         for turn in self.turns(point, &mut random) {
-            let place = Place { point, ordinal, workload_round, turn: &turn };
-            self.begin(&mut benches, &place, &mut random);
-            self.measure(&mut benches, point, ordinal, &mut random);
-            trials.extend(self.conclude(point, std::mem::take(&mut benches)));
+            let place = RoundPosition { point, ordinal, workload_round, turn: &turn };
+            self.begin(&mut target_runs, &place, &mut random);
+            self.measure(&mut target_runs, point, ordinal, &mut random);
+            trials.extend(self.conclude(point, std::mem::take(&mut target_runs)));
         }
         trials.sort_by_key(|trial| trial.target);
         Ok(trials)
     }
 
-    /// What targets showed; stops them, unless they run on.
-    fn conclude(&mut self, point: usize, benches: Vec<Bench>) -> Vec<Trial> {
+    /// Returns the trials; stops the targets, unless they keep running.
+    fn conclude(&mut self, point: usize, target_runs: Vec<TargetRun>) -> Vec<Trial> {
         let stopped = self.stopped();
         let mut trials = Vec::new();
-        for mut bench in benches {
+        for mut target_run in target_runs {
             if stopped {
-                bench.trial.invalidate("interrupted");
+                target_run.trial.invalidate("interrupted");
             }
             let here = &self.plan.points[point];
-            if let Some(wrap) = &here.targets[bench.trial.target].wrap {
-                bench.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
+            if let Some(wrap) = &here.targets[target_run.trial.target].wrap {
+                target_run.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
             }
-            trials.push(bench.trial.clone());
-            if self.plan.rounds.restart || bench.session.is_none() {
-                self.end(bench);
+            trials.push(target_run.trial.clone());
+            if self.plan.rounds.restart || target_run.session.is_none() {
+                self.end(target_run);
             } else {
-                self.kept[point].push(bench);
+                self.kept[point].push(target_run);
             }
         }
         trials
     }
 
-    /// Which targets run at the same time: all of them, or one after another where there are no
+    /// The targets that run at the same time: all of them, or one after another where there are no
     /// slices.
     fn turns(&self, point: usize, random: &mut SmallRng) -> Vec<Vec<usize>> {
         let all = 0..self.plan.points[point].targets.len();
@@ -111,11 +94,17 @@ impl Conductor<'_> {
         turns
     }
 
-    /// Starts, prepares and warms up every target whose turn it is and that does not run already.
-    fn begin(&mut self, benches: &mut Vec<Bench>, place: &Place<'_>, random: &mut SmallRng) {
-        let Place { point, ordinal, workload_round, turn } = *place;
+    /// Starts, prepares and warms up the targets at this position that don't run already.
+    fn begin(
+        &mut self,
+        target_runs: &mut Vec<TargetRun>,
+        place: &RoundPosition<'_>,
+        random: &mut SmallRng,
+    ) {
+        let RoundPosition { point, ordinal, workload_round, turn } = *place;
         let here = &self.plan.points[point];
-        let runs = |index: usize| benches.iter().any(|bench| bench.trial.target == index);
+        let runs =
+            |index: usize| target_runs.iter().any(|target_run| target_run.trial.target == index);
         let wanted = |(index, target): &(usize, &Target)| {
             target.skipped.is_none() && turn.contains(index) && !runs(*index)
         };
@@ -123,34 +112,34 @@ impl Conductor<'_> {
             here.targets.iter().enumerate().filter(wanted).collect();
         order.shuffle(random);
         for (index, target) in order {
-            self.tell(point, ordinal, &format!("starting {}", target.name));
-            let mut bench = self.start(index, target, ordinal);
-            if bench.deployed.is_some() && !self.stopped() {
-                self.tell(point, ordinal, &format!("preparing {}", target.name));
-                self.make_ready(&mut bench, point, target, workload_round);
+            self.report_activity(point, ordinal, &format!("starting {}", target.name));
+            let mut target_run = self.start(index, target, ordinal);
+            if target_run.deployed.is_some() && !self.stopped() {
+                self.report_activity(point, ordinal, &format!("preparing {}", target.name));
+                self.make_ready(&mut target_run, point, target, workload_round);
             }
-            benches.push(bench);
+            target_runs.push(target_run);
         }
     }
 
     /// Closes a target's connections and stops it.
-    pub(super) fn end(&mut self, mut bench: Bench) {
-        drop(bench.session.take());
-        drop(bench.service.take());
-        if let Some(deployed) = bench.deployed.take() {
+    pub(super) fn end(&mut self, mut target_run: TargetRun) {
+        drop(target_run.session.take());
+        drop(target_run.service.take());
+        if let Some(deployed) = target_run.deployed.take() {
             self.watch.leave(&deployed.name);
             self.deployer.stop(deployed);
         }
     }
 
-    /// Stops what ran on from round to round.
+    /// Stops the targets that ran from round to round.
     pub(super) fn stop_kept(&mut self) {
-        for bench in std::mem::take(&mut self.kept).into_iter().flatten() {
-            self.end(bench);
+        for target_run in std::mem::take(&mut self.kept).into_iter().flatten() {
+            self.end(target_run);
         }
     }
 
-    pub(super) fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> Bench {
+    pub(super) fn start(&mut self, index: usize, target: &Target, ordinal: u32) -> TargetRun {
         let mut trial = Trial::begin(index, ordinal, self.now());
         let stop = self.stop.clone();
         let stopped = || stop.load(std::sync::atomic::Ordering::Relaxed);
@@ -170,7 +159,7 @@ impl Conductor<'_> {
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
         let (guard, stop) = (Arc::clone(self.deployer.guard()), Arc::clone(&self.stop));
         let (session, measured, repeats) = (None, 0, 0);
-        Bench { session, deployed, guard, stop, meter, service, trial, measured, repeats }
+        TargetRun { session, deployed, guard, stop, meter, service, trial, measured, repeats }
     }
 
     /// The program that loads the target, where one does.
@@ -204,7 +193,7 @@ impl Conductor<'_> {
         Ok(client.map(|client| program(client.iter().map(fill).collect(), false)))
     }
 
-    /// Writes down what a process of this program is to evaluate, and how it is told to.
+    /// Writes the assignment of an in-process evaluation, and returns its command line.
     fn assign(&self, point: usize, target: &Target, round: u64) -> Result<Vec<String>, String> {
         let settings = self.plan.settings_as_text();
         let assignment = Assignment {
@@ -225,8 +214,8 @@ impl Conductor<'_> {
         Ok(vec![exe, "in-process".to_owned(), file, "{seconds}".to_owned()])
     }
 
-    /// Begins to read what the target counts itself, where there is a way to.
-    fn service(&self, target: &Target, deployed: &Deployed) -> Option<ServiceMeter> {
+    /// Starts reading the target's own counters, where there is a way to.
+    fn service(&self, target: &Target, deployed: &Deployed) -> Option<CounterMeter> {
         let (address, how): (_, Arc<dyn Counters>) = match &target.counters {
             CountersOf::Dialect => {
                 let how = target.dialect.counters.filter(|_| deployed.batch.is_none())?;
@@ -240,25 +229,25 @@ impl Conductor<'_> {
             }
             CountersOf::Nowhere => return None,
         };
-        ServiceMeter::start(&target.name, address, how, self.watch.sink()).ok()
+        CounterMeter::start(&target.name, address, how, self.watch.sink()).ok()
     }
 
-    /// Connects, writes every key, and warms up; what goes wrong is the trial's reason.
+    /// Connects, writes every key, and warms up; a failure becomes the trial's reason.
     pub(super) fn make_ready(
         &mut self,
-        bench: &mut Bench,
+        target_run: &mut TargetRun,
         point: usize,
         target: &Target,
         round: u64,
     ) {
         let here = &self.plan.points[point];
-        self.keep_data(bench, here, target, round);
-        let Some(deployed) = &bench.deployed else { return };
+        self.keep_data(target_run, here, target, round);
+        let Some(deployed) = &target_run.deployed else { return };
         let is_restored = deployed.is_restored;
         let program = match self.program(deployed, point, target, round) {
             Ok(program) => program,
             Err(problem) => {
-                return bench.trial.fail(FailedAt::Prepare, problem);
+                return target_run.trial.fail(FailedAt::Prepare, problem);
             }
         };
         let load = Load { program, ..self.load(here, deployed, target, round) };
@@ -266,20 +255,22 @@ impl Conductor<'_> {
             let before = self.now();
             if !is_restored {
                 let piece = session.prepare()?;
-                bench.trial.prepared(piece, self.now() - before);
+                target_run.trial.prepared(piece, self.now() - before);
             }
             let before = self.now();
-            if self.plan.rounds.warm_up.ns > 0 && !bench.trial.has_failed() {
-                self.warm_up(&mut session, &mut bench.trial)?;
-                bench.trial.warmup_ns = Some(self.now() - before);
-                bench.trial.is_warm = true;
+            if self.plan.rounds.warm_up.ns > 0 && !target_run.trial.has_failed() {
+                self.warm_up(&mut session, &mut target_run.trial)?;
+                target_run.trial.warmup_ns = Some(self.now() - before);
+                target_run.trial.is_warm = true;
             }
             Ok(session)
         });
         match outcome {
-            // What has failed already is not measured.
-            Ok(session) => bench.session = Some(session).filter(|_| !bench.trial.has_failed()),
-            Err(error) => bench.fail(FailedAt::Prepare, &error),
+            // A target that has failed is not measured.
+            Ok(session) => {
+                target_run.session = Some(session).filter(|_| !target_run.trial.has_failed())
+            }
+            Err(error) => target_run.fail(FailedAt::Prepare, &error),
         }
     }
 
@@ -305,36 +296,37 @@ impl Conductor<'_> {
         }
     }
 
-    /// Prepares the data that a target keeps, where they are not kept yet: writes every key, stops
-    /// it in good order, keeps what it leaves, and starts it again on a copy of that.
-    fn keep_data(&mut self, bench: &mut Bench, here: &Point, target: &Target, round: u64) {
+    /// Prepares a kept data set that doesn't exist yet: writes every key, stops the target
+    /// gracefully, keeps its data folder, and starts it again on a copy.
+    fn keep_data(&mut self, target_run: &mut TargetRun, here: &Point, target: &Target, round: u64) {
         let is_wanted = |deployed: &&Deployed| target.kept_data.is_some() && !deployed.is_restored;
-        let Some(deployed) = bench.deployed.as_ref().filter(is_wanted) else { return };
+        let Some(deployed) = target_run.deployed.as_ref().filter(is_wanted) else { return };
         let load = self.load(here, deployed, target, round);
         let before = self.now();
         match Session::open(&load).and_then(|mut session| session.prepare()) {
-            Ok(piece) => bench.trial.prepared(piece, self.now() - before),
-            Err(error) => return bench.fail(FailedAt::Prepare, &error),
+            Ok(piece) => target_run.trial.prepared(piece, self.now() - before),
+            Err(error) => return target_run.fail(FailedAt::Prepare, &error),
         }
-        drop(bench.service.take());
+        drop(target_run.service.take());
         self.watch.leave(&target.name);
-        let Some(deployed) = bench.deployed.take() else { return };
-        if bench.trial.has_failed() || self.stopped() {
+        let Some(deployed) = target_run.deployed.take() else { return };
+        if target_run.trial.has_failed() || self.stopped() {
             return self.deployer.stop(deployed);
         }
         if let Err(error) = self.deployer.keep(target, deployed) {
-            return bench.trial.fail(FailedAt::Prepare, format!("keeping its data: {error}"));
+            return target_run.trial.fail(FailedAt::Prepare, format!("keeping its data: {error}"));
         }
-        let again = self.start(bench.trial.target, target, bench.trial.round);
-        (bench.deployed, bench.meter, bench.service) = (again.deployed, again.meter, again.service);
-        if let Some(reason) = again.trial.reason.filter(|_| bench.deployed.is_none()) {
-            bench.trial.fail(FailedAt::Start, reason);
+        let again = self.start(target_run.trial.target, target, target_run.trial.round);
+        (target_run.deployed, target_run.meter, target_run.service) =
+            (again.deployed, again.meter, again.service);
+        if let Some(reason) = again.trial.reason.filter(|_| target_run.deployed.is_none()) {
+            target_run.trial.fail(FailedAt::Start, reason);
         }
     }
 
     fn measure(
         &mut self,
-        benches: &mut [Bench],
+        target_runs: &mut [TargetRun],
         point: usize,
         ordinal: u32,
         random: &mut SmallRng,
@@ -343,14 +335,16 @@ impl Conductor<'_> {
         let here = &self.plan.points[point];
         let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
         let slices = rounds.measure.ns.div_ceil(slice_ns);
-        for bench in benches.iter_mut() {
-            bench.measured = 0;
-            bench.repeats = if rounds.is_cold { 0 } else { slices.div_ceil(2) };
+        for target_run in target_runs.iter_mut() {
+            target_run.measured = 0;
+            target_run.repeats = if rounds.is_cold { 0 } else { slices.div_ceil(2) };
         }
         loop {
-            let waits = |bench: &Bench| bench.session.is_some() && bench.measured < slices;
+            let waits = |target_run: &TargetRun| {
+                target_run.session.is_some() && target_run.measured < slices
+            };
             let mut order: Vec<usize> =
-                (0..benches.len()).filter(|i| waits(&benches[*i])).collect();
+                (0..target_runs.len()).filter(|i| waits(&target_runs[*i])).collect();
             if order.is_empty() {
                 return;
             }
@@ -359,199 +353,27 @@ impl Conductor<'_> {
                 if self.stopped() {
                     return;
                 }
-                let bench = &mut benches[index];
-                let done_ns = bench.measured * slice_ns;
+                let target_run = &mut target_runs[index];
+                let done_ns = target_run.measured * slice_ns;
                 let length_ns = slice_ns.min(rounds.measure.ns - done_ns);
-                let name = &here.targets[bench.trial.target].name;
-                let number = bench.measured + 1;
+                let name = &here.targets[target_run.trial.target].name;
+                let number = target_run.measured + 1;
                 let activity = format!("measuring {name}, slice {number} of {slices}");
-                let (target, second) = (bench.trial.target, self.now() / 1_000_000_000);
-                let looked_into = length_ns > LOOKED_INTO_NS;
-                let begins = looked_into.then_some(News::Begins { target, second });
-                self.say(point, ordinal, &activity, begins);
-                if looked_into {
+                let (target, second) = (target_run.trial.target, self.now() / 1_000_000_000);
+                let by_second = length_ns > SHOWN_BY_SECOND_NS;
+                let begins = by_second.then_some(RunEvent::SliceBegins { target, second });
+                self.report(point, ordinal, &activity, begins);
+                if by_second {
                     self.seconds.begin();
                 }
                 let start = self.now();
                 let watch = &mut self.watch;
-                let seen = bench.slice(start, length_ns, here, watch, rounds.repeat_disturbed);
+                let seen = target_run.slice(start, length_ns, here, watch, rounds.repeat_disturbed);
                 self.seconds.end();
-                if let Some(glimpse) = seen {
-                    self.say(point, ordinal, &activity, Some(News::Slice(&glimpse)));
+                if let Some(stats) = seen {
+                    self.report(point, ordinal, &activity, Some(RunEvent::SliceEnds(&stats)));
                 }
             }
         }
     }
-}
-
-impl Bench {
-    /// Measures one slice, with the target's CPU time read right before and right after. Gives what
-    /// it showed, unless it failed.
-    fn slice(
-        &mut self,
-        start: wire::Ns,
-        length_ns: u64,
-        here: &Point,
-        watch: &mut Watch,
-        judged: bool,
-    ) -> Option<Glimpse> {
-        let counted = self.service.as_ref().map(ServiceMeter::read);
-        let before = read(&mut self.meter);
-        let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
-        self.meter.iter_mut().for_each(GroupMeter::forget_peak);
-        let (outcome, window) = self.piece(length_ns, &here.events, watch);
-        let after = read(&mut self.meter);
-        // What it held while it was loaded, which may be more than what is left of that.
-        let peak_bytes = self.meter.as_mut().and_then(GroupMeter::peak_bytes);
-        self.keep_largest(peak_bytes);
-        let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
-        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
-        self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
-        let piece = match outcome {
-            Ok(piece) => piece,
-            Err(error) => {
-                self.fail(FailedAt::Measure, &error);
-                return None;
-            }
-        };
-        self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
-        let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
-        let server = exact.or(server);
-        let broken = piece.trouble.is_some();
-        if broken && let Some(how) = self.death() {
-            self.trial.fail(FailedAt::Measure, how);
-        }
-        let counted = counted.zip(self.service.as_ref().map(ServiceMeter::read));
-        let seen = self.disturbance(&window, server, &piece, here);
-        let slice = Slice {
-            counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
-            start,
-            duration_ns: piece.duration_ns,
-            operations: piece.counts.operations,
-            server,
-            generator: piece.generator,
-            disturbed: seen.reason().filter(|_| judged),
-        };
-        let glimpse = Glimpse::of(self.trial.target, &slice, &piece);
-        if slice.disturbed.is_some() && self.repeats > 0 && !broken {
-            self.repeats -= 1;
-            self.trial.set_aside(slice, piece);
-        } else {
-            self.measured += 1;
-            self.trial.usage.add(&window, &seen, &processes);
-            self.trial.add(slice, piece);
-        }
-        if broken {
-            self.session = None;
-        }
-        Some(glimpse)
-    }
-
-    /// What was seen of the target's processes in a slice that has just ended.
-    fn processes(&mut self, written: Option<u64>, resident_bytes: Option<u64>) -> Processes {
-        let Some(meter) = &mut self.meter else { return Processes::default() };
-        let written_now = meter.written_bytes();
-        Processes {
-            busiest_thread_ns: Some(meter.busiest_thread_ns()),
-            runnable_threads: Some(meter.runnable_threads()),
-            written_bytes: written_now.zip(written).map(|(now, then)| now.saturating_sub(then)),
-            resident_bytes,
-            descriptors: meter.descriptors(),
-        }
-    }
-
-    /// Loads the target for so long while its events happen. Gives what was read around it.
-    fn piece(
-        &mut self,
-        length_ns: u64,
-        events: &[Event],
-        watch: &mut Watch,
-    ) -> (Result<Piece, DriveError>, Window) {
-        let subject = self.deployed.as_ref().map(|deployed| Subject {
-            name: deployed.name.clone(),
-            group: deployed.group(),
-            address: deployed.address.to_string(),
-            guard: Arc::clone(&self.guard),
-            stop: Arc::clone(&self.stop),
-        });
-        let (before, totals) = (watch.mark(), watch.totals());
-        let Some((session, subject)) = self.session.as_mut().zip(subject) else {
-            let totals = Totals::default();
-            let window = Window { after: before.clone(), before, totals };
-            return (Err(DriveError::Ended), window);
-        };
-        let clock_zero = watch.clock_zero();
-        let (outcome, happened) = std::thread::scope(|scope| {
-            let (end, over) = std::sync::mpsc::channel();
-            let perform = move || events::perform(events, &subject, length_ns, clock_zero, &over);
-            let events = (!events.is_empty()).then(|| scope.spawn(perform));
-            let outcome = session.run(length_ns);
-            drop(end);
-            (outcome, events.and_then(|events| events.join().ok()))
-        });
-        let (after, totals) = (watch.mark(), watch.totals().since(&totals));
-        self.trial.happened(happened.unwrap_or_default());
-        (outcome, Window { before, after, totals })
-    }
-
-    /// Who else was at work during a slice.
-    fn disturbance(
-        &self,
-        window: &Window,
-        server: Option<Cpu>,
-        piece: &Piece,
-        here: &Point,
-    ) -> Disturbance {
-        let target = &here.targets[self.trial.target];
-        let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::deploy::cpus_here);
-        let load_cores = generator_cpus(&here.clients);
-        let groups = here.clients.iter().map(|group| &group.cpus[..]);
-        let cpus = each_once(groups.chain([&target.cpus[..]])).unwrap_or_default();
-        let waits = [
-            Wait {
-                side: &target.name,
-                waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
-                runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
-                cores: &server_cores,
-            },
-            Wait {
-                side: "the generator",
-                waited_ns: piece.generator.waited_ns,
-                runnable: here.clients.iter().map(|group| group.threads).sum(),
-                cores: &load_cores,
-            },
-        ];
-        let server_ns = server.map(|cpu| cpu.total_ns);
-        // The lab's own threads are in its process; a program is not.
-        let counted_ns = piece.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
-        let clients_ns = piece.program_ns.saturating_sub(counted_ns);
-        let own = OwnCpu { server_ns, clients_ns, waits: &waits };
-        Disturbance::measure(&window.before, &window.after, &own, &cpus)
-    }
-
-    fn keep_largest(&mut self, resident_bytes: Option<u64>) {
-        self.trial.server_rss_bytes = self.trial.server_rss_bytes.max(resident_bytes);
-    }
-
-    /// How the target died, if it did. It may take a moment from its connections' end to its own.
-    fn death(&mut self) -> Option<String> {
-        let deployed = self.deployed.as_mut()?;
-        for _ in 0..100 {
-            if let Some(how) = deployed.ended() {
-                return Some(format!("{} died: {how}", deployed.name));
-            }
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        None
-    }
-
-    fn fail(&mut self, at: FailedAt, error: &DriveError) {
-        let death = self.death();
-        self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
-        self.session = None;
-    }
-}
-
-fn read(meter: &mut Option<GroupMeter>) -> Option<(Cpu, u64)> {
-    meter.as_mut().and_then(GroupMeter::read)
 }

@@ -24,8 +24,8 @@ impl Stopping {
         }
     }
 
-    /// Whether a point with these trials may stop, when so many rounds of the run are over. What
-    /// has stopped stays so: no more of its rounds come.
+    /// Whether a point with these trials may stop after `rounds` rounds of the run. A point that
+    /// has stopped stays stopped: its rounds don't grow any more.
     pub(super) fn is_enough(&self, trials: &[Trial], rounds: u32) -> bool {
         let rounds = trials.iter().map(|trial| trial.round).max().unwrap_or(rounds);
         let is_tight = |half_width| is_tight(trials, self.primary, half_width, self.confidence);

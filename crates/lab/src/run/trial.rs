@@ -1,11 +1,11 @@
-//! One target's slices in one round, as measured: sums that every figure is computed from.
+//! One target's slices in one round: the sums from which every figure is computed.
 
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
 use load::{CounterKind, Kind};
 use wire::Ns;
 
-use super::events::Happened;
+use super::events::EventOutcome;
 use super::usage::Usage;
 use crate::drive::{self, Counts, Figure, Found, Interval, Piece, Pressure, Slowest, StreamSum};
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
@@ -19,9 +19,9 @@ pub(crate) struct Slice {
     pub(crate) operations: u64,
     pub(crate) server: Option<Cpu>,
     pub(crate) generator: Cpu,
-    /// What the target counted itself.
+    /// The target's own counters.
     pub(crate) counters: Reading,
-    /// Who else was at work meanwhile, if anybody was.
+    /// Why the slice is disturbed; `None` when it isn't.
     pub(crate) disturbed: Option<String>,
 }
 
@@ -32,7 +32,7 @@ pub struct Trial {
     pub target: usize,
     /// The round at its point, from 1.
     pub round: u32,
-    /// Whether it may be compared, and why not.
+    /// Whether it may be compared; if not, `reason` says why.
     pub(crate) validity: Validity,
     pub(crate) reason: Option<String>,
     pub(crate) started: Ns,
@@ -49,27 +49,27 @@ pub struct Trial {
     busy_ns: f64,
     pub(crate) prepare_ns: Option<u64>,
     pub(crate) warmup_ns: Option<u64>,
-    /// What a warm-up that waits for it found: whether the load is steady, and after how long.
+    /// Whether a warm-up that waits for it reached a steady state, and after how long.
     pub(crate) stationary: Option<bool>,
     pub(crate) steady_after_ns: Option<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) intervals: Vec<Interval>,
     pub(crate) found: Vec<Found>,
-    /// Figures that the clients measured themselves.
+    /// Figures reported by client programs.
     pub(crate) figures: Vec<(String, f64)>,
-    /// What the target counted itself in the slices that count; nothing before the first of them.
+    /// The target's own counters over the slices that count; `None` before the first of them.
     pub(crate) counters: Option<Reading>,
     pub(crate) pressure: Pressure,
     pub(crate) slowest: Slowest,
-    /// What happened to its target in its slices, those that don't count too.
-    pub(crate) events: Vec<Happened>,
-    /// What streams have brought, by group of clients.
+    /// Outcomes of events in its slices, also of those that don't count.
+    pub(crate) events: Vec<EventOutcome>,
+    /// Updates of streams, by group of clients.
     pub(crate) streams: Vec<StreamSum>,
-    /// How far its target came before it failed.
+    /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
-    /// Every metric, as the ledger has it once the trial is written there.
+    /// Every metric, as the ledger computes it once the trial is written there.
     metrics: Vec<(&'static str, f64)>,
-    /// What both sides and the host did in its slices.
+    /// Resource usage of both sides and of the host in its slices.
     pub(super) usage: Usage,
 }
 
@@ -114,7 +114,7 @@ impl Trial {
         }
     }
 
-    /// Marks it as not comparable; the first reason stays.
+    /// Marks it as invalid; the first reason is kept.
     pub(crate) fn invalidate(&mut self, reason: impl Into<String>) {
         if self.validity != Validity::Invalid {
             self.validity = Validity::Invalid;
@@ -122,23 +122,23 @@ impl Trial {
         }
     }
 
-    /// Notes what happened to its target in a slice. What should have happened and did not makes it
+    /// Adds the outcomes of a slice's events. One that failed makes the trial invalid: it is
     /// another experiment.
-    pub(crate) fn happened(&mut self, events: Vec<Happened>) {
+    pub(crate) fn add_events(&mut self, events: Vec<EventOutcome>) {
         if let Some(failure) = events.iter().find_map(|event| event.failure.as_ref()) {
             self.invalidate(format!("an event failed: {failure}"));
         }
-        let room = MOST_EVENTS.saturating_sub(self.events.len());
-        self.events.extend(events.into_iter().take(room));
+        let left = MOST_EVENTS.saturating_sub(self.events.len());
+        self.events.extend(events.into_iter().take(left));
     }
 
-    /// Marks it as not comparable, because its target failed at this stage.
+    /// Marks it as invalid because its target failed at this stage.
     pub(crate) fn fail(&mut self, at: FailedAt, reason: impl Into<String>) {
         self.failed_at.get_or_insert(at);
         self.invalidate(reason);
     }
 
-    /// Notes how its target was prepared. One that was not prepared as it should be has failed.
+    /// Adds the preparation. A target that isn't completely prepared has failed.
     pub(crate) fn prepared(&mut self, piece: Piece, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
         self.counts.wrong = piece.counts.wrong;
@@ -153,13 +153,13 @@ impl Trial {
         self.found.extend(piece.found);
     }
 
-    /// Notes its metrics, by their names in suites.
+    /// Sets its metrics, by their names in suites.
     pub(super) fn set_metrics(&mut self, metrics: impl Iterator<Item = (&'static str, f64)>) {
         self.metrics = metrics.collect();
     }
 
-    /// A trial that is not as it was expected to be measured something else: it is invalid. Says
-    /// whether it is as expected.
+    /// Checks the suite's expectations: a trial that breaks one measured something else and is
+    /// invalid. Returns whether all hold.
     pub(super) fn hold_against(&mut self, expected: &[Requirement]) -> bool {
         let mut holds = true;
         for condition in expected {
@@ -176,7 +176,7 @@ impl Trial {
         holds
     }
 
-    /// Whether its target did not come as far as it should have: there is nothing to measure.
+    /// Whether its target failed, so that there is nothing to measure.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed_at.is_some()
     }
@@ -186,13 +186,12 @@ impl Trial {
         self.validity == Validity::Valid
     }
 
-    /// Notes a slice that is not counted, because it was disturbed and is measured again. Its
-    /// wrong answers count all the same.
+    /// Sets a disturbed slice aside, which is measured again. Its wrong answers count.
     pub(crate) fn set_aside(&mut self, slice: Slice, piece: Piece) {
         self.counts.wrong += piece.counts.wrong;
         self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let room = MOST_FOUND.saturating_sub(self.found.len());
-        self.found.extend(piece.found.into_iter().take(room));
+        let left = MOST_FOUND.saturating_sub(self.found.len());
+        self.found.extend(piece.found.into_iter().take(left));
         self.slices.push(slice);
     }
 
@@ -216,8 +215,8 @@ impl Trial {
         self.slices.push(slice);
         self.judge_claims(piece.counts);
         self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let room = MOST_FOUND.saturating_sub(self.found.len());
-        self.found.extend(piece.found.into_iter().take(room));
+        let left = MOST_FOUND.saturating_sub(self.found.len());
+        self.found.extend(piece.found.into_iter().take(left));
         self.intervals.extend(piece.intervals);
         self.figures.extend(piece.figures);
         self.pressure.add(piece.pressure);
@@ -225,7 +224,7 @@ impl Trial {
         drive::add_streams(&mut self.streams, piece.streams);
     }
 
-    /// What is said to have come can't be more than what the sockets have carried.
+    /// The bytes of values that a client claims can't exceed what the sockets carried.
     fn judge_claims(&mut self, counts: Counts) {
         let carried = counts.received_bytes + counts.sent_bytes;
         if counts.payload_bytes > carried {
@@ -241,7 +240,7 @@ impl Trial {
         self.streams.iter().flat_map(|sum| sum.each.iter().copied())
     }
 
-    /// How old values were when they came: to one group of clients, or to all.
+    /// Age of values on arrival, for one group of clients or for all.
     pub(crate) fn staleness(&self, group: Option<usize>) -> Histogram<u64> {
         self.figure(Figure::Staleness, group)
     }
@@ -276,7 +275,7 @@ impl Trial {
         self
     }
 
-    /// Wrong answers make a trial invalid: how fast a wrong answer came says nothing.
+    /// Wrong answers make a trial invalid: the speed of a wrong answer means nothing.
     pub(crate) fn judge_answers(&mut self, found: &[Found], trouble: Option<&str>) {
         if let Some(trouble) = trouble {
             self.invalidate(trouble);
@@ -314,9 +313,9 @@ impl Trial {
         known.map(|(_, value)| *value).or_else(|| self.service(name))
     }
 
-    /// What the target counted itself, by its name in suites: `service.NAME` is its growth in the
-    /// measured time or, of what may fall, where it stood at the end; `.per_op` and `.per_s`
-    /// divide that. A name that has labels is the sum over them.
+    /// One of the target's own counters by its name in suites: `service.NAME` is its growth in the
+    /// measured time or, of a level, its last value; `.per_op` and `.per_s` divide that. A name
+    /// that has labels is the sum over them.
     fn service(&self, name: &str) -> Option<f64> {
         let name = name.strip_prefix("service.")?;
         let counters = self.counters.as_ref()?.as_ref()?;
@@ -331,7 +330,7 @@ impl Trial {
         Some(sum / divisor).filter(|value| value.is_finite())
     }
 
-    /// What the target counted itself, by name: whether it only grows, and its value.
+    /// The target's own counters: the name, whether it only grows, and the value.
     pub(crate) fn counted(&self) -> impl Iterator<Item = (&String, bool, f64)> {
         let all = self.counters.as_ref().and_then(Option::as_ref).into_iter().flatten();
         all.map(|(name, (kind, value))| (name, *kind == CounterKind::Total, *value))

@@ -1,27 +1,21 @@
-//! What both sides and the host did in a trial's slices, as the figures from which limits are
-//! judged.
+//! Resource usage of both sides and of the host, summed over a trial's slices.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use judge::limits::Figures;
-
-use super::trial::Trial;
-use crate::drive::Figure;
 use crate::observe::{Disturbance, Mark, Totals};
-use crate::plan::{Arrivals, Clients, Point, TargetKind};
 
-/// What was read around one slice.
+/// Readings around one slice.
 #[derive(Clone, Debug)]
 pub(super) struct Window {
     pub(super) before: Mark,
     pub(super) after: Mark,
-    /// What the host counted between the two.
+    /// The host's counters between the two.
     pub(super) totals: Totals,
 }
 
-/// What was read of the target's processes around one slice. `None` is unseen.
+/// Readings of the target's processes around one slice. `None` is unseen.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Processes {
+pub(super) struct ProcessReadings {
     pub(super) busiest_thread_ns: Option<u64>,
     pub(super) runnable_threads: Option<usize>,
     pub(super) written_bytes: Option<u64>,
@@ -32,32 +26,26 @@ pub(super) struct Processes {
 /// Sums over a trial's slices.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage {
-    watched_ns: u64,
-    totals: BTreeMap<&'static str, f64>,
-    softirq_s: BTreeMap<usize, f64>,
-    idle_ns: BTreeMap<usize, u64>,
-    stolen_ns: BTreeMap<usize, u64>,
-    foreign_ns: Option<u64>,
-    core_time_ns: u64,
-    longest_pause_ns: Option<u64>,
-    paused_ns: Option<u64>,
-    busiest_thread_ns: Option<u64>,
-    runnable_threads: Option<usize>,
-    written_bytes: Option<u64>,
+    pub(super) watched_ns: u64,
+    pub(super) totals: BTreeMap<&'static str, f64>,
+    pub(super) softirq_s: BTreeMap<usize, f64>,
+    pub(super) idle_ns: BTreeMap<usize, u64>,
+    pub(super) stolen_ns: BTreeMap<usize, u64>,
+    pub(super) foreign_ns: Option<u64>,
+    pub(super) core_time_ns: u64,
+    pub(super) longest_pause_ns: Option<u64>,
+    pub(super) paused_ns: Option<u64>,
+    pub(super) busiest_thread_ns: Option<u64>,
+    pub(super) runnable_threads: Option<usize>,
+    pub(super) written_bytes: Option<u64>,
     /// Measured time so far with resident bytes and open files then.
-    resident: Vec<(f64, f64)>,
-    descriptors: Vec<(f64, f64)>,
+    pub(super) resident: Vec<(f64, f64)>,
+    pub(super) descriptors: Vec<(f64, f64)>,
 }
-
-/// The confidence of slopes over a soak: one trial in a hundred without growth may look grown.
-const SLOPE_CONFIDENCE: f64 = 0.99;
-
-/// Slices under which a slope says nothing.
-const LEAST_SLICES: usize = 6;
 
 impl Usage {
     /// Adds a slice that counts.
-    pub(super) fn add(&mut self, window: &Window, seen: &Disturbance, processes: &Processes) {
+    pub(super) fn add(&mut self, window: &Window, seen: &Disturbance, processes: &ProcessReadings) {
         self.watched_ns += seen.length_ns;
         for (figure, grown) in &window.totals.figures {
             *self.totals.entry(figure).or_insert(0.0) += grown;
@@ -84,190 +72,10 @@ impl Usage {
         self.resident.extend(processes.resident_bytes.map(|bytes| (at_s, bytes as f64)));
         self.descriptors.extend(processes.descriptors.map(|count| (at_s, count as f64)));
     }
-
-    /// The figures of the trial that this is of.
-    pub(super) fn figures(&self, trial: &Trial, point: &Point, copy_bytes_per_s: f64) -> Figures {
-        let mut figures = Figures {
-            measured_ns: Some(self.watched_ns as f64).filter(|ns| *ns > 0.0),
-            copy_bytes_per_s: Some(copy_bytes_per_s),
-            foreign: share(self.foreign_ns, self.core_time_ns),
-            longest_pause_ns: self.longest_pause_ns.map(|ns| ns as f64),
-            paused: share(self.paused_ns, self.watched_ns),
-            ..Figures::default()
-        };
-        for (name, total) in &self.totals {
-            let unit = judge::limits::FIGURES.iter().find(|row| row.0 == *name).map(|row| row.1);
-            // What is a share of time was summed in seconds.
-            let seconds = self.watched_ns.max(1) as f64 / 1e9;
-            let divisor = if unit == Some("fraction") { seconds } else { 1.0 };
-            figures.set(name, total / divisor);
-        }
-        self.cores(&mut figures, trial, point);
-        self.processes(&mut figures, trial);
-        load(&mut figures, trial, point);
-        growing(&mut figures, &self.resident, &self.descriptors);
-        figures
-    }
-
-    fn cores(&self, figures: &mut Figures, trial: &Trial, point: &Point) {
-        let (server, generator) = cpus(trial, point);
-        let count = |cpus: &[usize]| Some(cpus.len() as f64).filter(|count| *count > 0.0);
-        let used = |cpu: &usize| {
-            let idle_ns = *self.idle_ns.get(cpu)?;
-            Some((1.0 - idle_ns as f64 / self.watched_ns.max(1) as f64).max(0.0))
-        };
-        let of_server = || server.iter().filter_map(used);
-        figures.server_cores = count(&server);
-        figures.generator_cores = count(&generator);
-        figures.server_core_least = of_server().reduce(f64::min);
-        figures.server_core_most = of_server().reduce(f64::max);
-        let shared = server.iter().filter(|cpu| generator.contains(cpu)).count();
-        figures.shared_cores = Some(shared as f64).filter(|_| !server.is_empty());
-        let mut run: Vec<usize> = [server, generator].concat();
-        run.sort_unstable();
-        run.dedup();
-        figures.run_cores = count(&run);
-        let seconds = self.watched_ns.max(1) as f64 / 1e9;
-        let of_run = |cpu: &&usize| run.contains(cpu);
-        let softirq = self.softirq_s.iter().filter(|(cpu, _)| of_run(cpu));
-        figures.softirq_core_most = softirq.map(|(_, s)| s / seconds).reduce(f64::max);
-        let stolen = self.stolen_ns.iter().filter(|(cpu, _)| of_run(cpu));
-        figures.steal_core_most = stolen.map(|(_, ns)| *ns as f64 / 1e9 / seconds).reduce(f64::max);
-    }
-
-    fn processes(&self, figures: &mut Figures, trial: &Trial) {
-        let (user_system, generator) = (trial.generator.split_ns(), trial.generator);
-        figures.generator_cpu_ns = Some(generator.total_ns as f64);
-        figures.generator_system_ns = user_system.map(|(_, system)| system as f64);
-        figures.generator_waited_ns = Some(generator.waited_ns as f64);
-        figures.generator_voluntary_switches = Some(generator.switches[0] as f64);
-        figures.generator_involuntary_switches = Some(generator.switches[1] as f64);
-        let Some(server) = trial.server.filter(|_| trial.server_rss_bytes.is_some()) else {
-            return;
-        };
-        figures.server_cpu_ns = Some(server.total_ns as f64);
-        figures.server_system_ns = server.split_ns().map(|(_, system)| system as f64);
-        // Calls that are whole processes bring their CPU time, and nobody saw their threads.
-        if self.busiest_thread_ns.is_none() {
-            return;
-        }
-        figures.server_waited_ns = Some(server.waited_ns as f64);
-        figures.server_voluntary_switches = Some(server.switches[0] as f64);
-        figures.server_involuntary_switches = Some(server.switches[1] as f64);
-        figures.server_busiest_thread_ns = self.busiest_thread_ns.map(|ns| ns as f64);
-        figures.server_runnable_threads = self.runnable_threads.map(|count| count as f64);
-        figures.server_written_bytes = self.written_bytes.map(|bytes| bytes as f64);
-    }
 }
 
 fn add(sum: &mut Option<u64>, more: Option<u64>) {
     if let Some(more) = more {
         *sum = Some(sum.unwrap_or(0) + more);
-    }
-}
-
-fn share(part: Option<u64>, whole: u64) -> Option<f64> {
-    (whole > 0).then(|| Some(part? as f64 / whole as f64))?
-}
-
-/// The cores that target and load may use. A target that the lab didn't start has none here.
-fn cpus(trial: &Trial, point: &Point) -> (Vec<usize>, Vec<usize>) {
-    let here = crate::deploy::cpus_here();
-    let target = &point.targets[trial.target];
-    let server = match (&target.kind, target.cpus.is_empty()) {
-        (TargetKind::Address(_), _) => Vec::new(),
-        (_, true) => here.clone(),
-        (_, false) => target.cpus.clone(),
-    };
-    (server, generator_cpus(&point.clients))
-}
-
-/// The cores that groups of clients may use.
-pub(super) fn generator_cpus(groups: &[Clients]) -> Vec<usize> {
-    let pinned = groups.iter().map(|group| &group.cpus[..]);
-    each_once(pinned).unwrap_or_else(crate::deploy::cpus_here)
-}
-
-/// Every core once, however many groups share it, or threads that wait for each other there would
-/// seem to wait for somebody else. `None` when a group isn't pinned.
-pub(super) fn each_once<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Option<Vec<usize>> {
-    let mut cores = BTreeSet::new();
-    for group in groups {
-        cores.extend(group);
-        if group.is_empty() {
-            return None;
-        }
-    }
-    Some(cores.into_iter().collect())
-}
-
-/// Which resources target and load share, in words.
-pub(super) fn shared(trial: &Trial, point: &Point) -> String {
-    let (server, generator) = cpus(trial, point);
-    let remote = match &point.targets[trial.target].kind {
-        TargetKind::Address(wire::Address::Internet(address)) => !address.ip().is_loopback(),
-        _ => false,
-    };
-    judge::limits::shared_resources(&server, &generator, remote)
-}
-
-fn load(figures: &mut Figures, trial: &Trial, point: &Point) {
-    figures.operations = Some(trial.counts.operations as f64);
-    figures.generator_busy = trial.busy();
-    let (mut threads, mut outstanding) = (0, 0);
-    for group in &point.clients {
-        outstanding += group.connections * group.pipeline;
-        threads += group.threads;
-    }
-    figures.generator_threads = Some(threads as f64);
-    figures.outstanding = Some(outstanding as f64);
-    let greedy = point.clients.iter().any(|group| group.arrivals == Arrivals::Closed);
-    figures.wants_more = Some(f64::from(u8::from(greedy || trial.is_overloaded())));
-    let latency = trial.figure(Figure::Latency, None);
-    if !latency.is_empty() {
-        let all = latency.len() as f64;
-        let between = |low, high| Some(latency.count_between(low, high) as f64 / all);
-        figures.latency_p50_ns = Some(latency.value_at_quantile(0.5) as f64);
-        figures.latency_p99_ns = Some(latency.value_at_quantile(0.99) as f64);
-        figures.near_40ms = between(39_000_000, 48_000_000);
-        figures.below_40ms = between(8_000_000, 38_900_000);
-    }
-    let lag = trial.figure(Figure::Lag, None);
-    figures.lag_p50_ns = (!lag.is_empty()).then(|| lag.value_at_quantile(0.5) as f64);
-}
-
-/// How memory and descriptors grew from slice to slice.
-fn growing(figures: &mut Figures, resident: &[(f64, f64)], descriptors: &[(f64, f64)]) {
-    figures.server_resident_bytes = resident.last().map(|(_, bytes)| *bytes);
-    figures.server_descriptors = descriptors.last().map(|(_, count)| *count);
-    let slopes = |points: &[(f64, f64)]| {
-        let enough = points.len() >= LEAST_SLICES;
-        let all = judge::slope(points, SLOPE_CONFIDENCE).filter(|_| enough)?;
-        let late = judge::slope(&points[points.len() / 2..], SLOPE_CONFIDENCE);
-        Some((all, late.map(|late| late.slope)))
-    };
-    if let Some((all, late)) = slopes(resident) {
-        figures.server_resident_slope = Some(all.slope);
-        figures.server_resident_slope_low = Some(all.low);
-        figures.server_resident_slope_high = Some(all.high);
-        figures.server_resident_slope_late = late;
-    }
-    if let Some((all, late)) = slopes(descriptors) {
-        figures.server_descriptors_slope = Some(all.slope);
-        figures.server_descriptors_slope_low = Some(all.low);
-        figures.server_descriptors_slope_high = Some(all.high);
-        figures.server_descriptors_slope_late = late;
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn groups_that_share_a_core_have_one() {
-        assert_eq!(each_once([&[1][..], &[1]]), Some(vec![1]));
-        assert_eq!(each_once([&[3, 1][..], &[1, 2]]), Some(vec![1, 2, 3]));
-        assert_eq!(each_once([&[1][..], &[]]), None, "one may run anywhere");
     }
 }

@@ -3,18 +3,18 @@
 
 use ledger::FailedAt;
 
-use super::Conductor;
+use super::runner::Runner;
 use super::trial::Trial;
 use crate::drive::{DriveError, Figure, Piece, Session, empty_histogram};
 
-/// Throughput and latency are looked at in buckets of this length.
+/// The length of the buckets in which throughput and latency are judged.
 const BUCKET_NS: u64 = 100_000_000;
 
-/// So many buckets are added between two looks.
+/// Buckets between two checks for a steady state.
 const LOOK_EVERY: usize = 5;
 
-impl Conductor<'_> {
-    /// Loads a target before it is measured. What this finds wrong counts; its figures don't.
+impl Runner<'_> {
+    /// Loads a target before it is measured. Its wrong answers count; its figures don't.
     pub(super) fn warm_up(
         &self,
         session: &mut Session,
@@ -22,7 +22,7 @@ impl Conductor<'_> {
     ) -> Result<(), DriveError> {
         let rounds = &self.plan.rounds;
         let Some(most) = rounds.warm_up_most else {
-            keep_wrong(trial, session.run(rounds.warm_up.ns)?);
+            keep_wrong_answers(trial, session.run(rounds.warm_up.ns)?);
             return Ok(());
         };
         let (least, most) = (rounds.warm_up.ns / BUCKET_NS, most.ns / BUCKET_NS);
@@ -32,7 +32,7 @@ impl Conductor<'_> {
             let piece = session.run(BUCKET_NS)?;
             rates.push(piece.counts.operations as f64 / piece.duration_ns.max(1) as f64);
             tails.push(tail_ns(&piece));
-            keep_wrong(trial, piece);
+            keep_wrong_answers(trial, piece);
             if (rates.len() as u64) < least || rates.len() % LOOK_EVERY != 0 {
                 continue;
             }
@@ -55,7 +55,7 @@ fn tail_ns(piece: &Piece) -> f64 {
     (all.value_at_quantile(0.99).max(1) as f64).ln()
 }
 
-fn keep_wrong(trial: &mut Trial, piece: Piece) {
+fn keep_wrong_answers(trial: &mut Trial, piece: Piece) {
     trial.counts.wrong += piece.counts.wrong;
     trial.judge_answers(&piece.found, piece.trouble.as_deref());
     if let Some(trouble) = piece.trouble {

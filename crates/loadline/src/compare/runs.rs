@@ -110,7 +110,7 @@ fn check(differences: &[Difference], factor: Option<&str>) -> Result<(), Failure
     )))
 }
 
-/// Says what else differs between two runs: how they were set, and what built their targets.
+/// Prints what else differs between two runs: their settings, and their targets' builds.
 fn warn(args: &CompareArgs, a: &RunView, b: &RunView) {
     let settings = |view: &RunView| {
         let all = view.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));

@@ -1,6 +1,6 @@
-//! The generator's own ceiling on this host: its requests go to a server of this program that gives
-//! every byte back, so that neither side has anything to do but to send and to receive; and to
-//! nobody at all, so that only the engine is left. Data plane.
+//! The generator's own ceiling on this host: against a server of this program that echoes every
+//! byte, so that both sides only send and receive; and without a server, so that only the engine is
+//! left. Data plane.
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
-use lab::deploy::pin_this_thread;
+use lab::cpus::pin_this_thread;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
 use load::units::Span;

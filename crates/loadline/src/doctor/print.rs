@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use lab::observe::Seen;
+use lab::observe::SensorCheck;
 use serde_json::{Value, json};
 
 use super::Checkup;
@@ -70,7 +70,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     out
 }
 
-/// What load costs here: against a server that does nothing, and against nobody.
+/// The generator's cost here: against an echo server, and without a server.
 fn generator(checkup: &Checkup) -> Vec<(&'static str, String)> {
     let ceiling = |ceiling: &Ceiling| {
         let Ceiling { connections, pipeline, rate_per_s, generator_cpu_ns_per_op, busy } = ceiling;
@@ -93,7 +93,7 @@ fn generator(checkup: &Checkup) -> Vec<(&'static str, String)> {
     checkup.ceilings.iter().map(ceiling).chain(checkup.engine.iter().map(engine)).collect()
 }
 
-fn sees(seen: &Seen) -> String {
+fn sees(seen: &SensorCheck) -> String {
     match seen.unseen.len() {
         0 => format!("seen ({})", seen.sensor.source),
         all if all == seen.sensor.series.len() => {

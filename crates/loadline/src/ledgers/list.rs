@@ -37,7 +37,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     Ok(ExitCode::SUCCESS)
 }
 
-/// The runs as JSON, as docs/json.md says.
+/// The runs as JSON, as described in docs/json.md.
 pub(crate) fn as_json(runs: &[RunLine]) -> Value {
     let runs = runs.iter().map(|run| {
         json!({

@@ -1,4 +1,4 @@
-//! `loadline ledger prune`: deletes old runs, and gives their room back.
+//! `loadline ledger prune`: deletes old runs, and frees their space.
 
 use std::io::Write;
 use std::path::Path;
@@ -23,7 +23,7 @@ Examples:
   loadline ledger prune --older-than 30d"
 )]
 pub(super) struct PruneArgs {
-    /// Keep the newest so many runs, by when they started
+    /// Keep the newest N runs, by when they started
     #[arg(long, value_name = "N", group = "which")]
     keep: Option<usize>,
     /// Delete runs that started longer ago: 30d, 12h
@@ -106,7 +106,7 @@ fn choose<'a>(args: &PruneArgs, runs: &'a [RunLine]) -> anyhow::Result<Vec<&'a R
             .with_context(|| format!("run {} has no readable time of its start", run.id))?;
         dated.push((started, run));
     }
-    // Merged runs have later ids than their time, so ids don't tell which is newest.
+    // Merged runs have later ids than their time, so ids don't show which is newest.
     dated.sort_by_key(|(started, run)| (*started, run.id));
     let keep = args.keep.unwrap_or(0);
     dated.truncate(dated.len().saturating_sub(keep));
@@ -121,7 +121,7 @@ fn choose<'a>(args: &PruneArgs, runs: &'a [RunLine]) -> anyhow::Result<Vec<&'a R
 }
 
 /// Deletes the logs of a run, where they are known to be of this ledger: other ledgers in the same
-/// folder would share it, and their runs have the same numbers. Gives the bytes freed.
+/// folder would share it, and their runs have the same numbers. Returns the bytes freed.
 fn delete_logs(home: &Home, run: RunId) -> anyhow::Result<u64> {
     let folder = home.logs.join(run.to_string());
     if home.ledger.file_name().is_none_or(|name| name != "ledger.sqlite") || !folder.is_dir() {

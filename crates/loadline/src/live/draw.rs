@@ -20,7 +20,7 @@ const COLOURS: [Color; 5] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::
 /// No latencies are higher than this many lines.
 const HEIGHT_MOST: usize = 4;
 
-/// At most so many of the things worth a line are shown.
+/// The most notes shown.
 const SAID_SHOWN: usize = 4;
 
 /// Draws the state of a run `at` this time of it.
@@ -317,7 +317,7 @@ fn recorded(histogram: &Histogram<u64>) -> impl Iterator<Item = (u64, u64)> + '_
     histogram.iter_recorded().map(|one| (one.value_iterated_to(), one.count_at_value()))
 }
 
-/// A bar for each value, over so many rows from the top, the highest as high as all of them.
+/// A bar for each value, over `rows` rows from the top, scaled to the highest value.
 fn bars(values: &[f64], height: usize) -> Vec<String> {
     let most = values.iter().copied().fold(0.0, f64::max);
     let eighths = |value: &f64| {

@@ -1,11 +1,11 @@
-//! What is to be seen while a run goes on: a view of the whole screen on a terminal, else a line a
-//! round, both on standard error. What was found is printed when this is over.
+//! Progress of a run on standard error: a full-screen view on a terminal, else a line a round. The
+//! results are printed when this is over.
 //!
-//! What a frame costs (less than a millisecond of one core) is spent between slices, when nothing
-//! is measured. Slices of a second and less are never looked into. Within a longer one the clock,
-//! what sensors see, and what the threads of load have set aside of its seconds go on: four times a
-//! second where there is a core that the run doesn't use, else once a second. Nothing is asked of
-//! these threads but a copy of a second's latencies once that second is over.
+//! A frame (less than a millisecond of one core) is drawn between slices, when nothing is measured.
+//! Slices of a second and less are shown when they end. Within a longer one the clock, the sensors
+//! and the figures of whole seconds are updated four times a second where there is a core that the
+//! run doesn't use, else once a second. The load threads only copy a second's latencies once that
+//! second is over.
 //!
 //! | file | what it holds |
 //! |---|---|
@@ -29,7 +29,7 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lab::plan::Plan;
-use lab::run::{News, Progress};
+use lab::run::{Progress, RunEvent};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
 use rustix::fs::FileType;
@@ -76,7 +76,7 @@ pub(crate) fn may_colour() -> bool {
     std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
 }
 
-/// Whether there is a terminal that nobody else uses. In a pipeline somebody may: a pager.
+/// Whether the terminal may be taken. In a pipeline another program, such as a pager, may use it.
 fn may_view() -> bool {
     let dumb = std::env::var_os("TERM").is_none_or(|term| term.is_empty() || term == "dumb");
     let kind = rustix::fs::fstat(std::io::stdout()).map(|stat| stat.st_mode);
@@ -93,10 +93,10 @@ struct Lines {
 
 impl Lines {
     fn show(&mut self, progress: &Progress<'_>) {
-        if let Some(News::Said(said)) = progress.news {
-            note(said);
+        if let Some(RunEvent::Note(text)) = progress.event {
+            note(text);
         }
-        // What comes behind the last round is none.
+        // Round 0 is what follows the last round.
         let line = match progress.round {
             0 => format!("{}  {}", progress.point, progress.activity),
             round => format!("{}  round {round}", progress.point),
@@ -109,7 +109,7 @@ impl Lines {
     }
 }
 
-/// The view: drawn by who reports progress, and by a thread when nothing is reported for long.
+/// The view: drawn when progress is reported, and by a thread when there is no report for long.
 struct View {
     picture: Arc<Mutex<Picture>>,
     /// Whether the terminal is to be taken again after a pause.
@@ -148,7 +148,7 @@ impl View {
         let its = picture.clone();
         let tick = move || {
             // Where it can't be pinned it is drawn all the same.
-            let _ = lab::deploy::pin_this_thread(&aside);
+            let _ = lab::cpus::pin_this_thread(&aside);
             while ended.recv_timeout(FRAME) == Err(RecvTimeoutError::Timeout) {
                 locked(&its).draw_after(quiet);
             }
@@ -212,10 +212,10 @@ fn cpus_aside(plan: &Plan) -> Vec<usize> {
         return Vec::new();
     }
     let used = used.concat();
-    lab::deploy::cpus_here().into_iter().filter(|cpu| !used.contains(cpu)).collect()
+    lab::cpus::cpus_here().into_iter().filter(|cpu| !used.contains(cpu)).collect()
 }
 
-/// Whoever panicked has left whole figures behind.
+/// A panicked thread leaves consistent figures behind.
 fn locked(picture: &Mutex<Picture>) -> MutexGuard<'_, Picture> {
     picture.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -27,8 +27,8 @@ pub(crate) fn stop_flag() -> io::Result<Arc<AtomicBool>> {
     Ok(stop)
 }
 
-/// Gives the terminal back before what would end or pause the program does so, and takes it again
-/// when the program goes on in the foreground.
+/// Restores the terminal before a signal ends or pauses the program, and takes it again when the
+/// program continues in the foreground.
 pub(super) fn keep_the_terminal(wanted: Arc<AtomicBool>) -> io::Result<()> {
     on_signals(&[SIGHUP, SIGQUIT, SIGTSTP], move |signal| {
         screen::give_back();

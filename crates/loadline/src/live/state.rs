@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use lab::drive::{Counted, Figure, Second, Seconds, empty_histogram};
-use lab::observe::{Glance, Series};
+use lab::observe::{RecentSamples, Series};
 use lab::plan::{Plan, Target};
-use lab::run::{Glimpse, News, Progress, Standing};
+use lab::run::{Progress, RunEvent, SliceStats, TargetStatus};
 use ledger::{Histogram, Validity};
 
 /// Slices or seconds whose rates are kept: as many as the widest terminal shows.
@@ -37,7 +37,7 @@ pub(super) struct State {
     /// How busy each core of the run is now: its number, and the share of its time.
     pub(super) cores: Vec<(usize, f64)>,
     said: VecDeque<String>,
-    glance: Option<Glance>,
+    recent_samples: Option<RecentSamples>,
     seconds: Option<Arc<Seconds>>,
     within: Option<Within>,
 }
@@ -114,21 +114,21 @@ impl Side {
         }
     }
 
-    fn slice(&mut self, glimpse: &Glimpse) {
-        let seconds = glimpse.duration_ns.max(1) as f64 / 1e9;
-        let rate = glimpse.counts.operations as f64 / seconds;
+    fn slice(&mut self, stats: &SliceStats) {
+        let seconds = stats.duration_ns.max(1) as f64 / 1e9;
+        let rate = stats.counts.operations as f64 / seconds;
         self.rate = Some(rate);
         if !self.by_second {
             self.push_rate(rate);
         }
-        self.server = glimpse.server_ns.map(|ns| ns as f64 / 1e9 / seconds);
-        self.busy = Some(glimpse.busy);
-        let is_scheduled = glimpse.pressure.offered > 0;
-        self.backlog = is_scheduled.then_some(glimpse.pressure.backlog_end);
-        self.wrong += glimpse.counts.wrong;
-        self.missing += glimpse.counts.missing;
-        self.disturbed = glimpse.disturbed.clone();
-        self.add_times(&glimpse.times);
+        self.server = stats.server_ns.map(|ns| ns as f64 / 1e9 / seconds);
+        self.busy = Some(stats.busy);
+        let is_scheduled = stats.pressure.offered > 0;
+        self.backlog = is_scheduled.then_some(stats.pressure.backlog_end);
+        self.wrong += stats.counts.wrong;
+        self.missing += stats.counts.missing;
+        self.disturbed = stats.disturbed.clone();
+        self.add_times(&stats.times);
     }
 
     fn push_rate(&mut self, rate: f64) {
@@ -150,8 +150,8 @@ impl Side {
         }
     }
 
-    /// Seconds of a slice that goes on, up to one that is not settled yet. A thread that had no
-    /// answers for a while tells of a second late; it is added where it belongs.
+    /// Adds seconds of the current slice, up to one that isn't settled yet. A thread without answers
+    /// publishes a second late; it is added where it belongs.
     fn passed(&mut self, seconds: &[Second], settled: u64, shown: &mut std::ops::Range<u64>) {
         self.by_second |= !seconds.is_empty();
         if !self.by_second {
@@ -179,13 +179,13 @@ impl Side {
         self.server = self.now.or(self.server);
     }
 
-    fn stands(&mut self, standing: &Standing) {
+    fn stands(&mut self, status: &TargetStatus) {
         self.trials += 1;
-        self.valid += u32::from(standing.validity == Validity::Valid);
-        if standing.reason.is_some() {
-            self.reason = standing.reason.clone();
+        self.valid += u32::from(status.validity == Validity::Valid);
+        if status.reason.is_some() {
+            self.reason = status.reason.clone();
         }
-        self.limit = Some(standing.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
+        self.limit = Some(status.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
         self.disturbed = None;
     }
 
@@ -212,7 +212,7 @@ impl State {
             generator_now: None,
             cores: Vec::new(),
             said: VecDeque::new(),
-            glance: None,
+            recent_samples: None,
             seconds: None,
             within: None,
         }
@@ -220,7 +220,7 @@ impl State {
 
     /// Takes in what is reported `at` this time of the run.
     pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
-        self.glance.get_or_insert_with(|| progress.watch.glance());
+        self.recent_samples.get_or_insert_with(|| progress.watch.recent_samples());
         self.seconds.get_or_insert_with(|| {
             progress.seconds.want();
             progress.seconds.clone()
@@ -230,11 +230,11 @@ impl State {
         if progress.left.is_some() {
             self.left = progress.left.map(|left| (at, left));
         }
-        match progress.news {
-            Some(News::Said(said)) => self.say(said),
-            Some(News::Begins { target, second }) => self.begins(target, second),
-            Some(News::Slice(glimpse)) => self.slice(glimpse),
-            Some(News::Round(standings)) => self.stand(standings),
+        match progress.event {
+            Some(RunEvent::Note(said)) => self.say(said),
+            Some(RunEvent::SliceBegins { target, second }) => self.begins(target, second),
+            Some(RunEvent::SliceEnds(stats)) => self.slice(stats),
+            Some(RunEvent::RoundEnds(statuses)) => self.stand(statuses),
             None => {}
         }
     }
@@ -264,7 +264,7 @@ impl State {
         });
     }
 
-    /// What came to be known of the slice that is measured, up to a second that is not settled yet.
+    /// Adds new figures of the current slice, up to a second that isn't settled yet.
     pub(super) fn passed(&mut self, seconds: &[Second], settled: u64) {
         let Some(within) = &mut self.within else { return };
         if let Some(side) = self.targets.get_mut(within.target) {
@@ -272,19 +272,19 @@ impl State {
         }
     }
 
-    pub(super) fn slice(&mut self, glimpse: &Glimpse) {
-        let Some(side) = self.targets.get_mut(glimpse.target) else { return };
-        if let Some(before) = self.within.take().filter(|one| one.target == glimpse.target) {
+    pub(super) fn slice(&mut self, stats: &SliceStats) {
+        let Some(side) = self.targets.get_mut(stats.target) else { return };
+        if let Some(before) = self.within.take().filter(|one| one.target == stats.target) {
             (side.latency, side.lag) = (before.latency, before.lag);
             (side.wrong, side.missing) = (before.wrong, before.missing);
         }
-        side.slice(glimpse);
+        side.slice(stats);
     }
 
-    pub(super) fn stand(&mut self, standings: &[Standing]) {
-        for standing in standings {
-            if let Some(side) = self.targets.get_mut(standing.target) {
-                side.stands(standing);
+    pub(super) fn stand(&mut self, statuses: &[TargetStatus]) {
+        for status in statuses {
+            if let Some(side) = self.targets.get_mut(status.target) {
+                side.stands(status);
             }
         }
     }
@@ -316,7 +316,7 @@ impl State {
 
     /// Looks at what the sensors see, and at what a long slice has shown so far.
     pub(super) fn sense(&mut self) {
-        let recent = self.glance.as_ref().map(Glance::recent).unwrap_or_default();
+        let recent = self.recent_samples.as_ref().map(RecentSamples::recent).unwrap_or_default();
         // Nothing was sampled since the last round ended: what was seen stays for the moment.
         if !recent.is_empty() {
             self.seen(&recent);

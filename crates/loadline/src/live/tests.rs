@@ -1,11 +1,11 @@
-//! The view at the sizes that terminals have, and with figures that nobody expects.
+//! The view at the sizes of terminals, and with extreme figures.
 
 use std::path::Path;
 use std::time::Duration;
 
 use lab::drive::{Counts, Pressure, Second};
 use lab::plan::Plan;
-use lab::run::Glimpse;
+use lab::run::SliceStats;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -105,17 +105,17 @@ fn a_long_slice_moves_while_it_is_measured_and_counts_once_when_it_is_over() {
     let second = |second, operations| Second { second, operations, wrong: 1, ..Second::default() };
     state.begins(0, 10);
     state.passed(&[], 11);
-    assert!(state.targets[0].rates.is_empty(), "nobody has told anything: that is no rate");
-    // The slice began within second 10, of which the rate says nothing.
+    assert!(state.targets[0].rates.is_empty(), "nothing was published: that is no rate");
+    // The slice began within second 10, which is no whole second of it.
     state.passed(&[second(10, 300), second(11, 500)], 12);
     state.passed(&[], 13);
     let side = &state.targets[0];
     assert_eq!((&side.rates, side.rate, side.wrong), (&[500.0, 0.0].into(), Some(0.0), 2));
-    // What came in second 12 is told with the next answer.
+    // The figures of second 12 are published with the next answer.
     state.passed(&[second(12, 40), second(13, 510)], 14);
     assert_eq!(state.targets[0].rates, [500.0, 40.0, 510.0]);
     has(&drawn(&state, 80, 24, false), &["rate of each second, up to 510/s", "510/s"]);
-    state.slice(&Glimpse {
+    state.slice(&SliceStats {
         target: 0,
         duration_ns: 4_000_000_000,
         counts: Counts { operations: 2_000, wrong: 5, ..Counts::default() },

@@ -11,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 
 use super::Site;
 
-/// What every answer says. A page holds its styles and nothing else that acts.
+/// The headers of every answer. A page contains its styles, and no scripts.
 const HEADERS: &[(HeaderName, &str)] = &[
     (
         header::CONTENT_SECURITY_POLICY,

@@ -49,7 +49,7 @@ impl IntoResponse for Made {
     }
 }
 
-/// Why there is no page, in words for who asked.
+/// Why there is no page, as a text for the user.
 struct Refused(StatusCode, String);
 
 impl IntoResponse for Refused {

@@ -36,7 +36,7 @@ impl Reading {
             Err(LedgerError::OlderSchema { found: 1.., .. }) => {}
             opened => return Ok(look(&opened?)),
         }
-        // Whoever panicked with it only read.
+        // A panicked thread has only read it.
         let mut copy = self.copy.lock().unwrap_or_else(PoisonError::into_inner);
         let stamp = self.stamp();
         let kept = copy.take().filter(|(of, _)| *of == stamp);

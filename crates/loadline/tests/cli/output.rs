@@ -1,4 +1,4 @@
-//! What becomes of what is said when nobody listens, and of what is read when it makes no sense.
+//! Output whose reader has gone away, and input that makes no sense.
 
 use std::ffi::OsStr;
 use std::fs::OpenOptions;

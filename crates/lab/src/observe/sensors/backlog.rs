@@ -1,6 +1,6 @@
 //! Whether the kernel keeps up with received packets.
 
-use super::super::sensor::{Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, words};
 
 /// The row.
@@ -12,7 +12,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "never, save in a sandbox",
     every: 5,
     series: &[Line::rate("dropped"), Line::rate("squeezed")],
-    of: Of::Host(|_: &Scope| Box::new(Backlog(Source::open("/proc/net/softnet_stat")))),
+    of: Reader::Host(|_: &Scope| Box::new(Backlog(Source::open("/proc/net/softnet_stat")))),
 };
 
 struct Backlog(Source);

@@ -1,7 +1,7 @@
 //! What each core of the run does. The kernel counts here in ticks of 10 ms, by sampling, so a
 //! value of one tenth of a second is rough and only its mean over seconds is good.
 
-use super::super::sensor::{Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, number, words};
 
 /// The row.
@@ -19,7 +19,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::share("steal", "fraction"),
         Line::share("iowait", "fraction"),
     ],
-    of: Of::Host(open),
+    of: Reader::Host(open),
 };
 
 /// At most this many cores have series of their own; the rest are summed.

@@ -1,7 +1,7 @@
 //! How many files and sockets a process group has open.
 
 use super::super::members::Members;
-use super::super::sensor::{Line, Of, Sensor};
+use super::super::sensor::{Line, Reader, Sensor};
 use super::super::source::Scratch;
 
 /// The row.
@@ -12,7 +12,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "before Linux 6.2, which counts them first; for another user's processes",
     every: 10,
     series: &[Line::level("open", "count")],
-    of: Of::Group(|members: &mut Members, _: &mut Scratch, readings: &mut [Option<u64>]| {
+    of: Reader::Group(|members: &mut Members, _: &mut Scratch, readings: &mut [Option<u64>]| {
         readings[0] = members.descriptors();
     }),
 };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::super::sensor::{Kind, Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scale, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, number, words};
 
 /// The row.
@@ -14,14 +14,14 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "where there is no disk to be seen, as in many containers; flushes before Linux 5.5",
     every: 5,
     series: &[
-        Line { name: "read", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
-        Line { name: "written", unit: "bytes_per_s", kind: Kind::Rate(SECTOR_BYTES) },
+        Line { name: "read", unit: "bytes_per_s", kind: Scale::Rate(SECTOR_BYTES) },
+        Line { name: "written", unit: "bytes_per_s", kind: Scale::Rate(SECTOR_BYTES) },
         Line::rate("reads"),
         Line::rate("writes"),
-        Line { name: "busy", unit: "fraction", kind: Kind::Rate(1e-3) },
+        Line { name: "busy", unit: "fraction", kind: Scale::Rate(1e-3) },
         Line::rate("flushes"),
     ],
-    of: Of::Host(open),
+    of: Reader::Host(open),
 };
 
 /// The unit of /proc/diskstats, whatever the disk's own sectors are

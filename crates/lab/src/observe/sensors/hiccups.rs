@@ -1,7 +1,7 @@
 //! Pauses of the host that no counter of the kernel's shows; see [`super::super::hiccup`].
 
-use super::super::hiccup::Reader;
-use super::super::sensor::{Line, Of, Probe, Scope, Sensor};
+use super::super::hiccup::PauseReader;
+use super::super::sensor::{Line, Probe, Reader, Scope, Sensor};
 use super::super::source::Scratch;
 
 /// The row.
@@ -17,10 +17,10 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::rate("over_1_ms"),
         Line::share("lost", "fraction"),
     ],
-    of: Of::Host(|scope: &Scope| Box::new(Pauses(scope.hiccups.reader()))),
+    of: Reader::Host(|scope: &Scope| Box::new(Pauses(scope.hiccups.reader()))),
 };
 
-struct Pauses(Reader);
+struct Pauses(PauseReader);
 
 impl Probe for Pauses {
     fn read(&mut self, _: &mut Scratch, readings: &mut [Option<u64>]) {

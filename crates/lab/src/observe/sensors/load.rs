@@ -1,6 +1,6 @@
 //! How many tasks want to run.
 
-use super::super::sensor::{Kind, Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scale, Scope, Sensor};
 use super::super::source::{Scratch, Source, hundredths, number, words};
 
 /// The row.
@@ -11,11 +11,11 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "never, save in a sandbox that hides /proc/loadavg",
     every: 1,
     series: &[
-        Line { name: "one_minute", unit: "count", kind: Kind::Level(0.01) },
+        Line { name: "one_minute", unit: "count", kind: Scale::Level(0.01) },
         Line::level("runnable", "count"),
         Line::level("tasks", "count"),
     ],
-    of: Of::Host(|_: &Scope| Box::new(Load(Source::open("/proc/loadavg")))),
+    of: Reader::Host(|_: &Scope| Box::new(Load(Source::open("/proc/loadavg")))),
 };
 
 struct Load(Source);

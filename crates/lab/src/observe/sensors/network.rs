@@ -1,6 +1,6 @@
 //! What goes over network interfaces; loopback stands apart, since there both sides are ours.
 
-use super::super::sensor::{Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, number, words};
 
 /// The row.
@@ -21,7 +21,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::rate("loopback_packets"),
         Line::rate("loopback_dropped"),
     ],
-    of: Of::Host(|_: &Scope| Box::new(Network(Source::open("/proc/net/dev")))),
+    of: Reader::Host(|_: &Scope| Box::new(Network(Source::open("/proc/net/dev")))),
 };
 
 struct Network(Source);

@@ -1,6 +1,6 @@
 //! The share of time in which some task waited for a core, for the disk or for memory.
 
-use super::super::sensor::{Kind, Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scale, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, number, words};
 
 /// The row.
@@ -11,7 +11,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "on a kernel without PSI, or with it switched off (boot with psi=1)",
     every: 1,
     series: &[share("cpu"), share("io"), share("memory")],
-    of: Of::Host(|_: &Scope| {
+    of: Reader::Host(|_: &Scope| {
         let open = |what| Source::open(&format!("/proc/pressure/{what}"));
         Box::new(Pressure(["cpu", "io", "memory"].map(open)))
     }),
@@ -19,7 +19,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
 
 /// The kernel counts microseconds.
 const fn share(name: &'static str) -> Line {
-    Line { name, unit: "fraction", kind: Kind::Rate(1e-6) }
+    Line { name, unit: "fraction", kind: Scale::Rate(1e-6) }
 }
 
 struct Pressure([Source; 3]);

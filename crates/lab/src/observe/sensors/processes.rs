@@ -1,7 +1,7 @@
 //! What a process group uses: its members of now, and those that have ended.
 
 use super::super::members::Members;
-use super::super::sensor::{Line, Of, Sensor};
+use super::super::sensor::{Line, Reader, Sensor};
 use super::super::source::Scratch;
 
 /// The row.
@@ -20,7 +20,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::level("resident", "bytes"),
         Line::level("threads", "count"),
     ],
-    of: Of::Group(read),
+    of: Reader::Group(read),
 };
 
 fn read(members: &mut Members, scratch: &mut Scratch, readings: &mut [Option<u64>]) {

@@ -1,7 +1,7 @@
 //! What goes wrong between sockets: connections refused for want of room, segments sent again,
 //! datagrams thrown away.
 
-use super::super::sensor::{Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scope, Sensor};
 use super::super::source::{Scratch, Source, lines, number, words};
 
 /// The row.
@@ -22,7 +22,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
         Line::rate("tcp_timeouts"),
         Line::rate("tcp_delayed_acks"),
     ],
-    of: Of::Host(open),
+    of: Reader::Host(open),
 };
 
 const SNMP: &[(&str, &str)] =

@@ -1,6 +1,6 @@
 //! Memory that the kernel writes to disk and reads back, on the whole host.
 
-use super::super::sensor::{Kind, Line, Of, Probe, Scope, Sensor};
+use super::super::sensor::{Line, Probe, Reader, Scale, Scope, Sensor};
 use super::super::source::{Scratch, Source, value_of};
 
 /// The row.
@@ -11,12 +11,12 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "on a kernel without swap",
     every: 5,
     series: &[page_rate("in"), page_rate("out"), Line::rate("major_faults")],
-    of: Of::Host(|_: &Scope| Box::new(Swap(Source::open("/proc/vmstat")))),
+    of: Reader::Host(|_: &Scope| Box::new(Swap(Source::open("/proc/vmstat")))),
 };
 
 /// The kernel counts pages of 4 KiB on almost every machine; the sum is for orientation.
 const fn page_rate(name: &'static str) -> Line {
-    Line { name, unit: "bytes_per_s", kind: Kind::Rate(4096.0) }
+    Line { name, unit: "bytes_per_s", kind: Scale::Rate(4096.0) }
 }
 
 struct Swap(Source);

@@ -1,7 +1,7 @@
 //! How often a process group's threads gave up their core, and how often it was taken from them.
 
 use super::super::members::Members;
-use super::super::sensor::{Line, Of, Sensor};
+use super::super::sensor::{Line, Reader, Sensor};
 use super::super::source::Scratch;
 
 /// The row.
@@ -13,7 +13,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     unseen: "for a target that the lab didn't start",
     every: 10,
     series: &[Line::rate("voluntary"), Line::rate("involuntary")],
-    of: Of::Group(read),
+    of: Reader::Group(read),
 };
 
 fn read(members: &mut Members, scratch: &mut Scratch, readings: &mut [Option<u64>]) {

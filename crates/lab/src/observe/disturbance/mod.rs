@@ -1,14 +1,14 @@
-//! Whether something else got into a slice: pure rules over two marks, one row each, with the
-//! limit and why it is what it is.
+//! Whether a slice was disturbed: pure rules over two marks, one row each, with the limit and its
+//! reason.
 
 use std::collections::BTreeSet;
 
-use super::mark::{CoreMark, Mark};
+use crate::observe::mark::{CoreMark, Mark};
 
 /// The kernel prints idle and stolen time in ticks of this length.
 const TICK_NS: u64 = 10_000_000;
 
-/// What was measured, so that it is not taken for somebody else's.
+/// The run's own CPU time, which is not foreign.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnCpu<'a> {
     /// CPU time of the target in the slice; `None`, which is unseen, leaves other programs'
@@ -16,18 +16,18 @@ pub struct OwnCpu<'a> {
     pub server_ns: Option<u64>,
     /// CPU time of load that runs in processes of its own, beside the lab's.
     pub clients_ns: u64,
-    /// Who waited for a core; empty leaves that rule out.
+    /// The sides that may wait for a core; empty leaves that rule out.
     pub waits: &'a [Wait<'a>],
 }
 
 /// How long one side's threads were ready to run in the slice and had no core.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
-    /// Which side, in words: a target's name, `the generator`.
+    /// The side: a target's name, or `the generator`.
     pub side: &'a str,
     /// All its threads together.
     pub waited_ns: u64,
-    /// How many of them wanted to run most of the time.
+    /// The number of its runnable threads.
     pub runnable: usize,
     /// The cores that they may use. With more runnable threads than cores, those of a side that
     /// shares them too, the run waits for itself.
@@ -43,7 +43,7 @@ pub struct Disturbance {
     pub core_time_ns: u64,
     /// CPU time on the run's cores that belongs to neither target, load nor lab.
     pub foreign_ns: Option<u64>,
-    /// Whether that is only known from ticks.
+    /// Whether that is known from clock ticks only.
     pub coarse: bool,
     /// The most that the hypervisor kept of one core.
     pub most_stolen_ns: Option<u64>,
@@ -66,7 +66,7 @@ pub struct Rule {
     pub limit: f64,
     /// Why that is the limit.
     pub why: &'static str,
-    /// What was too much, if it was.
+    /// What passed the limit, as text.
     judge: fn(&Disturbance, f64) -> Option<String>,
 }
 
@@ -86,7 +86,7 @@ pub static RULES: &[Rule] = &[
         name: "foreign CPU time, known from ticks",
         limit: 0.10,
         why: "of the cores' time: without the scheduler's sums, interrupts and waking up count as \
-              somebody else's, which is several percent under load",
+              foreign, which is several percent under load",
         judge: |seen, limit| {
             let share = seen.foreign_share().filter(|share| seen.coarse && *share > limit)?;
             Some(format!("other programs used about {} of the run's cores", percent(share)))
@@ -188,14 +188,14 @@ impl Disturbance {
         }
     }
 
-    /// Everything that was too much, in words.
+    /// Everything that passed its limit, as text.
     pub fn reason(&self) -> Option<String> {
         let reasons: Vec<String> =
             RULES.iter().filter_map(|rule| (rule.judge)(self, rule.limit)).collect();
         (!reasons.is_empty()).then(|| reasons.join("; "))
     }
 
-    /// The part of the cores' time that belongs to somebody else.
+    /// The part of the cores' time that other programs used.
     pub fn foreign_share(&self) -> Option<f64> {
         (self.core_time_ns > 0).then(|| Some(self.foreign_ns? as f64 / self.core_time_ns as f64))?
     }
@@ -254,5 +254,4 @@ fn percent(share: f64) -> String {
 }
 
 #[cfg(test)]
-#[path = "disturbance_tests.rs"]
 mod tests;

@@ -21,7 +21,7 @@ Examples:
   loadline ledger prune --keep 20 --dry-run
   loadline ledger export last --format csv --table trials
 
-It is an SQLite file; docs/ledger.md says what is in it.")]
+It is an SQLite file; docs/ledger.md describes its tables.")]
 pub(crate) struct LedgerArgs {
     #[command(subcommand)]
     command: LedgerCommand,
@@ -39,7 +39,7 @@ enum LedgerCommand {
     Export(export::ExportArgs),
 }
 
-/// Which ledger, and how what it says is printed.
+/// Which ledger, and how results are printed.
 #[derive(Debug, clap::Args)]
 struct CommonArgs {
     /// Print the result as JSON on standard output

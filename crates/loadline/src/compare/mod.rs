@@ -28,8 +28,8 @@ Examples:
   loadline compare --samples after.txt before.txt                 figures from elsewhere
   loadline compare --samples new.json#results.0.times old.json#results.0.times --json
 
-Rounds come until the verdict is told, the interval is as tight as --until asks, or the budget is
-spent. How often it is looked at, and how strict each look is, is fixed beforehand, so that
+Rounds are measured until the verdict is clear, the interval is as tight as --until asks, or the
+budget is spent. How often it is looked at, and how strict each look is, is fixed beforehand, so that
 stopping early costs no honesty. docs/verdicts.md says what each word means.")]
 pub(crate) struct CompareArgs {
     /// The suite's TOML file
@@ -62,7 +62,7 @@ pub(crate) struct CompareArgs {
     /// Measured time of each target in a round; chosen to fit at least 24 rounds unless given
     #[arg(long, value_name = "TIME", value_parser = crate::plan::measured_time)]
     measure: Option<Span>,
-    /// Go on until the interval is this tight, even when the verdict is told
+    /// Go on until the interval is this tight, even when the verdict is clear
     #[arg(long, value_name = "SHARE")]
     until: Option<Share>,
     /// Call differences up to this the same; otherwise as the suite says (2 %)
@@ -147,8 +147,8 @@ fn measure(args: &CompareArgs, plan: &mut Plan) -> Result<ExitCode, Failure> {
     crate::run::measure(plan, &args.how)
 }
 
-/// Says on standard error how many rounds may come and what they can show, and notes it in the plan
-/// if it comes from a run; else the first look says it again, from what it saw.
+/// Prints how many rounds are planned and the difference they can show, and keeps it in the plan if
+/// it is derived from an earlier run; else the first look derives it again.
 fn say_expected(plan: &mut Plan, how: &HowArgs) -> anyhow::Result<()> {
     let (most, measure) = (plan.rounds.at_most, plan.rounds.measure);
     let Some(sequence) = &plan.rounds.sequence else { return Ok(()) };

@@ -1,5 +1,5 @@
-//! When a comparison is looked at, and whether it may stop: never because of a look that wasn't
-//! planned (see `judge`'s looks).
+//! The looks of a comparison, and whether it may stop after one. Only planned looks may stop it
+//! (see `judge`'s looks).
 
 use judge::{Comparison, Direction, Interval, Rule, Verdict};
 
@@ -8,12 +8,12 @@ use super::trial::Trial;
 use crate::plan::Plan;
 
 /// The looks of a comparison.
-pub(super) struct Looking {
+pub(super) struct LookSchedule {
     primary: &'static str,
     direction: Direction,
     same_within: f64,
     until: Option<f64>,
-    /// The error that each point may make: the whole is divided among them.
+    /// The error that each point may make: the run's, divided among its points.
     error: f64,
     most: u32,
     schedule: Vec<u32>,
@@ -23,18 +23,18 @@ pub(super) struct Looking {
 #[derive(Default)]
 struct AtPoint {
     looks: Vec<u32>,
-    told: bool,
+    is_decided: bool,
 }
 
 /// What a look showed.
 pub(super) struct Look {
     /// Rounds in which both targets were valid.
     pub(super) rounds: u32,
-    /// What is worth saying meanwhile.
-    pub(super) said: Option<String>,
+    /// A message about the rounds still to come.
+    pub(super) note: Option<String>,
 }
 
-impl Looking {
+impl LookSchedule {
     /// `None` when the plan is no comparison.
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let rounds = &plan.rounds;
@@ -53,11 +53,11 @@ impl Looking {
     }
 
     /// Whether a point needs no more rounds.
-    pub(super) fn is_told(&self, point: usize) -> bool {
-        self.points[point].told
+    pub(super) fn is_decided(&self, point: usize) -> bool {
+        self.points[point].is_decided
     }
 
-    /// Looks, if there is a look planned at as many valid rounds as there are now.
+    /// Judges the point if a look is planned at its number of valid rounds.
     pub(super) fn look(&mut self, point: usize, trials: &[Trial], is_last: bool) -> Option<Look> {
         let (a, b) = paired(trials, 0, 1, self.primary);
         let rounds = u32::try_from(a.len()).ok().filter(|rounds| *rounds > 1)?;
@@ -75,12 +75,12 @@ impl Looking {
         let verdict = judge::judge_family(&[comparison], &rule)[0];
         let interval = interval?;
         let is_tight = self.until.is_none_or(|until| interval.high / interval.ratio - 1.0 <= until);
-        here.told = is_tight && !matches!(verdict, Verdict::CantTell { .. });
-        let said = (here.looks.len() == 1 && !here.told).then(|| self.first_look(&interval));
-        Some(Look { rounds, said: said.flatten() })
+        here.is_decided = is_tight && !matches!(verdict, Verdict::CantTell { .. });
+        let note = (here.looks.len() == 1 && !here.is_decided).then(|| self.first_look(&interval));
+        Some(Look { rounds, note: note.flatten() })
     }
 
-    /// What the first rounds let expect of all.
+    /// The smallest difference that all rounds can show, from the variance of the first.
     fn first_look(&self, interval: &Interval) -> Option<String> {
         let last = judge::confidence_at(&self.schedule, self.most, self.error)?;
         let least = judge::smallest_difference(interval.log_deviation, self.most, 1.0 - last)?;

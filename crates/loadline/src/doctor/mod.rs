@@ -8,7 +8,7 @@ mod print;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::observe::{Disturbance, OwnCpu, Seen, Watch};
+use lab::observe::{Disturbance, OwnCpu, SensorCheck, Watch};
 use serde_json::Value;
 
 use crate::exit::Failure;
@@ -45,7 +45,7 @@ struct Checkup {
     copied_bytes_per_s: f64,
     ceilings: Vec<ceiling::Ceiling>,
     engine: Vec<ceiling::Engine>,
-    seen: Vec<Seen>,
+    seen: Vec<SensorCheck>,
 }
 
 impl Checkup {
@@ -69,7 +69,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {
 }
 
 fn examine() -> anyhow::Result<Checkup> {
-    let cpus = lab::deploy::cpus_here();
+    let cpus = lab::cpus::cpus_here();
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut watch = Watch::start(wire::clock::now(), &cpus).context("no thread can be started")?;
     watch.follow_own("doctor");
@@ -91,7 +91,7 @@ fn examine() -> anyhow::Result<Checkup> {
         copied_bytes_per_s: lab::observe::copied_bytes_per_s(),
         ceilings: ceiling::ceilings(&cpus)?,
         engine: ceiling::engine(&cpus)?,
-        seen: lab::observe::look(&cpus),
+        seen: lab::observe::check_sensors(&cpus),
         cpus,
     })
 }

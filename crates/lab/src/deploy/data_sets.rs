@@ -1,5 +1,5 @@
-//! Kept data sets: what preparing a target has written to its data folder, kept under a name that
-//! follows from everything that it depends on, and copied before each later start.
+//! Kept data sets: the data folder of a prepared target, kept under a hash of everything that it
+//! depends on, and copied before each later start.
 
 use std::fs;
 use std::io;
@@ -7,7 +7,7 @@ use std::path::Path;
 
 use rustix::fs::{Advice, fadvise};
 
-/// A data set may hold at most so many folders within each other.
+/// The most nested folders of a data set.
 const MOST_DEPTH: usize = 64;
 
 /// Keeps the folder `from` as `to`, whole or not at all: it is copied beside and renamed.
@@ -20,8 +20,8 @@ pub(super) fn keep(from: &Path, to: &Path) -> io::Result<()> {
     kept
 }
 
-/// Writes a folder's files to the disk and drops them from the page cache, so that who reads them
-/// first reads the disk. File systems that live in memory keep them.
+/// Writes a folder's files to the disk and drops them from the page cache, so that the first
+/// read goes to the disk. File systems in memory keep them.
 pub(super) fn cool(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
@@ -58,7 +58,7 @@ fn copy_within(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
         } else if kind.is_file() {
             fs::copy(&path, &target)?;
         }
-        // Sockets and pipes that a process left behind are no data.
+        // Sockets and pipes are skipped: they are no data.
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! What has just been measured, for who looks on while the run goes on. It is made between slices,
-//! when nothing is measured, and costs a copy of the slice's histograms.
+//! Figures of the slice or round that has just ended, for live views. They are collected between
+//! slices, when nothing is measured, at the cost of a copy of the slice's histograms.
 
 use ledger::Validity;
 
@@ -7,14 +7,14 @@ use super::trial::{Slice, Trial};
 use crate::drive::{Counted, Counts, Figure, Piece, Pressure};
 use crate::plan::Point;
 
-/// What one slice showed.
+/// The figures of one slice.
 #[derive(Clone, Debug)]
-pub struct Glimpse {
+pub struct SliceStats {
     /// The target, as an index into the plan's.
     pub target: usize,
     /// How long it lasted.
     pub duration_ns: u64,
-    /// How many operations came to what.
+    /// Operations by outcome.
     pub counts: Counts,
     /// CPU time of the target; `None` is unseen.
     pub server_ns: Option<u64>,
@@ -22,15 +22,15 @@ pub struct Glimpse {
     pub generator_ns: u64,
     /// The part of the time that the busiest of these was not waiting.
     pub busy: f64,
-    /// How hard a schedule pressed; zero without one.
+    /// Offered load and backlog of a schedule; zero without one.
     pub pressure: Pressure,
     /// Latencies, send lags and ages of updates, over all groups and operations.
     pub times: Vec<(Figure, Counted)>,
-    /// Who else was at work meanwhile, if anybody was.
+    /// Why the slice is disturbed; `None` when it isn't.
     pub disturbed: Option<String>,
 }
 
-impl Glimpse {
+impl SliceStats {
     pub(super) fn of(target: usize, slice: &Slice, piece: &Piece) -> Self {
         let times = piece.intervals.iter().map(|one| (one.figure, one.histogram.clone()));
         Self {
@@ -47,20 +47,20 @@ impl Glimpse {
     }
 }
 
-/// Where a target stands after a round.
+/// A target's result after a round.
 #[derive(Clone, Debug)]
-pub struct Standing {
+pub struct TargetStatus {
     /// The target, as an index into the plan's.
     pub target: usize,
     /// Whether its trial may be compared.
     pub validity: Validity,
     /// Why it may not.
     pub reason: Option<String>,
-    /// What gave way first in it, with the evidence; `None` is none.
+    /// The first limit reached, with the evidence.
     pub limit: Option<String>,
 }
 
-impl Standing {
+impl TargetStatus {
     pub(super) fn of(trial: &Trial, point: &Point, copy_bytes_per_s: f64) -> Self {
         let figures =
             (trial.measured_ns > 0).then(|| trial.usage.figures(trial, point, copy_bytes_per_s));

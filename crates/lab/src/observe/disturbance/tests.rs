@@ -1,11 +1,11 @@
 //! The rules on recorded marks of a host with two cores: slices of half a second, clean and not.
 
-use super::super::hiccup::Pauses;
 use super::*;
+use crate::observe::hiccup::Pauses;
 
 const MS: u64 = 1_000_000;
 
-/// A mark before a slice, of two cores whose tasks' time is told in nanoseconds.
+/// A mark before a slice, of two cores whose tasks' time is known in nanoseconds.
 fn before() -> Mark {
     let core = |cpu, ran_ns, idle_ticks, steal_ticks| CoreMark {
         cpu,
@@ -54,7 +54,7 @@ fn a_clean_slice_is_not_disturbed_by_what_is_always_there() {
 }
 
 #[test]
-fn cpu_time_that_is_nobodys_of_ours_disturbs_above_two_percent() {
+fn foreign_cpu_time_disturbs_above_two_percent() {
     let mut mark = after();
     mark.cores[1].ran_ns = mark.cores[1].ran_ns.map(|ran_ns| ran_ns + 18 * MS);
     assert_eq!(reason(&mark), None, "19.5 ms of 1,000");

@@ -1,4 +1,4 @@
-//! The way of samples into the ledger.
+//! Writes samples to the ledger.
 
 use std::collections::HashMap;
 
@@ -10,7 +10,7 @@ use super::watch::Watch;
 
 /// Writes what a watch saw as a run's series. Groups are followed under their targets' names.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct SeriesWriter {
     run: RunId,
     targets: HashMap<String, TargetId>,
     /// The ledger's id of each of the watch's series.
@@ -18,7 +18,7 @@ pub struct Recorder {
     writer: SampleWriter,
 }
 
-impl Recorder {
+impl SeriesWriter {
     /// For a run with these targets, by name. A group of another name counts as the host's.
     pub fn new(run: RunId, targets: impl IntoIterator<Item = (String, TargetId)>) -> Self {
         let (targets, writer) = (targets.into_iter().collect(), SampleWriter::new());

@@ -1,5 +1,5 @@
-//! A service's own counters: a thread per target asks once a second, and around slices when it is
-//! told to. Its cost is the lab's; what it costs the service to answer is the service's.
+//! A service's own counters: a thread per target reads them once a second, and around slices on
+//! request. Its CPU time is the lab's; that of answering is the service's.
 
 use std::collections::BTreeMap;
 use std::io::{Read, Write};
@@ -16,24 +16,24 @@ use wire::{Address, ProtocolError};
 
 use super::watch::Sink;
 
-/// An answer that takes longer is unseen: a service that is stopped must not hold up the lab.
+/// The deadline of an answer, after which it is unseen: a stopped service must not block the lab.
 const ANSWER_WITHIN: Duration = Duration::from_millis(250);
 
-/// Whoever wants a reading waits this long at most: for the one under way, and for its own.
+/// The deadline of a reading, which covers the one in progress, too.
 const READ_WITHIN: Duration = Duration::from_millis(600);
 
 /// Reads one service's counters until it is dropped.
 #[derive(Debug)]
-pub struct ServiceMeter {
-    orders: Sender<Sender<Reading>>,
+pub struct CounterMeter {
+    commands: Sender<Sender<Reading>>,
     handle: Option<JoinHandle<()>>,
 }
 
 /// Every counter as it stood at one moment, by name; `None` is unseen.
 pub type Reading = Option<BTreeMap<String, (CounterKind, f64)>>;
 
-impl ServiceMeter {
-    /// Begins to read the service at `address` every second, into the series of `name`.
+impl CounterMeter {
+    /// Starts reading the service at `address` every second, into the series of `name`.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -43,43 +43,43 @@ impl ServiceMeter {
         how: Arc<dyn Counters>,
         sink: Sink,
     ) -> std::io::Result<Self> {
-        let (orders, received) = channel();
+        let (commands, received) = channel();
         let (name, mut client) = (name.to_owned(), Client { address, how, connection: None });
         let handle = std::thread::Builder::new().name("counters".into());
         let handle = handle.spawn(move || read_on(&name, &mut client, &sink, &received))?;
-        Ok(Self { orders, handle: Some(handle) })
+        Ok(Self { commands, handle: Some(handle) })
     }
 
     /// Reads them now.
     pub fn read(&self) -> Reading {
         let (to, answer) = channel();
-        self.orders.send(to).ok()?;
+        self.commands.send(to).ok()?;
         answer.recv_timeout(READ_WITHIN).ok().flatten()
     }
 }
 
-impl Drop for ServiceMeter {
+impl Drop for CounterMeter {
     fn drop(&mut self) {
-        // Hanging up is the order to end.
-        let (nobody, _) = channel();
-        self.orders = nobody;
+        // Disconnecting ends the thread.
+        let (disconnected, _) = channel();
+        self.commands = disconnected;
         if let Some(handle) = self.handle.take() {
             let _ = handle.join();
         }
     }
 }
 
-fn read_on(name: &str, client: &mut Client, sink: &Sink, orders: &Receiver<Sender<Reading>>) {
+fn read_on(name: &str, client: &mut Client, sink: &Sink, commands: &Receiver<Sender<Reading>>) {
     let mut due = now();
-    let mut told = false;
-    // A setting that stands in a service's counters has no history worth keeping.
+    let mut has_warned = false;
+    // A counter that never changes, such as a setting, gets no series.
     let mut first: BTreeMap<String, f64> = BTreeMap::new();
     loop {
-        match orders.recv_timeout(Duration::from_nanos(due.saturating_sub(now()))) {
+        match commands.recv_timeout(Duration::from_nanos(due.saturating_sub(now()))) {
             Ok(to) => {
                 let counters = client.read().ok();
                 let by_name = |one: Counter| (one.name, (one.kind, one.value));
-                // Who asked may have given up waiting.
+                // The reader may have timed out.
                 let _ = to.send(counters.map(|all| all.into_iter().map(by_name).collect()));
             }
             Err(RecvTimeoutError::Disconnected) => return,
@@ -93,9 +93,9 @@ fn read_on(name: &str, client: &mut Client, sink: &Sink, orders: &Receiver<Sende
                         }
                         sink.hand_over();
                     }
-                    Err(fault) if !told => {
+                    Err(fault) if !has_warned => {
                         tracing::warn!("{name}: its counters are unseen: {fault}");
-                        told = true;
+                        has_warned = true;
                     }
                     Err(_) => {}
                 }
@@ -104,8 +104,8 @@ fn read_on(name: &str, client: &mut Client, sink: &Sink, orders: &Receiver<Sende
     }
 }
 
-/// What happened to the counters between two readings: the growth of what grows, and where the
-/// rest stood at the end. A total that fell was made anew and is unseen.
+/// The change between two readings: the growth of totals, and the last value of levels. A total
+/// that fell was reset and is unseen.
 pub(crate) fn between(before: &Reading, after: &Reading) -> Reading {
     let (before, after) = (before.as_ref()?, after.as_ref()?);
     let grown = |(name, (kind, value)): (&String, &(CounterKind, f64))| {
@@ -122,7 +122,7 @@ pub(crate) fn between(before: &Reading, after: &Reading) -> Reading {
     Some(after.iter().filter_map(grown).collect())
 }
 
-/// Adds what happened in one more slice; a name that is unseen in either is unseen in the sum.
+/// Adds one more slice; a name that is unseen in either is unseen in the sum.
 pub(crate) fn plus(sum: Option<&Reading>, slice: Reading) -> Reading {
     let Some(sum) = sum else { return slice };
     let (sum, slice) = (sum.as_ref()?, slice?);

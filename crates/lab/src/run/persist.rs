@@ -1,4 +1,4 @@
-//! Writing a run to the ledger: one batch per round, so that a run killed in the middle leaves
+//! A run in the ledger: one transaction per round, so that a run killed in the middle leaves
 //! every finished round readable.
 
 use std::collections::BTreeMap;
@@ -14,26 +14,26 @@ use ledger::{
     ValueRow,
 };
 
-use super::trace::Calls;
+use super::strace::SystemCall;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
-use crate::observe::{Recorder, Watch, program_facts, sha256};
+use crate::observe::{SeriesWriter, Watch, program_facts, sha256};
 use crate::plan::{Arrivals, Plan, Point, Target, TargetKind};
 
-/// A run's place in the ledger.
-pub(super) struct Keeper<'a> {
+/// Writes one run.
+pub(super) struct RunWriter<'a> {
     ledger: &'a mut Ledger,
     run: RunId,
     targets: Vec<TargetId>,
     points: Vec<PointId>,
-    recorder: Recorder,
-    /// How fast this host copies memory, measured once a run.
+    recorder: SeriesWriter,
+    /// This host's memory bandwidth of one thread, measured once a run.
     pub(super) copy_bytes_per_s: f64,
-    /// How fast its loopback carries large messages, measured once a run that has such values.
+    /// Its loopback's bandwidth for large messages, measured once in a run that has such values.
     pub(super) loopback_bytes_per_s: Option<f64>,
 }
 
-impl<'a> Keeper<'a> {
+impl<'a> RunWriter<'a> {
     pub(super) fn begin(
         ledger: &'a mut Ledger,
         plan: &Plan,
@@ -99,7 +99,7 @@ impl<'a> Keeper<'a> {
         add_comparison(ledger, run, plan)?;
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
-        let recorder = Recorder::new(run, names.zip(targets.iter().copied()));
+        let recorder = SeriesWriter::new(run, names.zip(targets.iter().copied()));
         let (copy_bytes_per_s, loopback_bytes_per_s) = (0.0, None);
         Ok(Self { ledger, run, targets, points, recorder, copy_bytes_per_s, loopback_bytes_per_s })
     }
@@ -108,8 +108,8 @@ impl<'a> Keeper<'a> {
         self.run
     }
 
-    /// Takes a trial's metrics from what was written of it, so that the lab decides by the very
-    /// figures that everybody reads; then what its suite expects of it can be looked at.
+    /// Reads a trial's metrics back from the ledger, so that the lab decides by the figures that
+    /// reports show; then checks the suite's expectations.
     fn metrics(
         &mut self,
         id: TrialId,
@@ -156,7 +156,7 @@ impl<'a> Keeper<'a> {
         self.ledger.commit_batch()
     }
 
-    /// What each target is built from; its program is there by now.
+    /// Writes the facts of each target's program, which exists by now.
     pub(super) fn facts(&mut self, plan: &Plan, exe: &Path) -> Result<(), LedgerError> {
         for (target, id) in plan.targets().iter().zip(&self.targets) {
             if target.skipped.is_some() {
@@ -170,12 +170,12 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// What a run that searches the highest load asks.
+    /// Writes the parameters of a capacity search.
     pub(super) fn search(&mut self, row: &SearchRow) -> Result<(), LedgerError> {
         self.ledger.add_search(row)
     }
 
-    /// Goes on with another point, which is the only one from here on.
+    /// Adds a point, which replaces all others from here on.
     pub(super) fn next_point(&mut self, point: &Point, ordinal: u32) -> Result<(), LedgerError> {
         let keys = point.keys.clone().into_iter().collect();
         let row = PointRow { run_id: self.run, ordinal, label: point.label.clone(), keys };
@@ -185,7 +185,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// What became of the load that is the only point now.
+    /// Writes the outcome of the load that is the only point now.
     pub(super) fn probe(
         &mut self,
         load: f64,
@@ -310,7 +310,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// Writes what the simplest things cost on this host.
+    /// Writes the host's floors.
     pub(super) fn floors(&mut self, floors: &[(&str, f64)]) -> Result<(), LedgerError> {
         for (name, value_ns) in floors {
             let (run_id, name, value_ns) = (self.run, (*name).to_owned(), *value_ns);
@@ -326,7 +326,7 @@ impl<'a> Keeper<'a> {
         target: usize,
         operations: u64,
         of_generator: bool,
-        calls: &[Calls],
+        calls: &[SystemCall],
     ) -> Result<(), LedgerError> {
         for call in calls {
             self.ledger.add_call(&CallRow {
@@ -343,7 +343,7 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// What was used, and what gave way first.
+    /// Writes resource usage, and the limits reached.
     fn limits(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
         if trial.measured_ns == 0 {
             return Ok(());
@@ -368,7 +368,8 @@ impl<'a> Keeper<'a> {
         Ok(())
     }
 
-    /// The whole trial; and of every figure each group's operations, and each of their seconds.
+    /// Writes the histogram of the whole trial, and those of each figure by group, operation and
+    /// second.
     fn histograms(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
         let whole = HistogramRow::of(id, "", "", HistogramKind::Latency, None, &trial.latency())?;
         self.ledger.add_histogram(&whole)?;
@@ -385,7 +386,7 @@ impl<'a> Keeper<'a> {
                 Figure::Latency => HistogramKind::Latency,
                 Figure::Service => HistogramKind::Service,
                 Figure::Lag => HistogramKind::Lag,
-                // It stands with the streams.
+                // It is written with the streams.
                 Figure::Staleness => continue,
             };
             let clients = &point.clients[*group].name;
@@ -397,8 +398,8 @@ impl<'a> Keeper<'a> {
     }
 }
 
-impl Keeper<'_> {
-    /// What the streams of each group have brought.
+impl RunWriter<'_> {
+    /// Writes the streams of each group.
     fn streams(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
         for sum in &trial.streams {
             let row = StreamRow {
@@ -422,7 +423,7 @@ impl Keeper<'_> {
     }
 }
 
-/// What a comparison fixes before its first round.
+/// Writes what a comparison fixes before its first round.
 fn add_comparison(ledger: &mut Ledger, run: RunId, plan: &Plan) -> Result<(), LedgerError> {
     let Some(sequence) = &plan.rounds.sequence else { return Ok(()) };
     let (least_shown, least_shown_from) = sequence.least_shown.clone().unzip();
@@ -436,7 +437,7 @@ fn add_comparison(ledger: &mut Ledger, run: RunId, plan: &Plan) -> Result<(), Le
     })
 }
 
-/// Who sends how much at once at a point.
+/// Writes the client groups of a point.
 fn add_clients(ledger: &mut Ledger, point_id: PointId, point: &Point) -> Result<(), LedgerError> {
     for group in &point.clients {
         let (arrivals, think_ns) = match &group.arrivals {
@@ -502,12 +503,12 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         warmup_ns: trial.warmup_ns,
         stationary: trial.stationary,
         steady_after_ns: trial.steady_after_ns,
-        shared: (trial.measured_ns > 0).then(|| super::usage::shared(trial, point)),
+        shared: (trial.measured_ns > 0).then(|| super::limit_figures::shared(trial, point)),
         ..TrialRow::unfinished(round, target, state, trial.started)
     }
 }
 
-/// What a target is, in one line.
+/// A target's description, in one line.
 fn describe(target: &Target) -> String {
     let what = match &target.kind {
         TargetKind::Service(service, arguments) => {

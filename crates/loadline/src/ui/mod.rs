@@ -1,7 +1,7 @@
 //! `loadline ui`: the ledger in a browser, for reading only. Control plane: axum on tokio.
 //!
-//! Nothing can be changed here and nothing is asked of another server, so that nobody has to say
-//! who they are. What is left to guard is reading: only this machine reaches it, and a request has
+//! Nothing can be changed here and nothing is asked of another server, so that no user
+//! has to log in. What is left to guard is reading: only this machine reaches it, and a request has
 //! to name this machine. A page of some site whose name was made to lead here names that site.
 
 mod guard;
@@ -24,7 +24,7 @@ use crate::home::Home;
 use crate::out::{self, note};
 use reading::Reading;
 
-/// Where it listens unless told otherwise.
+/// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4380);
 
 /// How many pages are made at a time, and how many requests may be answered or wait for their turn.
@@ -113,12 +113,12 @@ async fn serve(args: &UiArgs, ledger: Reading) -> anyhow::Result<()> {
         _ = terminate.recv() => {}
     }
     drop(end);
-    // Whoever holds a connection open any longer is cut off.
+    // Connections that are still open after that are closed.
     let _ = tokio::time::timeout(DRAIN, serving).await;
     Ok(())
 }
 
-/// Says once where it is.
+/// Prints the address once.
 fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
     let address = site.address;
     if args.json {

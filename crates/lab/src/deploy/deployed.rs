@@ -1,0 +1,136 @@
+//! A running target: its address, its process group, and its end.
+
+use std::path::PathBuf;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use wire::Address;
+
+use super::error::DeployError;
+use super::last_words::{describe, last_lines};
+use super::ready;
+use super::site::Site;
+use crate::drive::batch::Batch;
+use crate::plan::Target;
+
+/// The time between SIGTERM and SIGKILL.
+const STOP_WITHIN: Duration = Duration::from_secs(6);
+
+/// A target that is ready.
+#[derive(Debug)]
+pub struct Deployed {
+    /// Its name.
+    pub name: String,
+    /// The address of its service.
+    pub address: Address,
+    /// What to run, when it is a batch: nothing runs in between.
+    pub batch: Option<Batch>,
+    /// Whether it started on a copy of kept data.
+    pub is_restored: bool,
+    /// Its folder of data, where these are kept.
+    pub(super) data: Option<PathBuf>,
+    pub(super) process: Option<(Child, Site)>,
+}
+
+impl Deployed {
+    /// Something at an address that the lab has not started.
+    pub(super) fn at(name: String, address: Address) -> Self {
+        Self { name, address, batch: None, is_restored: false, data: None, process: None }
+    }
+
+    /// A text of the suite with the target's placeholders filled in.
+    pub fn fill(&self, text: &str) -> String {
+        let (host, port) = match &self.address {
+            Address::Internet(address) => (address.ip().to_string(), address.port().to_string()),
+            Address::Unix(_) => (String::new(), String::new()),
+        };
+        let text = match &self.process {
+            Some((_, site)) => text.replace("{dir}", &site.folder.display().to_string()),
+            None => text.to_owned(),
+        };
+        let socket = self.address.to_string();
+        text.replace("{address}", &self.address.to_string())
+            .replace("{host}", &host)
+            .replace("{port}", &port)
+            .replace("{socket}", socket.trim_start_matches("unix:"))
+    }
+
+    /// The process group, when the lab started it.
+    pub fn group(&self) -> Option<Pid> {
+        self.process.as_ref().and_then(|(child, _)| Pid::from_raw(child.id() as i32))
+    }
+
+    /// How it ended, if it has, with its last lines.
+    pub fn ended(&mut self) -> Option<String> {
+        let (child, site) = self.process.as_mut()?;
+        let status = child.try_wait().ok().flatten()?;
+        Some(format!("{}{}", describe(status), last_lines(&site.folder, "")))
+    }
+
+    pub(super) fn await_ready(
+        &mut self,
+        target: &Target,
+        announced: bool,
+        stop: &dyn Fn() -> bool,
+    ) -> Result<(), DeployError> {
+        let deadline = Instant::now() + target.ready_within.duration();
+        loop {
+            if let Some(how) = self.ended() {
+                return Err(DeployError::Ended { name: target.name.clone(), how });
+            }
+            let folder = self.process.as_ref().map(|(_, site)| site.folder.clone());
+            let folder = folder.unwrap_or_default();
+            if announced {
+                match ready::announced(&folder.join("stdout"), target.medium) {
+                    Ok(None) => {}
+                    Ok(Some(address)) => {
+                        self.address = address;
+                        return Ok(());
+                    }
+                    Err(how) => {
+                        return Err(DeployError::Ended { name: target.name.clone(), how });
+                    }
+                }
+            } else if ready::accepts(&self.address, target.medium) {
+                return Ok(());
+            }
+            if stop() {
+                return Err(DeployError::Interrupted);
+            }
+            if Instant::now() > deadline {
+                return Err(DeployError::NotReady {
+                    name: target.name.clone(),
+                    within: target.ready_within,
+                    lines: last_lines(&folder, ""),
+                });
+            }
+            std::thread::sleep(ready::LOOK_EVERY);
+        }
+    }
+
+    pub(super) fn end(&mut self) {
+        let Some(group) = self.group() else { return };
+        let Some((child, _)) = self.process.as_mut() else { return };
+        let _ = kill_process_group(group, Signal::TERM);
+        let deadline = Instant::now() + STOP_WITHIN;
+        let mut leader_ended = false;
+        while Instant::now() < deadline {
+            leader_ended |= matches!(child.try_wait(), Ok(Some(_)));
+            if leader_ended && test_kill_process_group(group).is_err() {
+                self.process = None;
+                return;
+            }
+            std::thread::sleep(ready::LOOK_EVERY);
+        }
+        let _ = kill_process_group(group, Signal::KILL);
+        let _ = child.wait();
+        self.process = None;
+    }
+}
+
+impl Drop for Deployed {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

@@ -1,0 +1,85 @@
+//! The folder, port and socket of one start of a target.
+
+use std::fs::File;
+use std::io;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use wire::Address;
+
+use crate::plan::{Medium, Target};
+
+/// The folder, port and socket of one start of a target. The socket's file is removed on drop.
+#[derive(Debug)]
+pub(super) struct Site {
+    pub(super) folder: PathBuf,
+    port: u16,
+    socket: PathBuf,
+    medium: Medium,
+}
+
+/// Numbers of sockets, which lie in the system's temporary folder: a socket's path has at most 107
+/// bytes.
+static SOCKETS: AtomicU32 = AtomicU32::new(0);
+
+impl Site {
+    pub(super) fn new(folder: &Path, port: u16, medium: Medium) -> Self {
+        let (process, number) = (std::process::id(), SOCKETS.fetch_add(1, Ordering::Relaxed));
+        let socket = std::env::temp_dir().join(format!("loadline-{process}-{number}.socket"));
+        Self { folder: folder.to_owned(), port, socket, medium }
+    }
+
+    /// The folder for its data, which placeholders call `{data}`.
+    pub(super) fn data(&self) -> PathBuf {
+        self.folder.join("data")
+    }
+
+    pub(super) fn address(&self) -> Address {
+        match self.medium {
+            Medium::Tcp | Medium::Udp => Address::Internet((Ipv4Addr::LOCALHOST, self.port).into()),
+            Medium::Tcp6 => Address::Internet((Ipv6Addr::LOCALHOST, self.port).into()),
+            Medium::Unix => Address::Unix(self.socket.clone()),
+        }
+    }
+
+    /// The program and its arguments with every placeholder filled in.
+    pub(super) fn fill(&self, command: &[String]) -> Vec<String> {
+        let fill = |argument: &String| {
+            argument
+                .replace("{port}", &self.port.to_string())
+                .replace("{socket}", &self.socket.display().to_string())
+                .replace("{data}", &self.data().display().to_string())
+                .replace("{dir}", &self.folder.display().to_string())
+        };
+        command.iter().map(fill).collect()
+    }
+
+    /// The command, with its output redirected to files in the folder.
+    pub(super) fn prepare(
+        &self,
+        target: &Target,
+        command: &[String],
+        log: &str,
+    ) -> io::Result<Command> {
+        std::fs::create_dir_all(&self.folder)?;
+        let filled = self.fill(command);
+        let mut prepared = Command::new(&filled[0]);
+        prepared
+            .args(&filled[1..])
+            .envs(&target.env)
+            .stdin(Stdio::null())
+            .stdout(File::create(self.folder.join(format!("{log}stdout")))?)
+            .stderr(File::create(self.folder.join(format!("{log}stderr")))?)
+            .process_group(0);
+        Ok(prepared)
+    }
+}
+
+impl Drop for Site {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.socket);
+    }
+}

@@ -1,0 +1,159 @@
+//! The state of a run from round to round, and what every phase of a run needs of it.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use ledger::{RunId, RunState};
+use rand::SeedableRng;
+use rand::rngs::SmallRng;
+
+use super::looks::LookSchedule;
+use super::options::{Ending, RunError, RunOptions};
+use super::persist::RunWriter;
+use super::progress::{Progress, RunEvent};
+use super::stopping::Stopping;
+use super::target_run::TargetRun;
+use super::trial::Trial;
+use crate::deploy::Deployer;
+use crate::drive::Seconds;
+use crate::observe::Watch;
+use crate::plan::Plan;
+
+/// From this array size on, results are compared with the bandwidth of the host's loopback.
+const LARGE_ELEMENTS: u64 = 10_000;
+
+/// The state of a run.
+pub(super) struct Runner<'a> {
+    pub(super) plan: &'a Plan,
+    pub(super) exe: &'a Path,
+    pub(super) watch: Watch,
+    pub(super) deployer: Deployer,
+    pub(super) random: SmallRng,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) clock_zero: wire::Ns,
+    /// Where load threads publish the figures of each second, for live views.
+    pub(super) seconds: Arc<Seconds>,
+    pub(super) started: Instant,
+    /// Every trial so far, by point.
+    pub(super) trials: Vec<Vec<Trial>>,
+    /// The planned looks, when the run is a comparison.
+    pub(super) looks: Option<LookSchedule>,
+    /// The stopping rule of every other run.
+    pub(super) stopping: Stopping,
+    /// Targets that keep running from round to round, by point.
+    pub(super) kept: Vec<Vec<TargetRun>>,
+    pub(super) finished_rounds: u64,
+    /// Whether the points are the loads of a capacity search.
+    pub(super) is_search: bool,
+    pub(super) progress: &'a mut dyn FnMut(&Progress<'_>),
+}
+
+/// Begins a run in the ledger, and starts watching the host.
+pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_>), RunError> {
+    let RunOptions { plan, exe, ledger, build, logs, command, seed, stop, progress, .. } = options;
+    let fingerprint = crate::observe::fingerprint_with(exe, build);
+    let mut writer = RunWriter::begin(ledger, plan, fingerprint, command, seed)?;
+    let folder: PathBuf = logs.join(writer.run().to_string());
+    let clock_zero = wire::clock::now();
+    let watch = Watch::start(clock_zero, &[]).map_err(|source| RunError::System {
+        what: "starting to watch the host".to_owned(),
+        source,
+    })?;
+    watch.follow_own("generator");
+    let deployer = Deployer::new(exe, &folder, &logs.with_file_name("data"));
+    let deployer = deployer.map_err(|source| RunError::System {
+        what: format!("preparing {}", folder.display()),
+        source,
+    })?;
+    let deployer = deployer.with_cold_data(plan.rounds.is_cold);
+    let runner = Runner {
+        plan,
+        exe,
+        watch,
+        deployer,
+        random: SmallRng::seed_from_u64(seed),
+        stop,
+        clock_zero,
+        seconds: Arc::new(Seconds::new(clock_zero)),
+        started: Instant::now(),
+        trials: plan.points.iter().map(|_| Vec::new()).collect(),
+        looks: LookSchedule::of(plan),
+        stopping: Stopping::of(&plan.rounds),
+        kept: plan.points.iter().map(|_| Vec::new()).collect(),
+        finished_rounds: 0,
+        is_search: false,
+        progress,
+    };
+    writer.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
+    let is_large = |point: &crate::plan::Point| point.workload.size >= Some(LARGE_ELEMENTS);
+    if plan.points.iter().any(is_large) {
+        writer.loopback_bytes_per_s = crate::observe::loopback_bytes_per_s();
+    }
+    Ok((writer, runner))
+}
+
+/// Ends a run in the ledger, however it ended.
+pub(super) fn end(
+    mut writer: RunWriter<'_>,
+    outcome: Result<Ending, RunError>,
+) -> Result<(RunId, Ending), RunError> {
+    match outcome {
+        Ok(ending) => {
+            match &ending {
+                Ending::Finished => writer.end(RunState::Finished, None)?,
+                Ending::Interrupted => writer.end(RunState::Interrupted, None)?,
+                Ending::Aborted(condition) => {
+                    let note = format!("aborted, because {condition}");
+                    writer.end(RunState::Failed, Some(&note))?;
+                }
+            }
+            Ok((writer.run(), ending))
+        }
+        Err(error) => {
+            writer.end(RunState::Failed, Some(&error.to_string()))?;
+            Err(error)
+        }
+    }
+}
+
+impl Runner<'_> {
+    pub(super) fn over_budget(&self) -> bool {
+        let budget = self.plan.rounds.budget.map(load::units::Span::duration);
+        budget.is_some_and(|budget| self.started.elapsed() > budget)
+    }
+
+    pub(super) fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+
+    /// The run's clock.
+    pub(super) fn now(&self) -> wire::Ns {
+        wire::clock::now() - self.clock_zero
+    }
+
+    pub(super) fn report_activity(&mut self, point: usize, round: u32, activity: &str) {
+        self.report(point, round, activity, None);
+    }
+
+    pub(super) fn report(
+        &mut self,
+        point: usize,
+        round: u32,
+        activity: &str,
+        event: Option<RunEvent<'_>>,
+    ) {
+        let rounds = &self.plan.rounds;
+        let each = if self.looks.is_some() { rounds.at_most } else { rounds.at_least };
+        let least = u64::from(each) * self.plan.points.len() as u64;
+        let done = self.finished_rounds as f64 / least as f64;
+        // The number of loads that a search will try is unknown.
+        let known = !self.is_search && done > 0.0 && done < 1.0;
+        let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
+        let point = &self.plan.points[point].label;
+        let done = done.min(1.0);
+        let (watch, seconds) = (&self.watch, &self.seconds);
+        (self.progress)(&Progress { point, round, activity, done, left, event, watch, seconds });
+    }
+}

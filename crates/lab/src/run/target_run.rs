@@ -1,0 +1,210 @@
+//! One target in one round: its process, its connections, and its slices.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ledger::FailedAt;
+
+use super::events::{self, Subject};
+use super::limit_figures::{each_once, generator_cpus};
+use super::slice_stats::SliceStats;
+use super::trial::{Slice, Trial};
+use super::usage::{ProcessReadings, Window};
+use crate::deploy::{Deployed, Guard};
+use crate::drive::{DriveError, Piece, Session};
+use crate::observe::{
+    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Totals, Wait, Watch,
+};
+use crate::plan::{Event, Point};
+
+/// One target in one round. The field order matters: connections are closed before the target is
+/// stopped.
+pub(super) struct TargetRun {
+    pub(super) session: Option<Session>,
+    pub(super) deployed: Option<Deployed>,
+    /// Kills what events start, when the lab is killed.
+    pub(super) guard: Arc<Guard>,
+    /// Set to stop the run.
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) meter: Option<GroupMeter>,
+    /// Reads the target's own counters.
+    pub(super) service: Option<CounterMeter>,
+    pub(super) trial: Trial,
+    /// Slices measured so far in this round.
+    pub(super) measured: u64,
+    /// How many disturbed slices may still be measured again in this round.
+    pub(super) repeats: u64,
+}
+
+impl TargetRun {
+    /// Measures one slice, with the target's CPU time read right before and right after. Returns
+    /// `None` when it failed.
+    pub(super) fn slice(
+        &mut self,
+        start: wire::Ns,
+        length_ns: u64,
+        here: &Point,
+        watch: &mut Watch,
+        judged: bool,
+    ) -> Option<SliceStats> {
+        let counted = self.service.as_ref().map(CounterMeter::read);
+        let before = read(&mut self.meter);
+        let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
+        self.meter.iter_mut().for_each(GroupMeter::forget_peak);
+        let (outcome, window) = self.piece(length_ns, &here.events, watch);
+        let after = read(&mut self.meter);
+        // The peak during the slice, which may be above the resident size after it.
+        let peak_bytes = self.meter.as_mut().and_then(GroupMeter::peak_bytes);
+        self.keep_largest(peak_bytes);
+        let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
+        let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
+        self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
+        let piece = match outcome {
+            Ok(piece) => piece,
+            Err(error) => {
+                self.fail(FailedAt::Measure, &error);
+                return None;
+            }
+        };
+        self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
+        let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
+        let server = exact.or(server);
+        let broken = piece.trouble.is_some();
+        if broken && let Some(how) = self.death() {
+            self.trial.fail(FailedAt::Measure, how);
+        }
+        let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
+        let seen = self.disturbance(&window, server, &piece, here);
+        let slice = Slice {
+            counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
+            start,
+            duration_ns: piece.duration_ns,
+            operations: piece.counts.operations,
+            server,
+            generator: piece.generator,
+            disturbed: seen.reason().filter(|_| judged),
+        };
+        let stats = SliceStats::of(self.trial.target, &slice, &piece);
+        if slice.disturbed.is_some() && self.repeats > 0 && !broken {
+            self.repeats -= 1;
+            self.trial.set_aside(slice, piece);
+        } else {
+            self.measured += 1;
+            self.trial.usage.add(&window, &seen, &processes);
+            self.trial.add(slice, piece);
+        }
+        if broken {
+            self.session = None;
+        }
+        Some(stats)
+    }
+
+    /// Readings of the target's processes at the end of a slice.
+    fn processes(&mut self, written: Option<u64>, resident_bytes: Option<u64>) -> ProcessReadings {
+        let Some(meter) = &mut self.meter else { return ProcessReadings::default() };
+        let written_now = meter.written_bytes();
+        ProcessReadings {
+            busiest_thread_ns: Some(meter.busiest_thread_ns()),
+            runnable_threads: Some(meter.runnable_threads()),
+            written_bytes: written_now.zip(written).map(|(now, then)| now.saturating_sub(then)),
+            resident_bytes,
+            descriptors: meter.descriptors(),
+        }
+    }
+
+    /// Loads the target for `length_ns` while its events are performed. Returns the readings
+    /// around it, too.
+    fn piece(
+        &mut self,
+        length_ns: u64,
+        events: &[Event],
+        watch: &mut Watch,
+    ) -> (Result<Piece, DriveError>, Window) {
+        let subject = self.deployed.as_ref().map(|deployed| Subject {
+            name: deployed.name.clone(),
+            group: deployed.group(),
+            address: deployed.address.to_string(),
+            guard: Arc::clone(&self.guard),
+            stop: Arc::clone(&self.stop),
+        });
+        let (before, totals) = (watch.mark(), watch.totals());
+        let Some((session, subject)) = self.session.as_mut().zip(subject) else {
+            let totals = Totals::default();
+            let window = Window { after: before.clone(), before, totals };
+            return (Err(DriveError::Ended), window);
+        };
+        let clock_zero = watch.clock_zero();
+        let (outcome, outcomes) = std::thread::scope(|scope| {
+            let (end, over) = std::sync::mpsc::channel();
+            let perform = move || events::perform(events, &subject, length_ns, clock_zero, &over);
+            let events = (!events.is_empty()).then(|| scope.spawn(perform));
+            let outcome = session.run(length_ns);
+            drop(end);
+            (outcome, events.and_then(|events| events.join().ok()))
+        });
+        let (after, totals) = (watch.mark(), watch.totals().since(&totals));
+        self.trial.add_events(outcomes.unwrap_or_default());
+        (outcome, Window { before, after, totals })
+    }
+
+    /// What else ran on the host during a slice.
+    fn disturbance(
+        &self,
+        window: &Window,
+        server: Option<Cpu>,
+        piece: &Piece,
+        here: &Point,
+    ) -> Disturbance {
+        let target = &here.targets[self.trial.target];
+        let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
+        let load_cores = generator_cpus(&here.clients);
+        let groups = here.clients.iter().map(|group| &group.cpus[..]);
+        let cpus = each_once(groups.chain([&target.cpus[..]])).unwrap_or_default();
+        let waits = [
+            Wait {
+                side: &target.name,
+                waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
+                runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
+                cores: &server_cores,
+            },
+            Wait {
+                side: "the generator",
+                waited_ns: piece.generator.waited_ns,
+                runnable: here.clients.iter().map(|group| group.threads).sum(),
+                cores: &load_cores,
+            },
+        ];
+        let server_ns = server.map(|cpu| cpu.total_ns);
+        // The lab's own threads are in its process; a program is not.
+        let counted_ns = piece.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
+        let clients_ns = piece.program_ns.saturating_sub(counted_ns);
+        let own = OwnCpu { server_ns, clients_ns, waits: &waits };
+        Disturbance::measure(&window.before, &window.after, &own, &cpus)
+    }
+
+    fn keep_largest(&mut self, resident_bytes: Option<u64>) {
+        self.trial.server_rss_bytes = self.trial.server_rss_bytes.max(resident_bytes);
+    }
+
+    /// How the target died, if it did. Its connections may close a moment before it ends.
+    fn death(&mut self) -> Option<String> {
+        let deployed = self.deployed.as_mut()?;
+        for _ in 0..100 {
+            if let Some(how) = deployed.ended() {
+                return Some(format!("{} died: {how}", deployed.name));
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        None
+    }
+
+    pub(super) fn fail(&mut self, at: FailedAt, error: &DriveError) {
+        let death = self.death();
+        self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
+        self.session = None;
+    }
+}
+
+fn read(meter: &mut Option<GroupMeter>) -> Option<(Cpu, u64)> {
+    meter.as_mut().and_then(GroupMeter::read)
+}
