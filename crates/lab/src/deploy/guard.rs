@@ -42,8 +42,8 @@ impl Guard {
         [&[self.exe.display().to_string(), "enter".to_owned()], command].concat()
     }
 
-    /// Registers a process that waits at its gate and leads a group of its own, and releases it. One
-    /// that has died already is found by the check for readiness.
+    /// Registers a process that waits at its gate and leads a group of its own, and releases it.
+    /// One that has died already is found by the check for readiness.
     pub(crate) fn release(&self, child: &mut Child) {
         self.write('+', child.id());
         if let Some(mut gate) = child.stdin.take() {

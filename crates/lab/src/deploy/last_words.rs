@@ -33,7 +33,7 @@ fn end_of(path: &Path) -> io::Result<Vec<u8>> {
     Ok(end)
 }
 
-/// The last lines of what a target printed, as the rest of a sentence; which may have printed nothing.
+/// The last lines of what a target printed, as the rest of a sentence.
 pub(super) fn last_lines(folder: &Path, log: &str) -> String {
     let end = |name| end_of(&folder.join(format!("{log}{name}"))).unwrap_or_default();
     let said = [end("stdout"), end("stderr")].concat();

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::hiccup::Hiccups;
 use super::members::Members;
-use super::sensor::{Reader, SENSORS, Scope, Sensor};
+use super::sensor::{Reader, Scope, Sensor};
+use super::sensors::SENSORS;
 use super::source::Scratch;
 
 /// The result for one sensor.

@@ -1,28 +1,11 @@
-//! What a sensor is: one row that says its name, its files, its series and when it sees nothing.
-//! Every sensor is a file in `sensors/` and a line in [`SENSORS`].
+//! The types of a sensor: one row with its name, its files, its series and when it is unseen. Every
+//! sensor is a file in `sensors/` and a line of the table there.
 
 use std::sync::Arc;
 
 use super::hiccup::Hiccups;
 use super::members::Members;
-use super::sensors;
 use super::source::Scratch;
-
-/// Every sensor there is.
-pub static SENSORS: &[&Sensor] = &[
-    &sensors::cores::SENSOR,
-    &sensors::load::SENSOR,
-    &sensors::pressure::SENSOR,
-    &sensors::hiccups::SENSOR,
-    &sensors::swap::SENSOR,
-    &sensors::network::SENSOR,
-    &sensors::sockets::SENSOR,
-    &sensors::backlog::SENSOR,
-    &sensors::disks::SENSOR,
-    &sensors::processes::SENSOR,
-    &sensors::switches::SENSOR,
-    &sensors::descriptors::SENSOR,
-];
 
 /// One source of readings.
 #[derive(Debug)]
@@ -114,24 +97,4 @@ pub(super) trait Probe: Send {
     /// Reads every series of the first instance, then of the next; all places come as `None`,
     /// which means unseen, and stay so where nothing can be read.
     fn read(&mut self, scratch: &mut Scratch, readings: &mut [Option<u64>]);
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn every_row_says_what_it_is_and_no_two_are_called_the_same() {
-        let mut names = std::collections::BTreeSet::new();
-        for sensor in SENSORS {
-            for text in [sensor.doc, sensor.source, sensor.unseen] {
-                assert!(!text.is_empty(), "{}", sensor.name);
-            }
-            for line in sensor.series {
-                assert!(names.insert((sensor.name, line.name)), "{} {}", sensor.name, line.name);
-                let units = ["fraction", "cores", "count", "bytes", "ns", "per_s", "bytes_per_s"];
-                assert!(units.contains(&line.unit), "{}", line.unit);
-            }
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! What the host has counted so far, read right before and right after a slice: of the same files
 //! as the sensors' ten readings a second, but exactly for the time that was measured.
 
-use super::sensor::{Probe, Reader, SENSORS, Scale, Scope, Sensor};
+use super::sensor::{Probe, Reader, Scale, Scope, Sensor};
+use super::sensors::SENSORS;
 use super::source::Scratch;
 
 /// Which figure of [`judge::limits::Figures`] which sensor's series adds up to.

@@ -19,7 +19,8 @@ use wire::clock::{MILLISECOND_NS, now};
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};
 use super::members::Members;
-use super::sensor::{Probe, Reader, SENSORS, Scale, Scope, Sensor};
+use super::sensor::{Probe, Reader, Scale, Scope, Sensor};
+use super::sensors::SENSORS;
 use super::source::Scratch;
 use super::totals::{Totals, TotalsReader};
 
@@ -148,7 +149,7 @@ impl Sink {
 #[derive(Clone, Debug)]
 pub struct RecentSamples(Arc<WatchState>);
 
-/// How far back a recent_samples reaches: counters of ticks need tenths of a second to be worth a look.
+/// The window of [`RecentSamples`]: counters of ticks need tenths of a second.
 const RECENT_NS: u64 = 5 * PERIOD_NS;
 
 impl RecentSamples {

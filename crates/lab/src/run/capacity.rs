@@ -147,7 +147,7 @@ fn confidence_after(rounds: u32) -> Option<f64> {
     judge::confidence_at(&LOOKS[..=place], LOOKS[LOOKS.len() - 1], ERROR)
 }
 
-/// Whether a load holds, by what its rounds have shown, with what broke or why the outcome is unclear.
+/// Whether a load holds by its rounds, with what broke or why the outcome is unclear.
 fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option<String>) {
     let overloaded = trials.iter().filter(|trial| trial.is_overloaded()).count();
     let rounds = trials.len();

@@ -5,7 +5,7 @@ use std::path::Path;
 use lab::observe::compilers_of;
 use lab::plan::Plan;
 
-use super::CompareArgs;
+use super::args::CompareArgs;
 use crate::builds::{self, Built};
 use crate::exit::Failure;
 use crate::home::Home;

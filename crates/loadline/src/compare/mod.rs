@@ -1,91 +1,22 @@
 //! `loadline compare`: is A better than B, worse, the same, or can't it be told?
 
+mod args;
 mod commits;
 mod runs;
 mod samples;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::ExitCode;
 
 use judge::{Direction, Rule};
 use lab::plan::{Contest, Plan};
-use load::units::{Share, Span};
 
 use crate::exit::Failure;
 use crate::expected::Expected;
 use crate::home::Home;
 use crate::out::{self, note};
 use crate::run::HowArgs;
-
-/// Arguments of `loadline compare`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = "\
-Examples:
-  loadline compare suites/tour.toml --a loadline --b memcached
-  loadline compare suites/tour.toml --a loadline --b loadline     A/A: does this host see ghosts?
-  loadline compare suites/tour.toml --commits main..HEAD --build 'cargo build --release'
-  loadline compare --runs 12 9 --factor compiler                  two runs of the ledger
-  loadline compare --samples after.txt before.txt                 figures from elsewhere
-  loadline compare --samples new.json#results.0.times old.json#results.0.times --json
-
-Rounds are measured until the verdict is clear, the interval is as tight as --until asks, or the
-budget is spent. How often it is looked at, and how strict each look is, is fixed beforehand, so that
-stopping early costs no honesty. docs/verdicts.md says what each word means.")]
-pub(crate) struct CompareArgs {
-    /// The suite's TOML file
-    #[arg(required_unless_present_any = ["samples", "runs"])]
-    suite: Option<PathBuf>,
-    /// Set one of the suite's keys, e.g. clients.connections=64; a swept key is no longer swept
-    #[arg(long = "set", value_name = "KEY=VALUE", value_parser = lab::plan::parse_setting)]
-    settings: Vec<(String, toml::Value)>,
-    /// The target that the verdict is about
-    #[arg(long, value_name = "TARGET", requires = "b")]
-    a: Option<String>,
-    /// The target that it is compared with; the same again measures two instances of it
-    #[arg(long, value_name = "TARGET", requires = "a")]
-    b: Option<String>,
-    /// Two commits, A..B or A,B: the verdict is about B. Each is built once, in a git worktree
-    #[arg(long, value_name = "A..B", conflicts_with = "a", requires = "build")]
-    commits: Option<String>,
-    /// The shell command that builds a commit, run in its worktree
-    #[arg(long, value_name = "COMMAND", requires = "commits")]
-    build: Option<String>,
-    /// The program in the worktree that serves a service; other targets say {worktree} in the suite
-    #[arg(long, value_name = "PATH", default_value = "target/release/loadline")]
-    binary: String,
-    /// The target whose commits are compared; the first one unless given
-    #[arg(long, value_name = "TARGET")]
-    target: Option<String>,
-    /// Measured time that may be spent, over all points and both targets
-    #[arg(long, value_name = "TIME", default_value = "60s")]
-    budget: Span,
-    /// Measured time of each target in a round; chosen to fit at least 24 rounds unless given
-    #[arg(long, value_name = "TIME", value_parser = crate::plan::measured_time)]
-    measure: Option<Span>,
-    /// Go on until the interval is this tight, even when the verdict is clear
-    #[arg(long, value_name = "SHARE")]
-    until: Option<Share>,
-    /// Call differences up to this the same; otherwise as the suite says (2 %)
-    #[arg(long, value_name = "SHARE")]
-    same_within: Option<Share>,
-    /// How often a difference may be called where there is none
-    #[arg(long, value_name = "SHARE", default_value = "2.5%")]
-    error: Share,
-    /// What differs between the two on purpose, e.g. compiler; the verdict names it
-    #[arg(long, value_name = "NAME")]
-    factor: Option<String>,
-    /// Judge a run of the ledger against an earlier one of the same suite
-    #[arg(long, num_args = 2, value_name = "RUN", conflicts_with_all = ["suite", "a", "samples"])]
-    runs: Option<Vec<String>>,
-    /// Judge the figures in two files: numbers as text, FILE#COLUMN of CSV, FILE#PATH of JSON
-    #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]
-    samples: Option<Vec<String>>,
-    /// Which figures of --samples are better: lower ones such as times, or higher ones
-    #[arg(long, value_name = "WHICH", default_value = "lower", value_parser = ["lower", "higher"])]
-    better: String,
-    #[command(flatten)]
-    how: HowArgs,
-}
+pub(crate) use args::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
     if !(args.error.fraction > 0.0 && args.error.fraction < 0.5) {

@@ -12,7 +12,7 @@ use ledger::{FactRow, Ledger, RunView};
 use report::{Difference, Samples, Series};
 use serde_json::json;
 
-use super::CompareArgs;
+use super::args::CompareArgs;
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::out::{self, note};

@@ -1,7 +1,7 @@
 //! What to do about a host: one row per thing that may be off, each a sentence or two that say
 //! what was seen and what would be right.
 
-use super::Checkup;
+use super::checkup::Checkup;
 
 /// Everything that is off here.
 pub(super) fn advice(checkup: &Checkup) -> Vec<String> {

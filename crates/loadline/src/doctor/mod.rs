@@ -2,18 +2,19 @@
 
 mod advice;
 mod ceiling;
+mod checkup;
 mod measure;
 mod print;
 
 use std::process::ExitCode;
 
 use anyhow::Context;
-use lab::observe::{Disturbance, OwnCpu, SensorCheck, Watch};
-use serde_json::Value;
+use lab::observe::{Disturbance, OwnCpu, Watch};
 
 use crate::exit::Failure;
 use crate::home::RunLock;
 use crate::out::{self, note};
+use checkup::Checkup;
 
 /// Arguments of `loadline doctor`.
 #[derive(Debug, clap::Args)]
@@ -25,34 +26,6 @@ pub(crate) struct DoctorArgs {
     /// Wait when this host is measuring already, instead of giving up
     #[arg(long)]
     wait: bool,
-}
-
-/// Everything that was found out.
-#[derive(Debug)]
-struct Checkup {
-    /// The cores that this process may use.
-    cpus: Vec<usize>,
-    /// Facts by name, as every run keeps them.
-    fingerprint: Value,
-    clock_read_ns: f64,
-    timers: Vec<measure::Timer>,
-    floor: measure::Floor,
-    /// What others did meanwhile.
-    others: Disturbance,
-    /// What watching a run costs, as a share of one core.
-    watching: f64,
-    round_trip: lab::observe::RoundTrip,
-    copied_bytes_per_s: f64,
-    ceilings: Vec<ceiling::Ceiling>,
-    engine: Vec<ceiling::Engine>,
-    seen: Vec<SensorCheck>,
-}
-
-impl Checkup {
-    /// A fact of the fingerprint; `None` is unseen.
-    fn fact(&self, name: &str) -> Option<&str> {
-        self.fingerprint.get(name).and_then(Value::as_str)
-    }
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<ExitCode, Failure> {

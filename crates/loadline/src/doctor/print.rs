@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use lab::observe::SensorCheck;
 use serde_json::{Value, json};
 
-use super::Checkup;
 use super::advice::duration;
 use super::ceiling::{Ceiling, Engine};
+use super::checkup::Checkup;
 use super::measure::GAP_NS;
 use lab::observe::COPY_BYTES;
 

@@ -18,7 +18,7 @@ Examples:
   loadline ledger list --json --ledger nightly.sqlite")]
 pub(super) struct ListArgs {
     #[command(flatten)]
-    common: super::CommonArgs,
+    common: super::common::CommonArgs,
 }
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {

@@ -25,7 +25,7 @@ pub(super) struct MergeArgs {
     #[arg(required = true, value_name = "FILE")]
     files: Vec<PathBuf>,
     #[command(flatten)]
-    common: super::CommonArgs,
+    common: super::common::CommonArgs,
 }
 
 pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {

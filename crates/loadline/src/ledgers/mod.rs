@@ -1,11 +1,11 @@
 //! `loadline ledger`: what the ledger holds, and its upkeep: one file per subcommand.
 
+mod common;
 mod export;
 mod list;
 mod merge;
 mod prune;
 
-use std::path::PathBuf;
 use std::process::ExitCode;
 
 use crate::exit::Failure;
@@ -37,17 +37,6 @@ enum LedgerCommand {
     Prune(prune::PruneArgs),
     /// Write the tables of a run as CSV or JSON lines
     Export(export::ExportArgs),
-}
-
-/// Which ledger, and how results are printed.
-#[derive(Debug, clap::Args)]
-struct CommonArgs {
-    /// Print the result as JSON on standard output
-    #[arg(long)]
-    json: bool,
-    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
-    #[arg(long, value_name = "FILE")]
-    ledger: Option<PathBuf>,
 }
 
 pub(crate) fn run(args: &LedgerArgs) -> Result<ExitCode, Failure> {

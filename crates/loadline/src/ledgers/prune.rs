@@ -33,7 +33,7 @@ pub(super) struct PruneArgs {
     #[arg(long)]
     dry_run: bool,
     #[command(flatten)]
-    common: super::CommonArgs,
+    common: super::common::CommonArgs,
 }
 
 /// A span that may be given in days, which are of 24 hours here.

@@ -150,8 +150,8 @@ impl Side {
         }
     }
 
-    /// Adds seconds of the current slice, up to one that isn't settled yet. A thread without answers
-    /// publishes a second late; it is added where it belongs.
+    /// Adds seconds of the current slice, up to one that isn't settled yet. A thread without
+    /// answers publishes a second late; it is added where it belongs.
     fn passed(&mut self, seconds: &[Second], settled: u64, shown: &mut std::ops::Range<u64>) {
         self.by_second |= !seconds.is_empty();
         if !self.by_second {

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::Site;
+use super::site::Site;
 
 /// The headers of every answer. A page contains its styles, and no scripts.
 const HEADERS: &[(HeaderName, &str)] = &[

@@ -7,6 +7,7 @@
 mod guard;
 mod pages;
 mod reading;
+mod site;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
@@ -23,6 +24,7 @@ use crate::exit::Failure;
 use crate::home::Home;
 use crate::out::{self, note};
 use reading::Reading;
+use site::Site;
 
 /// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4380);
@@ -58,15 +60,6 @@ pub(crate) struct UiArgs {
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
     #[arg(long, value_name = "FILE")]
     ledger: Option<PathBuf>,
-}
-
-/// What every request needs.
-#[derive(Debug)]
-struct Site {
-    ledger: Reading,
-    address: SocketAddr,
-    public: bool,
-    requests: Arc<Semaphore>,
 }
 
 pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {

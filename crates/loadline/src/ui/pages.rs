@@ -14,8 +14,8 @@ use ledger::{Ledger, LedgerError, RunId, RunKind};
 use report::{ChartData, History, Listed, Progress, Question, Summary};
 use serde_json::Value;
 
-use super::Site;
 use super::guard::guard;
+use super::site::Site;
 
 pub(super) fn router(site: Arc<Site>) -> Router {
     Router::new()

@@ -272,7 +272,7 @@ at_most = 2
 
 #[test]
 fn a_warm_up_may_end_when_the_load_is_steady_and_says_after_how_long() {
-    // A limit of the warm-up is a limit of the lab, 20 s: a noisy host that never settles is reported.
+    // The warm-up has a limit of 20 s: a noisy host that never settles is reported.
     let rest = "[rounds]\ndisturbed = \"ignore\"\nmeasure = \"50ms\"\nwarm_up = \"detect\"\n\
                 at_least = 1\nat_most = 1";
     let result = run(&Place::with(&suite("connections = 2", rest)));
