@@ -14,7 +14,8 @@ use std::{env, thread};
 
 use records::model::normative::{Parts, scalar_array};
 use records::protocol::messages::{
-    Answer, ChannelCreated, CreateChannels, Offer, Operation, Search, SearchResponse, subcommand,
+    ChannelCreated, CreateChannels, Offer, RequestHead, ResponseHead, Search, SearchResponse,
+    subcommand,
 };
 use records::protocol::{
     Bits, Command, Frame, Frames, Header, Order, Pool, Reader, Scalar, Sender, Status, Type, Value,
@@ -126,12 +127,12 @@ fn answer(
             }
         }
         Command::Monitor => {
-            let head = Operation::read(reader);
+            let head = RequestHead::read(reader);
             if head.has(subcommand::CONTROL | subcommand::START) {
                 return Some(head.request);
             }
             say(out, command, |writer| {
-                Answer { request: head.request, subcommand: subcommand::INIT }.write(writer);
+                ResponseHead { request: head.request, subcommand: subcommand::INIT }.write(writer);
                 Status::ok().write(writer);
                 writer.kind(Some(kind));
             });
@@ -148,7 +149,7 @@ fn send(mut stream: TcpStream, kind: &Type, request: u32, elements: usize) -> st
     let changed: Bits = [ARRAY].into_iter().collect();
     let mut bytes = Vec::new();
     say(&mut bytes, Command::Monitor, |writer| {
-        Answer { request, subcommand: 0 }.write(writer);
+        ResponseHead { request, subcommand: 0 }.write(writer);
         writer.changed(kind, &changed, &nodes);
         Bits::new().write(writer);
     });

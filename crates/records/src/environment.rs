@@ -1,16 +1,16 @@
-//! The environment variables by which EPICS programs are told where to look: pvxs'
+//! The environment variables that configure where EPICS programs search: pvxs'
 //! `documentation/netconfig.rst`. Reads nothing itself; it is handed what looks a name up.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, ToSocketAddrs};
 use std::time::Duration;
 
-/// The port of connections, unless told otherwise.
+/// The default port of connections.
 pub const SERVER_PORT: u16 = 5075;
 
-/// The port of searches and beacons, unless told otherwise.
+/// The default port of searches and beacons.
 pub const BROADCAST_PORT: u16 = 5076;
 
-/// What the environment says to a client.
+/// A client's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClientEnvironment {
     /// Where searches are sent: `EPICS_PVA_ADDR_LIST` and, unless `EPICS_PVA_AUTO_ADDR_LIST` is
@@ -18,15 +18,15 @@ pub struct ClientEnvironment {
     pub searches: Vec<SocketAddr>,
     /// Servers that are asked by a connection: `EPICS_PVA_NAME_SERVERS`.
     pub name_servers: Vec<SocketAddr>,
-    /// After so long without a byte a connection is given up: `EPICS_PVA_CONN_TMO`, 30 s unless
-    /// told otherwise, of which peers make 4/3.
+    /// A connection without a byte for this long is given up: `EPICS_PVA_CONN_TMO`, 30 s by
+    /// default, of which peers make 4/3.
     pub idle_timeout: Duration,
 }
 
-/// What the environment says to a server.
+/// A server's configuration.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ServerEnvironment {
-    /// The addresses to listen on: `EPICS_PVAS_INTF_ADDR_LIST`; nothing is said, when it is empty.
+    /// The addresses to listen on: `EPICS_PVAS_INTF_ADDR_LIST`; unset, when it is empty.
     pub interfaces: Vec<IpAddr>,
     /// The port of connections: `EPICS_PVAS_SERVER_PORT` or `EPICS_PVA_SERVER_PORT`.
     pub port: u16,
@@ -99,7 +99,7 @@ impl ServerEnvironment {
     }
 }
 
-/// The first of these variables that says something.
+/// The first of these variables that is set.
 fn first(lookup: Lookup<'_>, names: &[&'static str]) -> Option<(&'static str, String)> {
     let said = names.iter().filter_map(|name| Some((*name, lookup(name)?)));
     said.map(|(name, value)| (name, value.trim().to_owned())).find(|(_, value)| !value.is_empty())

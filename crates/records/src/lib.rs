@@ -1,8 +1,8 @@
 //! The `records` service: live records of typed values and big arrays, over EPICS pvAccess.
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the records; neither does I/O.
-//! [`server`] puts them behind the loop of `wire`, [`client`] is the client of `loadline records`,
-//! [`load`] what the lab loads servers with. README.md says what is spoken and its limits.
+//! [`server`] serves them with the loop of `wire`, [`client`] is the client of `loadline records`,
+//! [`load`] the workload and dialect of the lab. README.md lists the protocol's parts and limits.
 
 #![deny(unsafe_code)]
 
@@ -14,5 +14,5 @@ pub mod protocol;
 pub mod server;
 mod shared;
 
-/// The version that the service says it has.
+/// The version that the service reports.
 pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

@@ -1,10 +1,10 @@
-//! Memory that processes of one host share: a segment holds one array at a time, and a count of its
-//! writings by which a reader finds out that it was written anew meanwhile. Here and nowhere else
-//! in this room is `unsafe`: the system's mappings are pointers.
+//! Memory that processes of one host share: a segment holds one array at a time, and a sequence
+//! lock by which a reader detects that the array was overwritten meanwhile. The only `unsafe` code
+//! of this service: the system's mappings are pointers.
 //!
 //! A segment is a file without a name (memfd_create(2)), which belongs to its process and can be
 //! opened through `/proc` by that user alone. It is sealed: it can't become shorter, so that no
-//! reader reads beyond its end, and nobody else can write it.
+//! reader reads beyond its end, and no other process can write it.
 //!
 //! It begins with a page for its number and its count of writings, which is odd while it is being
 //! written. The order of reads and writes is that of a sequence lock (H.-J. Boehm, "Can Seqlocks
@@ -20,7 +20,7 @@ use rustix::fs::{
     MemfdFlags, SealFlags, fcntl_add_seals, fcntl_get_seals, ftruncate, memfd_create,
 };
 
-use crate::protocol::Place;
+use crate::protocol::ArrayLocation;
 
 /// The array begins so far behind the segment's start.
 const HEAD_BYTES: usize = 4096;
@@ -54,7 +54,7 @@ fn word(map: &MmapRaw, index: usize) -> &AtomicU64 {
 }
 
 impl Segment {
-    /// Memory for an array of at most so many bytes.
+    /// Memory for an array of at most `bytes` bytes.
     ///
     /// # Errors
     /// When the system has none.
@@ -81,14 +81,14 @@ impl Segment {
         self.bytes().as_ptr().addr()
     }
 
-    /// Readers are told that what they see is being written.
+    /// Begins to write: what readers see from now on is invalid.
     pub(crate) fn begin(&mut self) {
         let count = word(&self.map, COUNT);
         count.store(count.load(Ordering::Relaxed) | 1, Ordering::Relaxed);
         fence(Ordering::Release);
     }
 
-    /// What was written is whole.
+    /// Ends writing: the array is valid.
     pub(crate) fn end(&mut self) {
         let count = word(&self.map, COUNT);
         let next = (count.load(Ordering::Relaxed) | 1) + 1;
@@ -96,8 +96,8 @@ impl Segment {
     }
 
     /// Where an array of its first `bytes` is for others.
-    pub(crate) fn place(&self, bytes: usize) -> Place {
-        Place {
+    pub(crate) fn place(&self, bytes: usize) -> ArrayLocation {
+        ArrayLocation {
             process: std::process::id(),
             descriptor: self.file.as_raw_fd().cast_unsigned(),
             segment: self.number,
@@ -128,7 +128,7 @@ impl Mapped {
     ///
     /// # Errors
     /// When it isn't there any more, belongs to another user or host, or is no such segment.
-    pub(crate) fn open(place: &Place) -> io::Result<Self> {
+    pub(crate) fn open(place: &ArrayLocation) -> io::Result<Self> {
         let path = format!("/proc/{}/fd/{}", place.process, place.descriptor);
         // A socket can't be opened; a pipe would be waited for.
         let wrong = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
@@ -152,9 +152,13 @@ impl Mapped {
         Ok(mapped)
     }
 
-    /// Has `look` look at the array of a place. Nothing, when it is there no more, or was written
-    /// anew while it was looked at: then what was seen means nothing.
-    pub(crate) fn look<T>(&self, place: &Place, look: impl FnOnce(Words<'_>) -> T) -> Option<T> {
+    /// Has `look` read the array at a location. Returns nothing when the array is gone, or was
+    /// overwritten while it was read.
+    pub(crate) fn look<T>(
+        &self,
+        place: &ArrayLocation,
+        look: impl FnOnce(Words<'_>) -> T,
+    ) -> Option<T> {
         let bytes = usize::try_from(place.bytes).ok()?;
         if bytes > self.map.len() - HEAD_BYTES {
             return None;
@@ -208,7 +212,8 @@ mod tests {
         segment.end();
         let place = segment.place(20);
         let mapped = Mapped::open(&place).expect("the own process is open to itself");
-        let look = |place: &Place| mapped.look(place, |words| (words.bytes(), words.word(2)));
+        let look =
+            |place: &ArrayLocation| mapped.look(place, |words| (words.bytes(), words.word(2)));
         assert_eq!(look(&place), Some((20, [7; 8])));
         let during = mapped.look(&place, |words| {
             segment.begin();
@@ -220,21 +225,21 @@ mod tests {
         segment.end();
         assert_eq!(look(&place), None, "what it was is gone");
         assert_eq!(look(&segment.place(17)), Some((17, [8; 8])));
-        assert_eq!(look(&Place { bytes: 25, ..segment.place(8) }), None);
+        assert_eq!(look(&ArrayLocation { bytes: 25, ..segment.place(8) }), None);
     }
 
     #[test]
     fn only_segments_are_mapped_and_nobody_else_writes_them() {
         let segment = Segment::new(8, 1).expect("memory");
         let place = segment.place(8);
-        assert!(Mapped::open(&Place { segment: 2, ..place }).is_err());
+        assert!(Mapped::open(&ArrayLocation { segment: 2, ..place }).is_err());
         let path = format!("/proc/{}/fd/{}", place.process, place.descriptor);
         let file = File::options().read(true).write(true).open(path).expect("its own user");
         assert!(file.set_len(0).is_err());
         assert!(std::io::Write::write(&mut &file, b"x").is_err());
         let other = tempfile();
         let descriptor = other.as_raw_fd().cast_unsigned();
-        let error = Mapped::open(&Place { descriptor, ..place }).unwrap_err();
+        let error = Mapped::open(&ArrayLocation { descriptor, ..place }).unwrap_err();
         assert!(error.to_string().contains("shorter"), "{error}");
     }
 

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use ::records::client::{Channel, Client, Operation, What};
+use ::records::client::{Channel, Client, Operation, OperationKind};
 use ::records::protocol::Request;
 use anyhow::Context as _;
 
@@ -50,7 +50,7 @@ pub(super) struct Repeated<'a> {
     pub(super) setting: &'a Setting,
     pub(super) again: &'a Again,
     pub(super) name: &'a str,
-    pub(super) what: What,
+    pub(super) what: OperationKind,
     pub(super) request: &'a Request,
     /// The operation is begun anew after so many times; 0 is never.
     pub(super) recreate_every: u64,

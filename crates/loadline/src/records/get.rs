@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use ::records::client::{Channel, What};
+use ::records::client::{Channel, OperationKind};
 use ::records::protocol::{Item, Request};
 use anyhow::{Context as _, bail};
 use serde_json::json;
@@ -53,7 +53,7 @@ pub(crate) fn run(setting: &Setting, args: &GetArgs) -> Result<ExitCode, Failure
     }
     if let [name] = &args.names[..] {
         let mut client = setting.connect(name)?;
-        let (_, mut operation) = begin(&mut client, name, What::Get, &args.request)?;
+        let (_, mut operation) = begin(&mut client, name, OperationKind::Get, &args.request)?;
         client.get(&mut operation).with_context(|| name.clone())?;
         let item = operation.item().context("a value")?;
         print(setting, args, name, item)?;
@@ -70,7 +70,7 @@ fn many(setting: &Setting, args: &GetArgs) -> anyhow::Result<ExitCode> {
     for (place, server) in setting.find_all(&names)?.into_iter().enumerate() {
         match server {
             Some(server) => by_server.entry(server).or_default().push(place),
-            None => printed.take(place, Err("nobody has a channel of that name".to_owned()))?,
+            None => printed.take(place, Err("no server has a channel of that name".to_owned()))?,
         }
     }
     for (server, places) in by_server {
@@ -106,7 +106,7 @@ fn read(
     let channels: Vec<&Channel> = open.iter().map(|(_, channel)| channel).collect();
     let (mut places, mut operations) = (Vec::new(), Vec::new());
     for ((place, _), begun) in
-        open.iter().zip(client.begin_all(&channels, What::Get, &args.request)?)
+        open.iter().zip(client.begin_all(&channels, OperationKind::Get, &args.request)?)
     {
         match begun {
             Ok(operation) => {
@@ -179,7 +179,7 @@ fn repeat(setting: &Setting, args: &GetArgs, name: &str) -> anyhow::Result<ExitC
         setting,
         again: &args.again,
         name,
-        what: What::Get,
+        what: OperationKind::Get,
         request: &args.request,
         recreate_every: args.recreate_get_every.unwrap_or(0),
     };

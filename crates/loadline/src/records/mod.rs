@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use ::records::client::{
-    Channel, Client, ClientError, Event, Operation, Session, Settings, What, find,
+    Channel, Client, ClientError, Event, Operation, OperationKind, Session, Settings, find,
 };
 use ::records::environment::{ClientEnvironment, SERVER_PORT, place};
 use ::records::model::normative;
@@ -122,7 +122,7 @@ enum RecordsCommand {
 fn begin(
     client: &mut Client,
     name: &str,
-    what: What,
+    what: OperationKind,
     request: &Request,
 ) -> anyhow::Result<(Channel, Operation)> {
     let channel = client.channel(name).with_context(|| name.to_owned())?;
@@ -146,9 +146,9 @@ pub(crate) fn run(args: RecordsArgs) -> Result<ExitCode, Failure> {
     let said = |name: &str| std::env::var(name).ok().filter(|text| !text.is_empty());
     let user = said("USER").or_else(|| said("LOGNAME")).unwrap_or_else(|| "nobody".to_owned());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    let who = (!args.anonymous).then(|| (user, host.trim().to_owned()));
+    let identity = (!args.anonymous).then(|| (user, host.trim().to_owned()));
     let (timeout, segment_bytes) = (args.timeout, args.segment);
-    let settings = Settings { timeout, who, segment_bytes, ..Settings::default() };
+    let settings = Settings { timeout, identity, segment_bytes, ..Settings::default() };
     let setting =
         Setting { server: args.server, settings, environment, json: args.json, check: args.check };
     match args.command {
@@ -254,10 +254,11 @@ fn process(setting: &Setting, names: &[String]) -> anyhow::Result<ExitCode> {
     for name in names {
         let mut client = setting.connect(name)?;
         let channel = client.channel(name).with_context(|| name.clone())?;
-        let operation = client.begin(&channel, What::Process, &Request::default());
+        let operation = client.begin(&channel, OperationKind::Process, &Request::default());
         client.process(&operation.with_context(|| name.clone())?).with_context(|| name.clone())?;
         let all = Request { field: Some(Selection::default()), ..Request::default() };
-        let mut get = client.begin(&channel, What::Get, &all).with_context(|| name.clone())?;
+        let mut get =
+            client.begin(&channel, OperationKind::Get, &all).with_context(|| name.clone())?;
         client.get(&mut get).with_context(|| name.clone())?;
         let item = get.item().context("a channel's value")?;
         setting.print_record(name, item)?;
@@ -328,7 +329,7 @@ fn ask(setting: &Setting, name: &str, query: &[(String, String)]) -> anyhow::Res
     }
     let mut client = setting.connect(name)?;
     let channel = client.channel(name).with_context(|| name.to_owned())?;
-    let operation = client.begin(&channel, What::Call, &Request::default())?;
+    let operation = client.begin(&channel, OperationKind::Call, &Request::default())?;
     client.call(&operation, &argument).with_context(|| name.to_owned())
 }
 

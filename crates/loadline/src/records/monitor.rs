@@ -9,9 +9,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ::records::client::shared::Segments;
-use ::records::client::{Channel, Client, ClientError, Operation, Session, Update, What};
+use ::records::client::{Channel, Client, ClientError, Operation, OperationKind, Session, Update};
 use ::records::protocol::{
-    Array, Bits, Item, Place, Request, SHARED_OPTION, Scalar, placed_scalar,
+    Array, ArrayLocation, Bits, Item, Request, SHARED_OPTION, Scalar, located_scalar,
 };
 use anyhow::Context as _;
 use serde_json::json;
@@ -88,7 +88,7 @@ pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitC
     if args.pipeline {
         request.options.insert("pipeline".to_owned(), "true".to_owned());
     }
-    let what = What::Monitor { window: args.pipeline.then_some(size) };
+    let what = OperationKind::Monitor { window: args.pipeline.then_some(size) };
     let queue = Arc::new(Queue::default());
     let (filled, name, is_shared) = (Arc::clone(&queue), args.name.clone(), args.shared);
     let begin = move |client: &mut Client, channel: &Channel| {
@@ -125,8 +125,8 @@ pub(crate) fn run(setting: &Setting, args: &MonitorArgs) -> anyhow::Result<ExitC
 }
 
 /// Where an item's array lies in shared memory, and what its elements are.
-fn placed(item: &Item) -> Option<(Place, Scalar)> {
-    Place::of(item.get("value")?).zip(placed_scalar(item.kind()))
+fn placed(item: &Item) -> Option<(ArrayLocation, Scalar)> {
+    ArrayLocation::of(item.get("value")?).zip(located_scalar(item.kind()))
 }
 
 /// The first update, where the server says that arrays lie in memory that it shares: or why that
@@ -135,12 +135,12 @@ fn first_shared(
     client: &mut Client,
     monitor: &mut Operation,
 ) -> Result<io::Result<Option<Update>>, ClientError> {
-    if monitor.kind().and_then(placed_scalar).is_none() {
+    if monitor.kind().and_then(located_scalar).is_none() {
         return Ok(Ok(None));
     }
     let first = client.next(monitor, WAIT)?;
     if let Some((place, scalar)) = first.as_ref().and_then(|update| placed(&update.item))
-        && let Err(error) = Segments::default().spots(&place, scalar)
+        && let Err(error) = Segments::default().spot_check(&place, scalar)
     {
         return Ok(Err(error));
     }
@@ -220,8 +220,8 @@ fn look(setting: &Setting, args: &MonitorArgs, queue: &Queue) -> anyhow::Result<
                 left -= 1;
                 report.lost(lost);
                 if let Some((place, scalar)) = placed(&update.item) {
-                    match segments.spots(&place, scalar) {
-                        Ok(Some(spots)) => report.add_spots(&spots),
+                    match segments.spot_check(&place, scalar) {
+                        Ok(Some(spots)) => report.add_spot_check(&spots),
                         Ok(None) => report.lost(1),
                         // The server that shared it has ended.
                         Err(error) => {

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use ::records::client::{Operation, What};
+use ::records::client::{Operation, OperationKind};
 use ::records::protocol::{Bits, Item, Number, Pool, Request, Scalar, Type, Value};
 use ::records::server::available_bytes;
 use anyhow::{Context as _, bail};
@@ -62,8 +62,8 @@ pub(crate) fn run(setting: &Setting, args: &PutArgs) -> Result<ExitCode, Failure
     let name = &args.name;
     let mut client = setting.connect(name)?;
     let (what, request) = match args.put_get {
-        true => (What::PutGet, of_both_parts(&args.request)),
-        false => (What::Put, args.request.clone()),
+        true => (OperationKind::PutGet, of_both_parts(&args.request)),
+        false => (OperationKind::Put, args.request.clone()),
     };
     let (_, mut operation) = begin(&mut client, name, what, &request)?;
     // What is there is looked at first: an enum's choices aren't part of its type.
@@ -118,7 +118,7 @@ fn repeat(setting: &Setting, args: &PutArgs) -> anyhow::Result<ExitCode> {
         setting,
         again: &args.again,
         name: &args.name,
-        what: What::Put,
+        what: OperationKind::Put,
         request: &args.request,
         recreate_every: args.recreate_put_every.unwrap_or(0),
     };

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use ::records::client::shared::Spots;
+use ::records::client::shared::SpotCheck;
 use ::records::protocol::{Array, Bits};
 use anyhow::bail;
 use serde_json::{Value as Json, json};
@@ -55,7 +55,7 @@ impl Report {
     }
 
     /// Counts one, and what was seen of its array in shared memory.
-    pub(crate) fn add_spots(&mut self, spots: &Spots) {
+    pub(crate) fn add_spot_check(&mut self, spots: &SpotCheck) {
         self.count += 1;
         self.shared += 1;
         self.elements += spots.elements;

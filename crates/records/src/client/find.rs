@@ -1,38 +1,39 @@
-//! Where a channel is: searches by datagrams and through name servers.
+//! Locating channels: searches by datagrams and through name servers.
 
 use std::io::ErrorKind;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Client, ClientError, Settings};
+use super::connection::{Client, Settings};
+use super::error::ClientError;
 use crate::environment::ClientEnvironment;
 use crate::protocol::messages::{Guid, Search, SearchResponse};
 use crate::protocol::{Command, HEADER_BYTES, Header, Order, Reader, Sender, message};
 
-/// A search that isn't answered is said again after so long, then after twice as long, and so on.
+/// An unanswered search is repeated after this time, then after twice as long, and so on.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
 
 /// A server that has answered.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Found {
-    /// Who it is.
+pub struct FoundServer {
+    /// Its identity, which changes with each start.
     pub guid: Guid,
-    /// Where it is.
+    /// Its address.
     pub server: SocketAddr,
 }
 
 /// A datagram with names is no longer than this, so that a network has not to divide it.
 const NAMES_BYTES: usize = 1200;
 
-/// So many names are searched for before their answers are waited for: what is sent at once to a
-/// server has to fit into what its socket holds.
+/// How many names are searched for before their answers are read: what is sent at once to a server
+/// has to fit into its socket's buffer.
 const AT_ONCE: usize = 4096;
 
 /// Finds the server of a channel.
 ///
 /// # Errors
-/// When nobody has it, as far as can be seen in time.
+/// When no server answers that has it in time.
 pub fn find(
     name: &str,
     environment: &ClientEnvironment,
@@ -43,8 +44,8 @@ pub fn find(
     first.ok_or_else(|| ClientError::NotFound(name.to_owned()))
 }
 
-/// Finds the servers of channels, many names with each datagram: for each name where it is, and
-/// nothing where nobody has it, as far as can be seen in time.
+/// Finds the servers of channels, many names with each datagram: for each name its server's
+/// address, or none where no server answers that has it in time.
 ///
 /// # Errors
 /// When the system has no socket for it.
@@ -64,24 +65,27 @@ pub fn find_all(
         }
     }
     if all.contains(&None) && !environment.searches.is_empty() {
-        Seeker::open(environment)?.find(names, &mut all, settings.timeout)?;
+        Searcher::open(environment)?.find(names, &mut all, settings.timeout)?;
     }
     Ok(all)
 }
 
-/// All servers that answer within `wait`, each once: where it was first heard from.
+/// All servers that answer within `wait`, each with the address of its first answer.
 ///
 /// # Errors
 /// When the system has no socket for it.
-pub fn servers(environment: &ClientEnvironment, wait: Duration) -> Result<Vec<Found>, ClientError> {
-    let mut seeker = Seeker::open(environment)?;
+pub fn servers(
+    environment: &ClientEnvironment,
+    wait: Duration,
+) -> Result<Vec<FoundServer>, ClientError> {
+    let mut seeker = Searcher::open(environment)?;
     let (end, mut pause) = (Instant::now() + wait, FIRST_WAIT);
-    let mut all: Vec<Found> = Vec::new();
+    let mut all: Vec<FoundServer> = Vec::new();
     while Instant::now() < end {
         seeker.ask(Vec::new());
         let again = (Instant::now() + pause).min(end);
         pause *= 2;
-        while let Some((found, _)) = seeker.hear(again)? {
+        while let Some((found, _)) = seeker.receive(again)? {
             if all.iter().all(|known| known.guid != found.guid) {
                 all.push(found);
             }
@@ -102,7 +106,7 @@ fn missing(names: &[&str], all: &[Option<SocketAddr>]) -> Vec<(u32, Arc<str>)> {
 }
 
 /// A socket that searches are sent from.
-struct Seeker<'a> {
+struct Searcher<'a> {
     socket: UdpSocket,
     port: u16,
     /// Whether the socket is one of IPv6, which reaches addresses of IPv4 as `::ffff:a.b.c.d`.
@@ -112,7 +116,7 @@ struct Seeker<'a> {
     buffer: Vec<u8>,
 }
 
-impl<'a> Seeker<'a> {
+impl<'a> Searcher<'a> {
     fn open(environment: &'a ClientEnvironment) -> Result<Self, ClientError> {
         let to = &environment.searches;
         let is_v6 = to.iter().any(SocketAddr::is_ipv6);
@@ -147,7 +151,7 @@ impl<'a> Seeker<'a> {
                 let again = (Instant::now() + pause).min(end);
                 let mut left = some.len();
                 while left > 0 {
-                    let Some((found, numbers)) = self.hear(again)? else { break };
+                    let Some((found, numbers)) = self.receive(again)? else { break };
                     for number in numbers {
                         let Some(place) = all.get_mut(number as usize) else { continue };
                         // A late answer to an earlier search may be for another part of them.
@@ -177,7 +181,7 @@ impl<'a> Seeker<'a> {
         self.ask(some);
     }
 
-    /// Asks everybody for these names; without any, who is there.
+    /// Searches for these names at all addresses; without any, for servers.
     fn ask(&mut self, channels: Vec<(u32, Arc<str>)>) {
         let mut asked = Search {
             sequence: self.sequence,
@@ -199,13 +203,13 @@ impl<'a> Seeker<'a> {
                 SocketAddr::V4(at) if self.is_v6 => (at.ip().to_ipv6_mapped(), at.port()).into(),
                 to => *to,
             };
-            // A network that isn't there is found out by nobody's answering.
+            // An unreachable network shows as a missing answer.
             let _ = self.socket.send_to(&bytes, to);
         }
     }
 
-    /// The next server that answers, and the numbers of what it has; nothing, once it is `until`.
-    fn hear(&mut self, until: Instant) -> Result<Option<(Found, Vec<u32>)>, ClientError> {
+    /// The next server that answers, and the numbers of its channels; none once it is `until`.
+    fn receive(&mut self, until: Instant) -> Result<Option<(FoundServer, Vec<u32>)>, ClientError> {
         while let Some(left) = until.checked_duration_since(Instant::now()).filter(|d| !d.is_zero())
         {
             self.socket.set_read_timeout(Some(left)).map_err(failed)?;
@@ -219,7 +223,7 @@ impl<'a> Seeker<'a> {
                 {
                     break;
                 }
-                // Such as a search before that has reached nobody.
+                // Such as an earlier search that was rejected.
                 Err(_) => {}
             }
         }
@@ -231,8 +235,8 @@ fn failed(error: std::io::Error) -> ClientError {
     ClientError::Io((Ipv4Addr::UNSPECIFIED, 0).into(), error)
 }
 
-/// Who answers with this datagram, and the numbers of what it has.
-fn answer(datagram: &[u8], from: SocketAddr) -> Option<(Found, Vec<u32>)> {
+/// The server that answers with this datagram, and the numbers of its channels.
+fn answer(datagram: &[u8], from: SocketAddr) -> Option<(FoundServer, Vec<u32>)> {
     let header = Header::read(datagram.first_chunk::<HEADER_BYTES>()?).ok()?;
     if header.is_control || header.command() != Command::SearchResponse {
         return None;
@@ -244,7 +248,7 @@ fn answer(datagram: &[u8], from: SocketAddr) -> Option<(Found, Vec<u32>)> {
     }
     let is_senders = said.server.ip().is_unspecified();
     let ip = if is_senders { from.ip().to_canonical() } else { said.server.ip() };
-    let found = Found { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) };
+    let found = FoundServer { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) };
     Some((found, if said.found { said.channels } else { Vec::new() }))
 }
 

@@ -1,19 +1,21 @@
-//! Many channels at once: what is asked of each goes out together, so that a thousand of them take
-//! a few round trips and not thousands.
+//! Many channels at once: requests are pipelined, so that a thousand of them take a few round trips
+//! and not thousands.
 
 use std::collections::HashMap;
 
+use super::connection::{Channel, Client};
+use super::error::ClientError;
+use super::operation::{Operation, OperationKind};
 use super::stream::Message;
-use super::{Channel, Client, ClientError, Operation, What};
-use crate::protocol::messages::{self, Answer, ChannelCreated, CreateChannels};
+use crate::protocol::messages::{self, ChannelCreated, CreateChannels, ResponseHead};
 use crate::protocol::{Command, Request, Status};
 
-/// So much is asked at once. The questions fit into what a socket holds: so neither side waits
-/// for the other to read while it writes.
+/// The depth of the pipeline. The requests fit into a socket's buffer: so neither side waits for
+/// the other to read while it writes.
 const AT_ONCE: usize = 256;
 
 /// What an answer is waited for.
-struct Asked {
+struct Pending {
     /// The number that the answer begins with.
     number: u32,
     /// The client's number of the channel, which may be closed meanwhile.
@@ -38,11 +40,11 @@ impl Client {
                 let number = self.number();
                 let asking = CreateChannels(vec![(number, (*name).into())]);
                 self.add(Command::CreateChannel, |writer| asking.write(writer));
-                asked.push(Asked { number, channel: number, place: all.len() + place });
+                asked.push(Pending { number, channel: number, place: all.len() + place });
             }
             let first = all.len();
             let mut opened: Vec<_> = some.iter().map(|_| None).collect();
-            self.hear_all(Command::CreateChannel, asked, |client, place, answer| {
+            self.receive_all(Command::CreateChannel, asked, |client, place, answer| {
                 let channel = answer.and_then(|answer| client.opened(names[place], &answer));
                 opened[place - first] = Some(channel);
             })?;
@@ -67,7 +69,7 @@ impl Client {
     pub fn begin_all(
         &mut self,
         channels: &[&Channel],
-        what: What,
+        what: OperationKind,
         request: &Request,
     ) -> Result<Vec<Each<Operation>>, ClientError> {
         let mut all = Vec::with_capacity(channels.len());
@@ -75,10 +77,10 @@ impl Client {
             let mut asked = Vec::with_capacity(some.len());
             for (place, channel) in some.iter().enumerate() {
                 let number = self.add_begin(channel, what, request);
-                asked.push(Asked { number, channel: channel.client_id, place });
+                asked.push(Pending { number, channel: channel.client_id, place });
             }
             let mut begun: Vec<_> = some.iter().map(|_| None).collect();
-            self.hear_all(what.command(), asked, |client, place, answer| {
+            self.receive_all(what.command(), asked, |client, place, answer| {
                 let begin = |answer: Message| {
                     let number = answer.reader().u32();
                     client.begun(some[place], number, what, &answer)
@@ -106,11 +108,11 @@ impl Client {
             let mut asked = Vec::with_capacity(some.len());
             for (place, operation) in some.clone().zip(left[some].iter().flatten()) {
                 let &Operation { channel, request, client_id, .. } = operation;
-                let asking = messages::Operation { channel, request, subcommand: 0 };
+                let asking = messages::RequestHead { channel, request, subcommand: 0 };
                 self.add(Command::Get, |writer| asking.write(writer));
-                asked.push(Asked { number: request, channel: client_id, place });
+                asked.push(Pending { number: request, channel: client_id, place });
             }
-            self.hear_all(Command::Get, asked, |client, place, answer| {
+            self.receive_all(Command::Get, asked, |client, place, answer| {
                 let Some(operation) = left[place].take() else { return };
                 each(place, answer.and_then(|answer| client.got(operation, &answer)));
             })?;
@@ -120,7 +122,7 @@ impl Client {
 
     fn got(&mut self, mut operation: Operation, answer: &Message) -> Each<Operation> {
         let mut reader = answer.reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         let status = Status::read(&mut reader);
         if !status.is_success() {
             return Err(ClientError::Refused(status));
@@ -129,15 +131,15 @@ impl Client {
         Ok(operation)
     }
 
-    /// Sends what waits, and hands on each answer as it comes.
-    fn hear_all(
+    /// Sends what is buffered, and hands on each answer as it comes.
+    fn receive_all(
         &mut self,
         command: Command,
-        asked: Vec<Asked>,
+        asked: Vec<Pending>,
         mut take: impl FnMut(&mut Self, usize, Each<Message>),
     ) -> Result<(), ClientError> {
         self.stream.flush()?;
-        let mut left: HashMap<u32, Asked> =
+        let mut left: HashMap<u32, Pending> =
             asked.into_iter().map(|asked| (asked.number, asked)).collect();
         while !left.is_empty() {
             let message = self.step(self.deadline())?;

@@ -1,36 +1,37 @@
-//! What a client does with a channel: an operation begins once and is then used again and again.
+//! Operations on channels: one begins once and is then used any number of times.
 
 use std::time::{Duration, Instant};
 
 use wire::ProtocolError;
 
+use super::connection::{Channel, Client};
+use super::error::ClientError;
 use super::stream::Message;
-use super::{Channel, Client, ClientError};
-use crate::protocol::messages::{self, Answer, subcommand};
+use crate::protocol::messages::{self, ResponseHead, subcommand};
 use crate::protocol::{Bits, Command, Item, Request, Status, Type, zeros};
 
-/// What an operation is for.
+/// The kinds of operations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum OperationKind {
     /// Reading.
     Get,
     /// Writing.
     Put,
-    /// Writing and then reading, as one step that nobody else's change comes between.
+    /// Writing and then reading, as one step that no other change comes between.
     PutGet,
-    /// Having the record do what it does.
+    /// Processing the record.
     Process,
     /// Calling.
     Call,
-    /// Subscribing. With a window, the server sends at most so many updates before it is told
-    /// that there is room for more; the request has to say `pipeline=true`, too.
+    /// Subscribing. With a window, the server sends at most that many updates before they are
+    /// acknowledged; the request needs `pipeline=true`, too.
     Monitor {
         /// How many.
         window: Option<u32>,
     },
 }
 
-impl What {
+impl OperationKind {
     pub(super) fn command(self) -> Command {
         match self {
             Self::Get => Command::Get,
@@ -49,7 +50,7 @@ pub struct Operation {
     pub(super) channel: u32,
     pub(super) request: u32,
     pub(super) client_id: u32,
-    what: What,
+    what: OperationKind,
     /// What was read last: fields that were never sent are zeros and nothing.
     item: Option<Item>,
     /// The type of what a put-get writes, which may have other fields than what it reads.
@@ -67,8 +68,8 @@ impl Operation {
     /// The type of what is written; none where nothing is.
     pub fn put_kind(&self) -> Option<&Type> {
         match self.what {
-            What::Put => self.kind(),
-            What::PutGet => self.put_kind.as_ref(),
+            OperationKind::Put => self.kind(),
+            OperationKind::PutGet => self.put_kind.as_ref(),
             _ => None,
         }
     }
@@ -79,14 +80,14 @@ impl Operation {
     }
 }
 
-/// What a monitor was told.
+/// An update of a monitor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Update {
     /// Which fields have changed.
     pub changed: Bits,
     /// Of which fields values were lost on the server's side.
     pub overrun: Bits,
-    /// The record as far as it was ever told.
+    /// The record as far as it was ever sent.
     pub item: Item,
 }
 
@@ -98,7 +99,7 @@ impl Client {
     pub fn begin(
         &mut self,
         channel: &Channel,
-        what: What,
+        what: OperationKind,
         request: &Request,
     ) -> Result<Operation, ClientError> {
         let number = self.add_begin(channel, what, request);
@@ -107,12 +108,17 @@ impl Client {
         self.begun(channel, number, what, &answer)
     }
 
-    /// Writes what begins an operation, to be sent with more; says its number.
-    pub(super) fn add_begin(&mut self, channel: &Channel, what: What, request: &Request) -> u32 {
+    /// Writes what begins an operation, to be sent with more. Returns its number.
+    pub(super) fn add_begin(
+        &mut self,
+        channel: &Channel,
+        what: OperationKind,
+        request: &Request,
+    ) -> u32 {
         let number = self.number();
-        let window = if let What::Monitor { window } = what { window } else { None };
+        let window = if let OperationKind::Monitor { window } = what { window } else { None };
         let room = if window.is_some() { subcommand::ACKNOWLEDGE } else { 0 };
-        let head = messages::Operation {
+        let head = messages::RequestHead {
             channel: channel.server_id,
             request: number,
             subcommand: subcommand::INIT | room,
@@ -131,18 +137,18 @@ impl Client {
         &mut self,
         channel: &Channel,
         number: u32,
-        what: What,
+        what: OperationKind,
         answer: &Message,
     ) -> Result<Operation, ClientError> {
         let mut reader = answer.reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         let status = Status::read(&mut reader);
         let (mut kind, mut put_kind) = (None, None);
         if status.is_success() {
-            if what == What::PutGet {
+            if what == OperationKind::PutGet {
                 put_kind = reader.kind(&mut self.stream.known);
             }
-            if !matches!(what, What::Call | What::Process) {
+            if !matches!(what, OperationKind::Call | OperationKind::Process) {
                 kind = reader.kind(&mut self.stream.known);
             }
         }
@@ -154,6 +160,16 @@ impl Client {
         let (channel, client_id) = (channel.server_id, channel.client_id);
         let unacknowledged = 0;
         Ok(Operation { channel, request: number, client_id, what, item, put_kind, unacknowledged })
+    }
+
+    /// Has the server forget an operation.
+    ///
+    /// # Errors
+    /// When the connection breaks.
+    pub fn end(&mut self, operation: &Operation) -> Result<(), ClientError> {
+        let named = messages::Named { channel: operation.channel, request: operation.request };
+        self.updates.retain(|(request, _)| *request != operation.request);
+        self.say(Command::DestroyRequest, |writer| named.write(writer))
     }
 
     /// Waits for the answer to an operation's message; the channel may be closed meanwhile.
@@ -187,7 +203,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let Operation { channel, request, .. } = *operation;
         self.say(operation.what.command(), |writer| {
-            messages::Operation { channel, request, subcommand }.write(writer);
+            messages::RequestHead { channel, request, subcommand }.write(writer);
             body(writer);
         })
     }
@@ -196,20 +212,20 @@ impl Client {
         let command = operation.what.command();
         let answer = self.answer(command, operation.request, operation.client_id)?;
         let mut reader = answer.reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         let status = Status::read(&mut reader);
         reader.end().map_err(|fault| self.broken(fault))?;
         if status.is_success() { Ok(answer) } else { Err(ClientError::Refused(status)) }
     }
 
     /// Reads, with an operation that gets or puts: what was read is then the operation's item.
-    /// Says which fields the server sent.
+    /// Returns which fields the server sent.
     ///
     /// # Errors
     /// When the server refuses, or the connection breaks.
     pub fn get(&mut self, operation: &mut Operation) -> Result<Bits, ClientError> {
         let get = match operation.what {
-            What::Put | What::PutGet => subcommand::GET,
+            OperationKind::Put | OperationKind::PutGet => subcommand::GET,
             _ => 0,
         };
         self.ask(operation, get, |_| {})?;
@@ -220,7 +236,7 @@ impl Client {
     fn fields_of(&mut self, operation: &mut Operation) -> Result<Bits, ClientError> {
         let answer = self.status_of(operation)?;
         let mut reader = answer.reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         Status::read(&mut reader);
         self.read_fields(operation, &mut reader)
     }
@@ -256,7 +272,7 @@ impl Client {
     }
 
     /// Writes the fields of `item` that `fields` has, and reads: what was read is then the
-    /// operation's item. Says which fields the server sent.
+    /// operation's item. Returns which fields the server sent.
     ///
     /// # Errors
     /// When the server refuses, or the connection breaks.
@@ -282,7 +298,7 @@ impl Client {
         self.ask(operation, 0, |writer| writer.changed(item.kind(), fields, item.nodes()))
     }
 
-    /// Has the record do what it does.
+    /// Has the record processed.
     ///
     /// # Errors
     /// When the server refuses, or the connection breaks.
@@ -291,7 +307,7 @@ impl Client {
         self.status_of(operation).map(drop)
     }
 
-    /// Calls with an argument, and gives the answer.
+    /// Calls with an argument, and returns the answer.
     ///
     /// # Errors
     /// When the server refuses, or the connection breaks.
@@ -303,14 +319,14 @@ impl Client {
         self.ask(operation, 0, |writer| writer.item(Some(argument)))?;
         let answer = self.status_of(operation)?;
         let mut reader = answer.reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         Status::read(&mut reader);
         let item = reader.item(&mut self.stream.known);
         reader.end().map_err(|fault| self.broken(fault))?;
         Ok(item)
     }
 
-    /// Has updates come, or no more.
+    /// Starts or stops the updates.
     ///
     /// # Errors
     /// When the connection breaks.
@@ -319,7 +335,7 @@ impl Client {
         self.ask(monitor, subcommand::CONTROL | start, |_| {})
     }
 
-    /// The next update of a monitor; none, when nothing comes for so long.
+    /// The next update of a monitor; none, when nothing comes within `wait`.
     ///
     /// # Errors
     /// When the server ends the monitor, or the connection breaks.
@@ -358,7 +374,7 @@ impl Client {
         message: &Message,
     ) -> Result<Update, ClientError> {
         let mut reader = message.reader();
-        let head = Answer::read(&mut reader);
+        let head = ResponseHead::read(&mut reader);
         if head.has(subcommand::DESTROY) {
             let status = Status::read(&mut reader);
             if !status.is_success() {
@@ -372,7 +388,7 @@ impl Client {
         let kind = monitor.kind().map_or(1, Type::width);
         let overrun = Bits::read(&mut reader, kind);
         reader.end().map_err(|fault| self.broken(fault))?;
-        if let What::Monitor { window: Some(window) } = monitor.what {
+        if let OperationKind::Monitor { window: Some(window) } = monitor.what {
             monitor.unacknowledged += 1;
             // `Protocol-Operation-Monitor.md`, "Acknowledgement Algorithm".
             if monitor.unacknowledged > window / 2 {

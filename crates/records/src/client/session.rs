@@ -6,7 +6,9 @@ use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use super::backoff::{self, Backoff};
-use super::{Channel, Client, ClientError, Operation, Settings, Update};
+use super::connection::{Channel, Client, Settings};
+use super::error::ClientError;
+use super::operation::{Operation, Update};
 
 /// What happens to a session's connection.
 #[derive(Debug)]

@@ -1,25 +1,25 @@
-//! Arrays that a server of this host leaves in shared memory: what a client sees of them.
+//! Reading arrays that a server of this host leaves in shared memory.
 
 use std::io;
 
 use wire::Bytes;
 
-use crate::protocol::{Array, Place, Scalar, Value};
+use crate::protocol::{Array, ArrayLocation, Scalar, Value};
 use crate::shared::{Mapped, Words};
 
-/// Segments are kept mapped until there are more than so many.
+/// How many segments are kept mapped.
 const MOST_MAPPED: usize = 16;
 
-/// An array is looked at once in so many bytes, which is once a page.
+/// The distance of the words that are checked, in bytes: one a page.
 const LOOK_EVERY_BYTES: usize = 4096;
 
 /// The segments that have been seen, mapped.
 #[derive(Debug, Default)]
-pub struct Segments(Vec<(Place, Mapped)>);
+pub struct Segments(Vec<(ArrayLocation, Mapped)>);
 
-/// What was seen of an array that was looked at here and there.
+/// What a check of single words has found of an array.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Spots {
+pub struct SpotCheck {
     /// How many elements it has.
     pub elements: u64,
     /// How many bytes.
@@ -37,7 +37,11 @@ impl Segments {
     ///
     /// # Errors
     /// When the memory can't be had: it is another host's or another user's, or gone.
-    pub fn spots(&mut self, place: &Place, scalar: Scalar) -> io::Result<Option<Spots>> {
+    pub fn spot_check(
+        &mut self,
+        place: &ArrayLocation,
+        scalar: Scalar,
+    ) -> io::Result<Option<SpotCheck>> {
         Ok(self.mapped(place)?.look(place, |words| spots(words, scalar)))
     }
 
@@ -45,7 +49,7 @@ impl Segments {
     ///
     /// # Errors
     /// As [`Segments::spots`].
-    pub fn copy(&mut self, place: &Place, scalar: Scalar) -> io::Result<Option<Array>> {
+    pub fn copy(&mut self, place: &ArrayLocation, scalar: Scalar) -> io::Result<Option<Array>> {
         let copied = self.mapped(place)?.look(place, |words| {
             let mut bytes = Vec::with_capacity(words.bytes().next_multiple_of(8));
             (0..words.bytes().div_ceil(8)).for_each(|index| bytes.extend(words.word(index)));
@@ -55,8 +59,8 @@ impl Segments {
         Ok(copied.filter(|_| scalar.bytes().is_some()).map(|bytes| Array::new(scalar, bytes)))
     }
 
-    fn mapped(&mut self, place: &Place) -> io::Result<&Mapped> {
-        let is_it = |(had, _): &(Place, Mapped)| {
+    fn mapped(&mut self, place: &ArrayLocation) -> io::Result<&Mapped> {
+        let is_it = |(had, _): &(ArrayLocation, Mapped)| {
             (had.process, had.segment) == (place.process, place.segment)
         };
         let index = match self.0.iter().position(is_it) {
@@ -74,7 +78,7 @@ impl Segments {
     }
 }
 
-fn spots(words: Words<'_>, scalar: Scalar) -> Spots {
+fn spots(words: Words<'_>, scalar: Scalar) -> SpotCheck {
     let each = scalar.bytes().unwrap_or(1);
     let (bytes, elements) = (words.bytes(), words.bytes() / each);
     let element = |index: usize| {
@@ -87,7 +91,7 @@ fn spots(words: Words<'_>, scalar: Scalar) -> Spots {
     // The last word may hold what is no part of the array.
     let pages = (0..bytes / 8).step_by(LOOK_EVERY_BYTES / 8);
     let unlike = pages.filter(|index| words.word(*index) != words.word(0)).count();
-    Spots {
+    SpotCheck {
         elements: elements as u64,
         bytes: bytes as u64,
         ends: if elements > 0 { ends() } else { None },
@@ -109,17 +113,18 @@ mod tests {
         segment.bytes_mut()[10_000] = 9;
         segment.end();
         let (mut segments, place) = (Segments::default(), segment.place(10_001));
-        let spots = segments.spots(&place, Scalar::Byte).expect("it is there").expect("unwritten");
+        let spots =
+            segments.spot_check(&place, Scalar::Byte).expect("it is there").expect("unwritten");
         let ends = Some((Value::Byte(1), Value::Byte(9)));
-        assert_eq!(spots, Spots { elements: 10_001, bytes: 10_001, ends, unlike: 1 });
+        assert_eq!(spots, SpotCheck { elements: 10_001, bytes: 10_001, ends, unlike: 1 });
         let copied = segments.copy(&place, Scalar::Byte).expect("it is there").expect("unwritten");
         assert_eq!(&copied.bytes()[..], &segment.bytes()[..10_001]);
         segment.begin();
-        assert_eq!(segments.spots(&place, Scalar::Byte).expect("it is there"), None);
+        assert_eq!(segments.spot_check(&place, Scalar::Byte).expect("it is there"), None);
         let none = segment.place(0);
         segment.end();
         assert!(none.sequence % 2 == 1 && segments.copy(&none, Scalar::Long).unwrap().is_none());
-        let empty = segments.spots(&segment.place(0), Scalar::Long).expect("it is there");
+        let empty = segments.spot_check(&segment.place(0), Scalar::Long).expect("it is there");
         assert_eq!(empty.map(|spots| spots.ends), Some(None));
     }
 }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use wire::{Input, Output};
 
-use super::ClientError;
+use super::error::ClientError;
 use crate::protocol::{
     Body, Command, Frame, Frames, Header, Order, Pool, Reader, Registry, Sender, control,
 };
@@ -21,7 +21,7 @@ const SILENCE: Duration = Duration::from_secs(40);
 /// How many large buffers are kept warm.
 const WARM_BUFFERS: usize = 2;
 
-/// Small messages are read so many bytes at a time.
+/// The size of a read of small messages.
 const READ_BYTES: usize = 256 << 10;
 
 /// A message that has come.
@@ -88,7 +88,7 @@ impl Stream {
         (self.received, self.sent)
     }
 
-    /// Sends what waits.
+    /// Sends what is buffered.
     pub(super) fn flush(&mut self) -> Result<(), ClientError> {
         while !self.output.is_empty() {
             let mut pieces = [IoSlice::new(&[]); 16];
@@ -175,7 +175,7 @@ impl Stream {
         self.cut()
     }
 
-    /// Reads once, for at most so long.
+    /// Reads once, for at most `most`.
     fn fill(&mut self, most: Duration) -> Result<(), ClientError> {
         let address = self.address;
         let failed = move |error| ClientError::Io(address, error);

@@ -4,7 +4,7 @@
 use wire::ProtocolError;
 
 use super::elements::Elements;
-use crate::protocol::{Length, Place, Reader, Scalar, Type, placed_scalar};
+use crate::protocol::{ArrayLocation, Length, Reader, Scalar, Type, located_scalar};
 
 /// One part of a type that has bytes of its own.
 #[derive(Clone, Debug)]
@@ -55,7 +55,7 @@ pub(super) struct Found {
     /// Whether all elements are alike.
     pub(super) alike: bool,
     /// Where the elements are, if they didn't come.
-    pub(super) place: Option<Place>,
+    pub(super) place: Option<ArrayLocation>,
     seconds: Option<i64>,
     nanoseconds: i32,
 }
@@ -99,7 +99,7 @@ impl Layout {
         }
         let mut leaves = Vec::new();
         collect(kind, "", 0, 0, &mut leaves);
-        let is_placed = may_be_placed && placed_scalar(kind) == Some(Scalar::Long);
+        let is_placed = may_be_placed && located_scalar(kind) == Some(Scalar::Long);
         let value = leaves.iter().find(|leaf| match leaf.kind {
             Kind::Number | Kind::Numbers => true,
             Kind::Placed => is_placed,
@@ -132,7 +132,7 @@ impl Layout {
                 }
                 Kind::Numbers | Kind::Placed => {
                     if leaf.kind == Kind::Placed {
-                        found.place = Place::read(reader);
+                        found.place = ArrayLocation::read(reader);
                         if found.place.is_some() {
                             continue;
                         }
@@ -200,7 +200,7 @@ pub(super) fn bits(reader: &mut Reader<'_>) -> u64 {
 mod tests {
     use super::*;
     use crate::protocol::{
-        Bits, Field, Order, Structure, Value, Writer, placed_kind, unplaced, zeros,
+        Bits, Field, Order, Structure, Value, Writer, located_type, unlocated, zeros,
     };
 
     fn record(value: Type) -> Type {
@@ -260,14 +260,14 @@ mod tests {
     #[test]
     fn an_array_may_be_a_place_or_elements_where_that_was_asked_for() {
         let plain = record(Type::array(Scalar::Long));
-        let (kind, bit) = placed_kind(&plain).unwrap();
+        let (kind, bit) = located_type(&plain).unwrap();
         Layout::of(&kind, false).unwrap_err();
         let layout = Layout::of(&kind, true).unwrap();
         assert_eq!((layout.value_bit, layout.is_array), (bit, true));
-        let place = Place { process: 1, descriptor: 2, segment: 3, sequence: 4, bytes: 80 };
+        let place = ArrayLocation { process: 1, descriptor: 2, segment: 3, sequence: 4, bytes: 80 };
         for (value, told, walk) in [
             (place.value(), Some(place), Walk::Whole),
-            (unplaced(&Value::array(Scalar::Long, vec![1; 16])), None, Walk::Elements(2, 1)),
+            (unlocated(&Value::array(Scalar::Long, vec![1; 16])), None, Walk::Elements(2, 1)),
         ] {
             let mut nodes = zeros(&kind);
             nodes[bit] = value;

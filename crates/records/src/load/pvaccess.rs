@@ -17,7 +17,7 @@ use super::layout::{Found, Walk, bits};
 use super::operations::{Channel, ChannelState, Operation, Sent, Stage, What};
 use super::{CONNECT, MONITOR, PUT, RPC};
 use crate::client::shared::Segments;
-use crate::protocol::messages::{Answer, CreateChannels, Named, Operation as Asking, subcommand};
+use crate::protocol::messages::{CreateChannels, Named, RequestHead, ResponseHead, subcommand};
 use crate::protocol::{
     Command, Field, Header, Item, Order, Reader, Registry, Request, Scalar, Sender, Status,
     Structure, Type, Value, control, message,
@@ -201,7 +201,7 @@ impl PvAccess {
         let acknowledges = if windowed { subcommand::ACKNOWLEDGE } else { 0 };
         let channel = self.server_number(operation.channel);
         let subcommand = subcommand::INIT | acknowledges;
-        let asking = Asking { channel, request, subcommand };
+        let asking = RequestHead { channel, request, subcommand };
         let item = Request::parse(&wanted).unwrap_or_default().item();
         self.say(command, out, |writer| {
             asking.write(writer);
@@ -241,7 +241,7 @@ impl PvAccess {
         };
         let value_bit = operation.layout.as_ref().map_or(0, |layout| layout.value_bit);
         let channel = self.server_number(number);
-        let mut asking = Asking { channel, request, subcommand: 0 };
+        let mut asking = RequestHead { channel, request, subcommand: 0 };
         match what {
             What::Get => self.say(Command::Get, out, |writer| asking.write(writer)),
             What::Put => {
@@ -263,7 +263,7 @@ impl PvAccess {
     }
 
     /// Writes a value; an array is sent from one piece of memory, over and over.
-    fn put(&self, asking: Asking, value_bit: usize, value: i64, out: &mut Output) {
+    fn put(&self, asking: RequestHead, value_bit: usize, value: i64, out: &mut Output) {
         let element = match self.order {
             Order::Little => value.to_le_bytes(),
             Order::Big => value.to_be_bytes(),
@@ -322,7 +322,7 @@ impl PvAccess {
             return Ok(None);
         }
         let mut reader = Reader::new(head, order);
-        let answer = Answer::read(&mut reader);
+        let answer = ResponseHead::read(&mut reader);
         if command == Command::Get && !Status::read(&mut reader).is_success() {
             return Ok(None);
         }

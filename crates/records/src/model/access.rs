@@ -1,4 +1,4 @@
-//! Who may do what with which records: rules, of which the first that fits decides.
+//! Access rules by record, user and host, of which the first that fits decides.
 
 use std::fmt;
 
@@ -16,14 +16,14 @@ pub enum Rights {
 }
 
 /// One rule. Its patterns are texts in which `*` stands for any characters; a list that is absent
-/// fits everybody and everything.
+/// fits all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Rule {
     /// The records' names.
     #[serde(default)]
     pub records: Vec<String>,
-    /// The users' names, as clients say them.
+    /// The users' names, as clients give them.
     #[serde(default)]
     pub users: Vec<String>,
     /// The addresses that connections come from.

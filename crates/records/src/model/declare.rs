@@ -138,7 +138,7 @@ type Mistake = (Range<usize>, String);
 /// Reads declarations.
 ///
 /// # Errors
-/// When the text is no TOML, or a declaration makes no sense; the error says where and why.
+/// When the text is no TOML, or a declaration is invalid: the error has the line and the reason.
 pub fn declare(text: &str) -> Result<Declarations, DeclareError> {
     let line = |at: usize| text[..at.min(text.len())].bytes().filter(|b| *b == b'\n').count() + 1;
     let mistake = |(span, what): Mistake| DeclareError { line: line(span.start), what };
@@ -238,7 +238,7 @@ fn named(written: &Spanned<String>) -> Result<Named, Mistake> {
     })
 }
 
-/// What a declaration says that its type has no place for.
+/// Returns a part of a declaration that its type has no field for.
 fn refuse_strangers(
     written: &Written,
     kind: &Named,

@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use super::Time;
-use super::record::PutError;
+use super::error::PutError;
 use crate::protocol::{Array, Bits, Number, Options, Selection, Type, Value};
 
 /// The filters of one operation. Those of a monitor remember what was sent.
@@ -16,7 +16,7 @@ pub struct Filters(Vec<(usize, Filter)>);
 enum Filter {
     /// A part of an array.
     Array(Part),
-    /// A number is sent when it differs by so much from what was sent last.
+    /// A number is sent when it differs by at least this from the one sent last.
     Deadband { width: f64, is_relative: bool, last: Option<f64> },
     /// The time of the sending, instead of the record's.
     Now,
@@ -35,7 +35,7 @@ impl Filters {
     /// The filters that a selection asks for.
     ///
     /// # Errors
-    /// When one isn't known, makes no sense, or not for its field; what is said is for the client.
+    /// When one is unknown, malformed, or not for its field: the text is for the client.
     pub fn of(selection: Option<&Selection>, kind: &Type) -> Result<Self, String> {
         let mut all = Vec::new();
         if let Some(selection) = selection {

@@ -1,11 +1,14 @@
-//! Records: what they hold, who may change it and how, and who has seen which version of it.
+//! Records: their values, the rules of changing them, and the versions that subscribers have seen.
 //!
 //! It does no I/O and knows no clock: a change brings its time along.
 
 mod access;
 mod declare;
+mod draft;
+mod error;
 mod filter;
 mod group;
+mod membership;
 pub mod normative;
 mod record;
 mod rules;
@@ -13,9 +16,11 @@ mod versions;
 
 pub use access::{Access, Rights, Rule};
 pub use declare::{Declarations, DeclareError, Declared, DeclaredGroup, declare};
+pub use draft::Draft;
+pub use error::{GroupError, PutError};
 pub use filter::Filters;
-pub use group::{Gate, GroupError};
-pub use record::{Draft, Notify, PutError, Record, Subscription};
+pub use membership::Gate;
+pub use record::{Notify, Record, Subscription};
 pub use versions::{Cursor, Update};
 
 use crate::protocol::Number;

@@ -4,100 +4,20 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use super::group::{Bond, Followers, Member};
+use super::Time;
+use super::draft::Draft;
+use super::error::PutError;
+use super::filter::Filters;
+use super::membership::{Follower, Gate, GroupChanges, Membership};
 use super::rules::Rules;
 use super::versions::{Cursor, Update, Versions};
-use super::{Filters, Time};
 use crate::protocol::{Bits, Item, Type, Value};
 
-/// Told that a record has changed, or is no more. It is called with the record locked, so it has
-/// to be quick and must not ask the record anything.
+/// Receives notice that a record has changed or was destroyed. It is called with the record
+/// locked, so it must be quick and must not call the record.
 pub trait Notify: Send + Sync {
-    /// There is news.
+    /// The record has changed or was destroyed.
     fn notify(&self);
-}
-
-/// A put that is refused.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum PutError {
-    /// The record can't be changed by clients.
-    #[error("{0} can only be read")]
-    ReadOnly(Arc<str>),
-    /// The value is outside of the limits that the record has.
-    #[error("{value} is outside of the limits of {record}, {low} to {high}")]
-    OutOfLimits {
-        /// Which record.
-        record: Arc<str>,
-        /// What was put.
-        value: String,
-        /// The lower limit.
-        low: String,
-        /// The upper limit.
-        high: String,
-    },
-    /// There is no choice with that index.
-    #[error("{record} has no choice {index}: it has {count}")]
-    NoChoice {
-        /// Which record.
-        record: Arc<str>,
-        /// What was put.
-        index: i32,
-        /// How many choices there are.
-        count: usize,
-    },
-    /// An array is too long.
-    #[error("{bytes} bytes are more than the {most} that {record} may hold")]
-    TooLong {
-        /// Which record.
-        record: Arc<str>,
-        /// What was put.
-        bytes: usize,
-        /// What it may hold.
-        most: usize,
-    },
-    /// A part of an array is put with too few elements for it.
-    #[error("the part of {record} has {count} elements, and {sent} came")]
-    TooFew {
-        /// Which record.
-        record: Arc<str>,
-        /// How many elements the part has.
-        count: usize,
-        /// How many were put.
-        sent: usize,
-    },
-    /// The record has been destroyed.
-    #[error("{0} is no more")]
-    Gone(Arc<str>),
-}
-
-/// A new version under way.
-#[derive(Debug)]
-pub struct Draft<'a> {
-    nodes: &'a mut [Value],
-    changed: &'a mut Bits,
-}
-
-impl<'a> Draft<'a> {
-    pub(super) fn new(nodes: &'a mut [Value], changed: &'a mut Bits) -> Self {
-        Self { nodes, changed }
-    }
-
-    /// What the fields hold so far.
-    pub fn nodes(&self) -> &[Value] {
-        self.nodes
-    }
-
-    /// Gives the field with this bit a new value, which is of its type.
-    #[inline]
-    pub fn set(&mut self, bit: usize, value: Value) {
-        self.nodes[bit] = value;
-        self.changed.insert(bit);
-    }
-
-    /// Whether the field with this bit has a new value.
-    pub fn has(&self, bit: usize) -> bool {
-        self.changed.contains(bit)
-    }
 }
 
 /// A record.
@@ -111,8 +31,14 @@ pub struct Record {
     is_gone: AtomicBool,
     /// The records that it is a group of.
     members: Box<[Member]>,
-    /// What ties it to the groups that it belongs to.
-    bond: OnceLock<Bond>,
+    /// The groups that it belongs to; set with the first of them.
+    membership: OnceLock<Membership>,
+}
+
+/// A record of a group, and where in the group its fields are.
+pub(super) struct Member {
+    pub(super) at: usize,
+    pub(super) record: Arc<Record>,
 }
 
 struct State {
@@ -121,7 +47,7 @@ struct State {
     next_subscriber: u64,
 }
 
-/// What a record knows of a subscriber.
+/// A subscriber, as its record knows it.
 struct Subscriber {
     number: u64,
     queue: usize,
@@ -129,16 +55,16 @@ struct Subscriber {
     notify: Arc<dyn Notify>,
 }
 
-/// How far a subscriber is. Written by it alone, with the record locked.
+/// The progress of a subscriber, written by it alone with the record locked.
 #[derive(Default)]
 struct Progress {
     /// The number of the version that it has seen last.
     seen: AtomicU64,
-    /// Whether that one is still being told, as far as is known: it takes a place of the queue.
+    /// Whether that one may still be on its way to the subscriber: it takes a place of the queue.
     is_busy: AtomicBool,
 }
 
-/// A subscriber's place; it is given up when this is dropped.
+/// A subscription, which ends when this is dropped.
 pub struct Subscription {
     record: Arc<Record>,
     number: u64,
@@ -183,7 +109,7 @@ impl Record {
             state: Mutex::new(state),
             is_gone: AtomicBool::new(false),
             members: members.into(),
-            bond: OnceLock::new(),
+            membership: OnceLock::new(),
         })
     }
 
@@ -192,7 +118,7 @@ impl Record {
         &self.name
     }
 
-    /// What it holds.
+    /// The type of its value.
     pub fn kind(&self) -> &Type {
         &self.kind
     }
@@ -208,13 +134,13 @@ impl Record {
         self.is_gone.load(Relaxed)
     }
 
-    /// Looks at what it holds now. Nobody can change it meanwhile, so be quick.
+    /// Has `look` read the newest value. The record is locked meanwhile, so `look` must be quick.
     #[inline]
     pub fn read<T>(&self, look: impl FnOnce(&[Value]) -> T) -> T {
         look(self.lock().versions.newest())
     }
 
-    /// What it holds now.
+    /// Its value.
     pub fn item(&self) -> Item {
         let nodes = self.read(<[Value]>::to_vec);
         Item::of(self.kind.clone(), nodes).expect("a record holds a value of its type")
@@ -225,9 +151,9 @@ impl Record {
     /// has no other owner than its records.
     pub fn update(&self, now: Time, change: impl FnOnce(&mut Draft<'_>)) {
         debug_assert!(self.members.is_empty(), "a group follows its records");
-        let mut held = self.hold();
-        self.post(&mut held.state, now, change);
-        held.tell_groups(now);
+        let mut locked = self.lock_for_change();
+        self.post(&mut locked.state, now, change);
+        locked.update_groups(now);
     }
 
     /// Changes it as a client may: `fields` get the values in `nodes`, a value of the record's type
@@ -251,13 +177,13 @@ impl Record {
         if !self.members.is_empty() {
             return self.put_group(now, fields, nodes, filters, then);
         }
-        let mut held = self.hold();
-        let newest = held.state.versions.newest();
+        let mut locked = self.lock_for_change();
+        let newest = locked.state.versions.newest();
         filters.put(now, &self.name, self.most_bytes(), newest, nodes)?;
         self.rules.check(&self.name, fields, nodes, newest)?;
-        self.post_fields(&mut held.state, now, fields, nodes);
-        held.tell_groups(now);
-        Ok(then(held.state.versions.newest()))
+        self.post_fields(&mut locked.state, now, fields, nodes);
+        locked.update_groups(now);
+        Ok(then(locked.state.versions.newest()))
     }
 
     /// Whether a client may make this change, of one record of a group.
@@ -268,27 +194,20 @@ impl Record {
         self.read(|held| self.rules.check(&self.name, fields, nodes, held))
     }
 
-    /// Makes a change that was checked, for somebody who has passed the gate of its groups.
+    /// Makes a change that was checked, by a caller that holds the gate of its groups.
     pub(super) fn take(
         &self,
         now: Time,
         fields: &Bits,
         nodes: &mut [Value],
-        followers: &mut Followers,
+        changes: &mut GroupChanges,
     ) {
         let mut state = self.lock();
         self.post_fields(&mut state, now, fields, nodes);
-        if let Some(bond) = self.bond() {
+        if let Some(membership) = self.membership.get() {
             let (changed, nodes) = state.versions.newest_change();
-            followers.note(bond, changed, nodes);
+            changes.add(membership, changed, nodes);
         }
-    }
-
-    /// Follows the records that it is a group of.
-    pub(super) fn mirror(&self, now: Time, changes: Vec<(usize, Value)>) {
-        self.post(&mut self.lock(), now, |draft| {
-            changes.into_iter().for_each(|(bit, value)| draft.set(bit, value));
-        });
     }
 
     fn post_fields(&self, state: &mut State, now: Time, fields: &Bits, nodes: &mut [Value]) {
@@ -301,13 +220,13 @@ impl Record {
                         draft.set(inner, std::mem::replace(value, Value::Structure));
                     }
                 }
-                // Bits of fields whose structure's bit is set say nothing more.
+                // Bits of fields whose structure's bit is set are redundant.
                 bit = fields.next(at + width);
             }
         });
     }
 
-    /// Has it do what it does when asked to: it takes the time.
+    /// Processes it, which updates its time stamp.
     pub fn process(&self, now: Time) {
         if self.members.is_empty() {
             self.update(now, |_| {});
@@ -323,16 +242,16 @@ impl Record {
             self.rules.settle(now, &mut draft);
         });
         if self.has_arrays {
-            state.versions.give_up(state.seen_by_all(), usize::MAX);
+            state.versions.drop_unneeded(state.seen_by_all(), usize::MAX);
         }
         if is_changed {
             state.notify();
         }
     }
 
-    /// To be called before a large array is made: gives up the versions that would be pushed out
-    /// by it, so that their memory can be used for that. What is being made takes a place of each
-    /// subscriber's queue from now on, and so does what one is being sent.
+    /// To be called before a large array is made: drops the versions that it would push out, so
+    /// that their memory can be reused for it. The array that is being made takes a place of each
+    /// subscriber's queue from now on, and so does one that is being sent.
     pub fn make_room(&self) {
         let mut state = self.lock();
         let waiting = state.subscribers.iter().map(|subscriber| {
@@ -340,7 +259,7 @@ impl Record {
             subscriber.queue.saturating_sub(taken)
         });
         let (most, seen) = (waiting.max().unwrap_or(0), state.seen_by_all());
-        state.versions.give_up(seen, most);
+        state.versions.drop_unneeded(seen, most);
     }
 
     /// Subscribes: `notify` is called after each change, and when the record is destroyed. The
@@ -364,7 +283,7 @@ impl Record {
         self.lock().subscribers.len()
     }
 
-    /// Ends it: puts are refused from now on, and whoever subscribes is notified.
+    /// Destroys it: puts are refused from now on, and subscribers are notified.
     pub fn destroy(&self) {
         self.is_gone.store(true, Relaxed);
         self.lock().notify();
@@ -374,27 +293,78 @@ impl Record {
         self.rules.most_bytes()
     }
 
+    /// The records that it is a group of; none, if it is no group.
+    pub fn records(&self) -> impl Iterator<Item = &Arc<Self>> {
+        self.members.iter().map(|member| &member.record)
+    }
+
     pub(super) fn members(&self) -> &[Member] {
         &self.members
     }
 
-    pub(super) fn bond(&self) -> Option<&Bond> {
-        self.bond.get()
+    /// The names of the groups that it belongs to.
+    pub fn groups(&self) -> Vec<Arc<str>> {
+        let groups = self.membership.get().map(Membership::groups).unwrap_or_default();
+        groups.into_iter().map(|(_, group)| Arc::clone(group.name())).collect()
     }
 
-    pub(super) fn bind_with(&self, bond: impl FnOnce() -> Bond) -> &Bond {
-        self.bond.get_or_init(bond)
+    /// Has its changes pass this gate from now on.
+    pub(super) fn bind(&self, gate: &Gate) -> &Membership {
+        self.membership.get_or_init(|| Membership::new(gate))
     }
 
-    /// Holds it for a change, and the gate of its groups if it belongs to any.
-    fn hold(&self) -> Held<'_> {
+    /// As [`Record::put`], of a group.
+    fn put_group<T>(
+        &self,
+        now: Time,
+        fields: &Bits,
+        nodes: &mut [Value],
+        filters: &Filters,
+        then: impl FnOnce(&[Value]) -> T,
+    ) -> Result<T, PutError> {
+        let first = self.members.first().and_then(|member| member.record.membership.get());
+        let _passed = first.map(Membership::pass);
+        if !self.is_writable() {
+            return Err(PutError::ReadOnly(Arc::clone(self.name())));
+        }
+        self.read(|held| filters.put(now, self.name(), self.most_bytes(), held, nodes))?;
+        let mut parts = Vec::new();
+        for Member { at, record } in &self.members {
+            let range = *at..at + record.kind().width();
+            let fields = within(fields, &range);
+            if !fields.is_empty() {
+                record.check_put(&fields, &nodes[range.clone()])?;
+                parts.push((record, range, fields));
+            }
+        }
+        let mut changes = GroupChanges::default();
+        for (record, range, fields) in parts {
+            record.take(now, &fields, &mut nodes[range], &mut changes);
+        }
+        changes.apply(now);
+        Ok(self.read(then))
+    }
+
+    /// As [`Record::process`], of a group.
+    fn process_group(&self, now: Time) {
+        let first = self.members.first().and_then(|member| member.record.membership.get());
+        let _passed = first.map(Membership::pass);
+        let mut changes = GroupChanges::default();
+        for member in &self.members {
+            member.record.take(now, &Bits::new(), &mut [], &mut changes);
+        }
+        changes.apply(now);
+    }
+
+    /// Locks it for a change, and the gate of its groups if it belongs to any.
+    fn lock_for_change(&self) -> Locked<'_> {
         loop {
-            let bond = self.bond();
-            let passed = bond.map(Bond::pass);
+            let membership = self.membership.get();
+            let passed = membership.map(Membership::pass);
             let state = self.lock();
-            // It may have come to belong to one since it was looked at.
-            if bond.is_some() || self.bond().is_none() {
-                return Held { state, bond, _passed: passed };
+            // It may have joined its first group meanwhile.
+            if membership.is_some() || self.membership.get().is_none() {
+                return Locked { state, membership, _passed: passed };
             }
         }
     }
@@ -405,22 +375,22 @@ impl Record {
     }
 }
 
-/// A record that is held for a change.
-struct Held<'a> {
+/// A record that is locked for a change.
+struct Locked<'a> {
     state: MutexGuard<'a, State>,
-    bond: Option<&'a Bond>,
+    membership: Option<&'a Membership>,
     _passed: Option<MutexGuard<'a, ()>>,
 }
 
-impl Held<'_> {
+impl Locked<'_> {
     /// Has the groups that the record belongs to follow its newest change.
     #[inline]
-    fn tell_groups(&self, now: Time) {
-        if let Some(bond) = self.bond {
+    fn update_groups(&self, now: Time) {
+        if let Some(membership) = self.membership {
             let (changed, nodes) = self.state.versions.newest_change();
-            let mut followers = Followers::default();
-            followers.note(bond, changed, nodes);
-            followers.follow(now);
+            let mut changes = GroupChanges::default();
+            changes.add(membership, changed, nodes);
+            changes.apply(now);
         }
     }
 }
@@ -443,22 +413,22 @@ impl State {
 }
 
 impl Subscription {
-    /// What is next of the fields in `wanted`, if there is anything: `tell` gets the update and
-    /// what the record held then.
+    /// Has `send` use the next update of the fields in `wanted`, if there is one, and the values
+    /// of the record at that version.
     pub fn next<T>(
         &mut self,
         wanted: &Bits,
-        tell: impl FnOnce(&Update, &[Value]) -> T,
+        send: impl FnOnce(&Update, &[Value]) -> T,
     ) -> Option<T> {
         let state = self.record.lock();
         let next = state.versions.next(&mut self.cursor, wanted);
         self.progress.seen.store(self.cursor.seen(), Relaxed);
         self.progress.is_busy.store(next.is_some(), Relaxed);
         let (update, nodes) = next?;
-        Some(tell(&update, nodes))
+        Some(send(&update, nodes))
     }
 
-    /// Whether something may be next.
+    /// Whether there may be another update.
     pub fn has_news(&self) -> bool {
         self.record.lock().versions.has_news(&self.cursor)
     }
@@ -487,4 +457,28 @@ impl fmt::Debug for Subscription {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Subscription").field("record", &self.record).finish_non_exhaustive()
     }
+}
+
+impl Follower for Record {
+    fn name(&self) -> &Arc<str> {
+        &self.name
+    }
+
+    fn is_gone(&self) -> bool {
+        self.is_gone()
+    }
+
+    fn mirror(&self, now: Time, changes: Vec<(usize, Value)>) {
+        self.post(&mut self.lock(), now, |draft| {
+            changes.into_iter().for_each(|(bit, value)| draft.set(bit, value));
+        });
+    }
+}
+
+/// The bits of one record among those of its group.
+fn within(fields: &Bits, range: &std::ops::Range<usize>) -> Bits {
+    if fields.contains(0) || fields.contains(range.start) {
+        return [0].into_iter().collect();
+    }
+    fields.iter().filter(|bit| range.contains(bit)).map(|bit| bit - range.start).collect()
 }

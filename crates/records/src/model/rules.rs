@@ -1,12 +1,13 @@
-//! What a record's own fields say of its value: limits, choices, alarms, the time.
+//! The rules that a record's own fields set for its value: limits, choices, alarms, the time.
 
 use std::sync::Arc;
 
-use super::record::{Draft, PutError};
+use super::draft::Draft;
+use super::error::PutError;
 use super::{Time, written};
 use crate::protocol::{Bits, Number, Scalar, Type, Value};
 
-/// Where the fields are that say what a value may be and means.
+/// Where the fields are that limit and describe the value.
 #[derive(Debug)]
 pub(super) struct Rules {
     is_writable: bool,

@@ -1,7 +1,7 @@
 //! The newest versions of a record, and what a subscriber gets of them.
 //!
-//! A subscriber's queue is a window onto the newest versions: whoever is late loses the oldest, and
-//! is told which fields' values were lost. Versions are kept once for all subscribers.
+//! A subscriber's queue is a window onto the newest versions: a late one loses the oldest, and its
+//! next update names the fields whose values were lost. Versions are kept once for all subscribers.
 
 use std::collections::VecDeque;
 
@@ -43,7 +43,7 @@ pub struct Cursor {
     is_first: bool,
 }
 
-/// What a subscriber is told.
+/// The difference between two versions, for a subscriber.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Update {
     /// What has changed since the last time.
@@ -82,8 +82,8 @@ impl Versions {
         (&version.changed, &version.nodes)
     }
 
-    /// A new version, which `change` makes of the newest one. It says what it has changed by
-    /// adding to the bits; nothing means that there is no new version after all.
+    /// Adds a version, which `change` makes of the newest one, adding the bits of what it changes.
+    /// Returns whether it has changed anything.
     pub(super) fn change(&mut self, change: impl FnOnce(&mut [Value], &mut Bits)) -> bool {
         let mut next = if self.kept.len() < self.depth {
             Version { changed: Bits::new(), nodes: self.newest().to_vec() }
@@ -120,9 +120,9 @@ impl Versions {
         }
     }
 
-    /// Gives up what nobody will be told of: all that everybody has seen, where that is everything
-    /// up to the version `seen`, and more than the newest `most`.
-    pub(super) fn give_up(&mut self, seen: u64, most: usize) {
+    /// Drops the versions that no subscriber will be sent: those up to the version `seen`, and all
+    /// but the newest `most`.
+    pub(super) fn drop_unneeded(&mut self, seen: u64, most: usize) {
         while self.kept.len() > 1 && (self.kept.len() > most || self.oldest() <= seen) {
             self.recycled();
         }

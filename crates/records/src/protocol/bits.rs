@@ -145,7 +145,7 @@ impl Bits {
         }
     }
 
-    /// Reads one. Bits past `width` say nothing: an encoder may round up to whole bytes.
+    /// Reads one. Bits past `width` are ignored: an encoder may round up to whole bytes.
     pub fn read(reader: &mut Reader<'_>, width: usize) -> Self {
         let size = reader.size();
         if size > reader.left() {

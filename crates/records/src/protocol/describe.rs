@@ -15,7 +15,7 @@ const STRUCTURE: u8 = 0x80;
 const UNION: u8 = 0x81;
 const ANY: u8 = 0x82;
 const BOUNDED_STRING: u8 = 0x83;
-/// What the specification's other table says a bounded string is.
+/// The code of a bounded string in the specification's other table.
 const BOUNDED_STRING_TOO: u8 = 0x86;
 const VARIABLE: u8 = 0x08;
 const BOUNDED: u8 = 0x10;
@@ -63,7 +63,7 @@ impl Reader<'_> {
         }
         let code = self.u8();
         let registered = |kind: &Type, reader: &mut Self, left: &mut usize| {
-            // A number may stand for many fields, so that few bytes could say a lot of them.
+            // A number may stand for many fields, so that few bytes could describe a lot of them.
             if kind.size() > *left || depth + kind.depth() > MOST_DEPTH + 1 {
                 reader.fail("a type has too many fields");
                 return false;

@@ -32,9 +32,9 @@ pub enum Frame<'a> {
 /// The payload of a message.
 #[derive(Debug)]
 pub enum Body<'a> {
-    /// It lies in the input: what is kept of it has to be copied.
+    /// Borrowed from the input: what is kept of it has to be copied.
     Small(&'a [u8]),
-    /// It lies in memory of its own, which may be kept.
+    /// In memory of its own, which may be kept.
     Large(Bytes),
 }
 
@@ -109,7 +109,7 @@ impl Unfinished {
     }
 }
 
-/// The cutter of one direction of a connection.
+/// Cuts one direction of a connection into messages.
 #[derive(Debug)]
 pub struct Frames {
     from: Sender,
@@ -155,7 +155,7 @@ impl Frames {
         let Some(bytes) = input.first_chunk::<HEADER_BYTES>() else { return Ok((0, None)) };
         let header = Header::read(bytes)?;
         if header.sender != self.from {
-            return Err(ProtocolError::new("a message says that it comes from the other side"));
+            return Err(ProtocolError::new("a message claims to come from the other side"));
         }
         if header.is_control {
             return Ok((HEADER_BYTES, Some(Frame::Control(header))));

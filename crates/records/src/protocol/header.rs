@@ -74,7 +74,7 @@ macro_rules! commands {
 commands! {
     /// A server is there.
     Beacon = 0x00,
-    /// The server says how one may introduce oneself, and the client does.
+    /// The server offers methods of introduction, and the client introduces itself.
     Validation = 0x01,
     /// Is the other side alive?
     Echo = 0x02,
@@ -82,9 +82,9 @@ commands! {
     Search = 0x03,
     /// I have these channels.
     SearchResponse = 0x04,
-    /// More of an introduction; nobody uses it.
+    /// More of an introduction; unused.
     Authentication = 0x05,
-    /// Rights have changed; nobody uses it.
+    /// Rights have changed; unused.
     RightsChange = 0x06,
     /// Opens a channel.
     CreateChannel = 0x07,
@@ -122,9 +122,9 @@ commands! {
 
 /// A control message; its payload size is its argument.
 pub mod control {
-    /// How many bytes have been sent; nobody uses it.
+    /// How many bytes have been sent; unused.
     pub const MARK: u8 = 0;
-    /// How many bytes have been received; nobody uses it.
+    /// How many bytes have been received; unused.
     pub const ACKNOWLEDGE: u8 = 1;
     /// The order of bytes from now on.
     pub const SET_ORDER: u8 = 2;
@@ -170,7 +170,7 @@ impl Header {
     /// Reads a header.
     ///
     /// # Errors
-    /// When it is none of this protocol, or says something impossible of itself.
+    /// When it is not of this protocol, or contradicts itself.
     #[inline]
     pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let [magic, version, flags, code, size @ ..] = *bytes;

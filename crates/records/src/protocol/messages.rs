@@ -70,9 +70,9 @@ impl Beacon {
 /// What a server offers to a new client (`CMD_CONNECTION_VALIDATION` from the server).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Offer {
-    /// How large its receive buffer is; nobody minds.
+    /// The size of its receive buffer; unused by peers.
     pub buffer_bytes: u32,
-    /// How many types its registry holds; nobody minds.
+    /// How many types its registry holds; unused by peers.
     pub registry_size: u16,
     /// How a client may introduce itself, the best way last.
     pub methods: Vec<Arc<str>>,
@@ -97,15 +97,15 @@ impl Offer {
 /// How a client introduces itself (`CMD_CONNECTION_VALIDATION` from the client).
 #[derive(Clone, Debug, PartialEq)]
 pub struct Introduction {
-    /// How large its receive buffer is; nobody minds.
+    /// The size of its receive buffer; unused by peers.
     pub buffer_bytes: u32,
-    /// How many types its registry holds; nobody minds.
+    /// How many types its registry holds; unused by peers.
     pub registry_size: u16,
-    /// What it wishes of the connection; nobody minds.
+    /// Quality of service; unused by peers.
     pub quality: u16,
     /// Which way it chose: `anonymous`, or `ca`, where the item has `user` and `host`.
     pub method: Arc<str>,
-    /// What it says of itself. Nothing of it is proven.
+    /// Its identity, unverified.
     pub item: Option<Item>,
 }
 
@@ -134,7 +134,7 @@ impl Introduction {
 pub struct Search {
     /// Counts the searches of a client.
     pub sequence: u32,
-    /// Whether an answer is wanted even from who has none of them.
+    /// Whether servers answer that have none of the channels.
     pub must_reply: bool,
     /// Whether it was sent to this host alone.
     pub is_unicast: bool,
@@ -313,7 +313,7 @@ impl ChannelCreated {
     }
 }
 
-/// Closes a channel, or says that it is closed (`CMD_DESTROY_CHANNEL`).
+/// Closes a channel, or confirms that it is closed (`CMD_DESTROY_CHANNEL`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DestroyChannel {
     /// The server's number for it.
@@ -338,7 +338,7 @@ impl DestroyChannel {
 /// How the message of a client about an operation begins: get, put, put-get, monitor, RPC,
 /// process. After an [`INIT`](subcommand::INIT) follows the request, as an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Operation {
+pub struct RequestHead {
     /// The server's number of the channel.
     pub channel: u32,
     /// The client's number of the operation.
@@ -347,7 +347,7 @@ pub struct Operation {
     pub subcommand: u8,
 }
 
-impl Operation {
+impl RequestHead {
     /// Appends it.
     #[inline]
     pub fn write<S: Sink>(&self, writer: &mut Writer<'_, S>) {
@@ -373,14 +373,14 @@ impl Operation {
 /// How the message of a server about an operation begins. A [`Status`] follows, but for the
 /// updates of a monitor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Answer {
+pub struct ResponseHead {
     /// The client's number of the operation.
     pub request: u32,
     /// What was done.
     pub subcommand: u8,
 }
 
-impl Answer {
+impl ResponseHead {
     /// Appends it.
     #[inline]
     pub fn write<S: Sink>(&self, writer: &mut Writer<'_, S>) {
@@ -486,7 +486,7 @@ pub struct Text {
     pub request: u32,
     /// How bad it is.
     pub severity: Severity,
-    /// What is said.
+    /// The text.
     pub text: Arc<str>,
 }
 

@@ -8,15 +8,15 @@
 //!   reads a payload; [`messages`] are the payloads.
 //! - The way out: [`message`] writes a whole message into an [`Output`](wire::Output) or bytes;
 //!   [`divide`] makes segments of large ones.
-//! - What is said: [`Type`], [`Item`] (a value with its type), [`Value`], [`Bits`], [`Request`].
+//! - The data: [`Type`], [`Item`] (a value with its type), [`Value`], [`Bits`], [`Request`].
 
 mod bits;
 mod data;
 mod describe;
 mod frames;
 mod header;
+mod location;
 pub mod messages;
-mod place;
 mod pool;
 mod reader;
 mod request;
@@ -30,7 +30,9 @@ pub use bits::Bits;
 pub use describe::Registry;
 pub use frames::{Body, Frame, Frames, Unfinished};
 pub use header::{Command, HEADER_BYTES, Header, Segment, Sender, VERSION, control};
-pub use place::{Place, SHARED_OPTION, elements, placed_kind, placed_scalar, unplaced};
+pub use location::{
+    ArrayLocation, SHARED_OPTION, elements, located_scalar, located_type, unlocated,
+};
 pub use pool::{Buffer, Pool};
 pub use reader::{Order, Reader};
 pub use request::{Options, Request, RequestError, Selection};
@@ -58,5 +60,5 @@ pub const MOST_REGISTERED_FIELDS: usize = 1 << 20;
 /// At most this many values, those in an array of numbers not counted, come with one message.
 pub const MOST_VALUES: usize = 1 << 22;
 
-/// The most bytes of one message, unless told otherwise.
+/// The default limit of one message, in bytes.
 pub const MOST_MESSAGE_BYTES: usize = 1 << 30;

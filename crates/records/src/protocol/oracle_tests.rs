@@ -165,7 +165,8 @@ proptest! {
     }
 }
 
-/// What spvirit-codec 0.4.2 reads otherwise. pvxs says the first two so in `tests/golden/pvxs.txt`;
+/// What spvirit-codec 0.4.2 reads otherwise. pvxs sends the first two in
+/// `tests/records/golden/pvxs.txt`;
 /// the third are pvData's bytes for a union that holds nothing, and the last is the example of the
 /// specification, `Protocol-Encoding.md`: pvxs has no arrays of fixed length.
 #[test]

@@ -1,6 +1,6 @@
-//! Memory for large messages and arrays that is used again while it is warm: touching a fresh
-//! page costs more than filling it. What is large lies in huge pages where the system has them
-//! (madvise(2), `MADV_HUGEPAGE`): they are touched 512 times less often.
+//! Memory for large messages and arrays that is reused while it is warm: the first access to a
+//! page costs more than filling it. Large buffers lie in huge pages where the system has them
+//! (madvise(2), `MADV_HUGEPAGE`), which fault 512 times less often.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem};
@@ -8,7 +8,7 @@ use std::{fmt, mem};
 use memmap2::{Advice, MmapMut};
 use wire::Bytes;
 
-/// What is at least so large gets pages of its own; a huge page has 2 MiB.
+/// Buffers of at least this size get pages of their own; a huge page has 2 MiB.
 const MAPPED_BYTES: usize = 4 << 20;
 
 /// Where a buffer's bytes are.
@@ -24,7 +24,7 @@ impl Memory {
             return Self::Heap(vec![0; len]);
         }
         let Ok(map) = MmapMut::map_anon(len) else { return Self::Heap(vec![0; len]) };
-        // A kernel without huge pages says no, and small ones do, too.
+        // A kernel without huge pages refuses; small ones do, too.
         let _ = map.advise(Advice::HugePage);
         Self::Mapped(map)
     }
@@ -48,7 +48,7 @@ impl Memory {
     }
 }
 
-/// Large buffers that have been given back.
+/// Large buffers that are kept for the next use.
 #[derive(Clone)]
 pub struct Pool(Arc<Shared>);
 
@@ -61,11 +61,11 @@ struct Spare {
     buffers: Vec<Memory>,
     /// How many buffers may still be taken before the pool looks whether it has too many.
     left: usize,
-    /// The fewest that were spare after each was taken: so many were never needed.
+    /// The fewest that were spare after each was taken: this many were never needed.
     fewest: usize,
 }
 
-/// Buffers that weren't needed while so many were taken are given back to the system.
+/// Buffers that weren't needed while this many were taken are returned to the system.
 const LOOK_EVERY: usize = 64;
 
 impl Pool {
@@ -111,7 +111,7 @@ impl Pool {
 }
 
 impl Spare {
-    /// A buffer was taken: gives up those that haven't been needed for long.
+    /// Called when a buffer is taken. Returns those that have not been needed for long.
     fn unneeded(&mut self) -> Vec<Memory> {
         self.fewest = self.fewest.min(self.buffers.len());
         self.left -= 1;
@@ -130,7 +130,7 @@ impl fmt::Debug for Pool {
     }
 }
 
-/// Bytes of a pool; they go back to it once nobody needs them.
+/// Bytes of a pool, which return to it with the last reference.
 pub struct Buffer {
     memory: Memory,
     len: usize,
@@ -138,7 +138,7 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// The bytes, to be shared. They go back when the last copy is dropped.
+    /// Returns the bytes as a shared slice. They return to the pool with its last copy.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
     }

@@ -1,6 +1,6 @@
 //! Reading: a cursor over a message with a sticky fault, so that no single read needs a check.
 //!
-//! After the first mistake every read gives zeros and nothing; [`Reader::end`] says what it was.
+//! After the first error every read returns zeros or nothing; [`Reader::end`] returns that error.
 //! pvxs' `src/pvaproto.h` has the same idea.
 
 use std::sync::Arc;

@@ -339,7 +339,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-/// Reads a text as [`Request::parse`] does and says it as it is sent.
+/// Reads a text as [`Request::parse`] does and returns it as it is sent.
 impl TryFrom<&str> for Item {
     type Error = RequestError;
 

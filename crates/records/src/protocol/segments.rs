@@ -61,7 +61,7 @@ impl Waiting {
         Header::read(&bytes).ok()
     }
 
-    /// Moves so many bytes.
+    /// Moves `count` bytes to the output.
     fn give(&mut self, mut count: usize, out: &mut Output) {
         while let Some(piece) = self.0.front_mut().filter(|_| count > 0) {
             let part = count.min(piece.len());

@@ -8,7 +8,7 @@ use super::{Reader, Sink, Writer};
 /// How bad it is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// It is as it should be. Messages for humans use it for what is just said.
+    /// Success. Texts for people use it for plain information.
     #[default]
     Ok,
     /// It worked, but.

@@ -113,9 +113,9 @@ impl Scalar {
 pub enum Length {
     /// As long as it likes.
     Any,
-    /// At most so many elements.
+    /// At most this many elements.
     AtMost(u32),
-    /// Just so many elements, which are sent without their number.
+    /// Exactly this many elements, which are sent without their number.
     Exactly(u32),
 }
 
@@ -124,7 +124,7 @@ pub enum Length {
 pub enum Type {
     /// One value without parts.
     Scalar(Scalar),
-    /// A string of at most so many bytes.
+    /// A string of at most this many bytes.
     BoundedString(u32),
     /// Many values without parts.
     Array(Scalar, Length),
@@ -255,7 +255,7 @@ pub struct Structure {
 }
 
 impl Structure {
-    /// A structure; the `id` says what it is meant for and may be empty.
+    /// A structure; the `id` names its meaning and may be empty.
     pub fn new(id: &str, fields: impl IntoIterator<Item = Field>) -> Arc<Self> {
         Arc::new(Self::of(Arc::from(id), fields.into_iter().collect()))
     }

@@ -457,7 +457,7 @@ impl Item {
         self.get(path)?.as_text()
     }
 
-    /// Sets the value at `path`; says whether there is such a field of that type.
+    /// Sets the value at `path`. Returns whether there is such a field of that type.
     pub fn set(&mut self, path: &str, value: impl Into<Value>) -> bool {
         let value = value.into();
         match self.kind.field(path) {

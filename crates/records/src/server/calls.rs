@@ -3,13 +3,10 @@
 
 use std::sync::Arc;
 
-use super::connection::Channel;
+use super::channel::Channel;
 use super::service::Service;
 use crate::model::{declare, normative};
 use crate::protocol::{Field, Item, Scalar, Structure, Type, Value};
-
-/// The channel's name.
-pub(super) const NAME: &str = "server";
 
 const HELP: &str = "\
 Call me with op =

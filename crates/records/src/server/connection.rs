@@ -6,57 +6,22 @@ use std::sync::Arc;
 use foldhash::fast::RandomState;
 use wire::{Address, Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
-use super::calls;
-use super::monitors::{Inbox, Turns};
-use super::operations::{Context, Operations, What, begin, go_on, refuse, say};
+use super::channel::{Channel, Identity, SERVICE_CHANNEL, Target};
+use super::inbox::Inbox;
+use super::operations::{Action, Context, Operations, begin, go_on};
+use super::ready::ReadyMonitors;
+use super::respond::{refuse, respond};
 use super::search::{answer_search, found};
 use super::service::Service;
-use crate::model::{Record, Rights};
+use crate::model::Rights;
 use crate::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
-    Offer, Operation, Search, Text, subcommand,
+    Offer, RequestHead, Search, Text, subcommand,
 };
 use crate::protocol::{
     Body, Command, Frame, Frames, Header, Order, Reader, Registry, Sender, Severity, Status,
     control, divide,
 };
-
-/// What a channel leads to.
-#[derive(Clone, Debug)]
-pub(super) enum Target {
-    Record(Arc<Record>),
-    /// The service itself, which can be called.
-    Service,
-}
-
-/// One open channel.
-#[derive(Clone, Debug)]
-pub(super) struct Channel {
-    pub(super) server_id: u32,
-    pub(super) client_id: u32,
-    pub(super) target: Target,
-    /// Whether this client may change it.
-    pub(super) may_put: bool,
-}
-
-/// Who a client says it is. Nothing of it is proven.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Who {
-    /// The user's name; `anonymous`, unless another was given.
-    pub user: Arc<str>,
-    /// The host's name, as the client gave it.
-    pub host: Arc<str>,
-    /// The address that it came from, which is proven.
-    pub address: Arc<str>,
-}
-
-impl Who {
-    /// Whether it came from this host.
-    pub(super) fn is_here(&self) -> bool {
-        let address: Option<std::net::IpAddr> = self.address.parse().ok();
-        address.is_some_and(|address| address.is_loopback())
-    }
-}
 
 /// The server side of one connection.
 #[derive(Debug)]
@@ -64,14 +29,14 @@ pub struct RecordsConnection {
     service: Arc<Service>,
     frames: Frames,
     known: Registry,
-    who: Option<Who>,
+    identity: Option<Identity>,
     /// The address of the other end, without its port.
     address: Arc<str>,
     channels: HashMap<u32, Channel, RandomState>,
     operations: Operations,
     next_channel: u32,
     inbox: Arc<Inbox>,
-    turns: Turns,
+    ready: ReadyMonitors,
 }
 
 impl RecordsConnection {
@@ -85,13 +50,13 @@ impl RecordsConnection {
             frames: frames.counted(service.unfinished.clone()),
             service,
             known: Registry::default(),
-            who: None,
+            identity: None,
             address: Arc::from(""),
             channels: HashMap::default(),
             operations: Operations::default(),
             next_channel: 1,
             inbox,
-            turns: Turns::default(),
+            ready: ReadyMonitors::default(),
         }
     }
 
@@ -113,7 +78,7 @@ impl RecordsConnection {
             | Command::Array
             | Command::Rpc => return self.operate(command, &mut reader, out),
             Command::Validation => self.validate(&mut reader, out)?,
-            Command::Echo => say(out, Command::Echo, |writer| writer.raw(reader.rest())),
+            Command::Echo => respond(out, Command::Echo, |writer| writer.raw(reader.rest())),
             Command::Search => {
                 let search = Search::read(&mut reader);
                 reader.end()?;
@@ -125,7 +90,7 @@ impl RecordsConnection {
                 let named = DestroyChannel::read(&mut reader);
                 reader.end()?;
                 if self.close_channel(named.server_id) {
-                    say(out, Command::DestroyChannel, |writer| named.write(writer));
+                    respond(out, Command::DestroyChannel, |writer| named.write(writer));
                 }
             }
             Command::DestroyRequest | Command::CancelRequest => {
@@ -134,7 +99,7 @@ impl RecordsConnection {
                 self.end_operation(command, named);
             }
             Command::GetField => self.get_field(&mut reader, out)?,
-            // A text for a human, which nobody watches; and what nobody uses or knows, as peers do.
+            // Texts for people, and commands that are unused or unknown, are ignored, as by peers.
             _ => {}
         }
         Ok(())
@@ -150,48 +115,54 @@ impl RecordsConnection {
                 let user = text("user").filter(|_| is_named);
                 let user = user.unwrap_or_else(|| Arc::from("anonymous"));
                 let host = text("host").unwrap_or_else(|| Arc::from(""));
-                self.who = Some(Who { user, host, address: Arc::clone(&self.address) });
+                self.identity = Some(Identity { user, host, address: Arc::clone(&self.address) });
                 Status::ok()
             }
-            method => Status::error(format!("{method:?} is no way to introduce oneself here")),
+            method => Status::error(format!("{method:?} is not a method of introduction here")),
         };
-        say(out, Command::Validated, |writer| status.write(writer));
+        respond(out, Command::Validated, |writer| status.write(writer));
         Ok(())
     }
 
     fn create(&mut self, reader: &mut Reader<'_>, out: &mut Output) -> Result<(), ProtocolError> {
         let asked = CreateChannels::read(reader);
         reader.end()?;
-        let Some(who) = self.who.clone() else {
+        let Some(identity) = self.identity.clone() else {
             return Err(ProtocolError::new("a channel is asked for before the introduction"));
         };
         for (client_id, name) in asked.0 {
-            let (server_id, status) = match self.open_channel(client_id, &name, &who) {
+            let (server_id, status) = match self.open_channel(client_id, &name, &identity) {
                 Ok(server_id) => (server_id, Status::ok()),
                 Err(why) => (u32::MAX, Status::error(why)),
             };
             let made = ChannelCreated { client_id, server_id, status };
-            say(out, Command::CreateChannel, |writer| made.write(writer));
+            respond(out, Command::CreateChannel, |writer| made.write(writer));
         }
         Ok(())
     }
 
-    fn open_channel(&mut self, client_id: u32, name: &str, who: &Who) -> Result<u32, String> {
+    fn open_channel(
+        &mut self,
+        client_id: u32,
+        name: &str,
+        identity: &Identity,
+    ) -> Result<u32, String> {
         let most = self.service.limits.channels;
         if self.channels.len() >= most {
             return Err(format!("a connection has at most {most} channels"));
         }
         let target = match name {
-            calls::NAME => Target::Service,
+            SERVICE_CHANNEL => Target::Service,
             _ => self
                 .service
                 .find(name)
                 .map(Target::Record)
                 .ok_or_else(|| format!("there is no record {name:?}"))?,
         };
-        let rights = |name: &str| self.service.access.rights(name, &who.user, &who.address);
+        let rights =
+            |name: &str| self.service.access.rights(name, &identity.user, &identity.address);
         let rights = match &target {
-            // Whoever uses a group uses its records.
+            // Identityever uses a group uses its records.
             Target::Record(record) => {
                 let inner = record.records().map(|one| rights(one.name()));
                 inner.fold(rights(name), Rights::min)
@@ -199,7 +170,7 @@ impl RecordsConnection {
             Target::Service => rights(name),
         };
         if rights == Rights::None {
-            return Err(format!("{} may not use {name:?}", who.user));
+            return Err(format!("{} may not use {name:?}", identity.user));
         }
         while self.channels.contains_key(&self.next_channel) || self.next_channel == u32::MAX {
             self.next_channel = self.next_channel.wrapping_add(1);
@@ -211,7 +182,7 @@ impl RecordsConnection {
         Ok(server_id)
     }
 
-    /// Closes a channel with all its operations; says whether it was open.
+    /// Closes a channel with all its operations. Returns whether it was open.
     fn close_channel(&mut self, server_id: u32) -> bool {
         let was_open = self.channels.remove(&server_id).is_some();
         if was_open {
@@ -227,9 +198,9 @@ impl RecordsConnection {
         reader: &mut Reader<'_>,
         out: &mut Output,
     ) -> Result<(), ProtocolError> {
-        let head = Operation::read(reader);
+        let head = RequestHead::read(reader);
         reader.end()?;
-        let Self { service, known, inbox, channels, operations, who, .. } = self;
+        let Self { service, known, inbox, channels, operations, identity, .. } = self;
         let channel = channels.get(&head.channel);
         let Some(channel) = channel else {
             // The channel may have been closed while this was on its way.
@@ -238,7 +209,7 @@ impl RecordsConnection {
             }
             return Ok(());
         };
-        let mut context = Context { service, known, inbox, who: who.as_ref(), out };
+        let mut context = Context { service, known, inbox, identity: identity.as_ref(), out };
         if head.has(subcommand::INIT) {
             if operations.contains_key(&head.request) {
                 return Err(ProtocolError::new("the number of an operation is used for another"));
@@ -270,7 +241,7 @@ impl RecordsConnection {
             return;
         }
         match &mut running.what {
-            What::Monitor(monitor) if command == Command::CancelRequest => {
+            Action::Monitor(monitor) if command == Command::CancelRequest => {
                 monitor.is_running = false;
             }
             _ if command == Command::CancelRequest => {}
@@ -301,11 +272,11 @@ impl RecordsConnection {
             Err(why) => (Status::error(why), None),
         };
         let answer = FieldType { request: asked.request, status, kind };
-        say(out, Command::GetField, |writer| answer.write(writer));
+        respond(out, Command::GetField, |writer| answer.write(writer));
         Ok(())
     }
 
-    /// Closes the channels of records that have gone, and says so.
+    /// Closes the channels of destroyed records, with a message for each.
     fn close_gone(&mut self, out: &mut Output) {
         let is_gone = |channel: &&Channel| match &channel.target {
             Target::Record(record) => record.is_gone(),
@@ -315,11 +286,11 @@ impl RecordsConnection {
         for Channel { server_id, client_id, .. } in gone {
             self.close_channel(server_id);
             let named = DestroyChannel { server_id, client_id };
-            say(out, Command::DestroyChannel, |writer| named.write(writer));
+            respond(out, Command::DestroyChannel, |writer| named.write(writer));
         }
     }
 
-    /// Has what was said since there were `before` bytes sent in segments, if that is wanted.
+    /// Divides what was written after the first `before` bytes into segments, where that is set.
     fn divide(&self, out: &mut Output, before: usize) {
         if let Some(most) = self.service.limits.segment_bytes {
             divide(out, before, most);
@@ -330,7 +301,7 @@ impl RecordsConnection {
         if self.inbox.has_gone() {
             self.close_gone(out);
         }
-        self.turns.serve(now, &self.inbox, &mut self.operations, &self.service, out);
+        self.ready.serve(now, &self.inbox, &mut self.operations, &self.service, out);
     }
 }
 
@@ -345,7 +316,7 @@ impl Connection for RecordsConnection {
         out.put(&order.bytes());
         let methods = ["anonymous", "ca"].map(Arc::from).to_vec();
         let offer = Offer { buffer_bytes: 0x10000, registry_size: 0x7FFF, methods };
-        say(out, Command::Validation, |writer| offer.write(writer));
+        respond(out, Command::Validation, |writer| offer.write(writer));
         Ok(Flow::Continue)
     }
 
@@ -385,8 +356,8 @@ impl Connection for RecordsConnection {
         input.consume(used);
         if let Err(fault) = &result {
             let text = format!("closing: {fault}").into();
-            let told = Text { request: 0, severity: Severity::Fatal, text };
-            say(out, Command::Message, |writer| told.write(writer));
+            let notice = Text { request: 0, severity: Severity::Fatal, text };
+            respond(out, Command::Message, |writer| notice.write(writer));
         } else {
             self.push(now, out);
         }
@@ -402,7 +373,7 @@ impl Connection for RecordsConnection {
     }
 
     fn deadline(&self) -> Option<Ns> {
-        self.turns.deadline()
+        self.ready.deadline()
     }
 
     fn place(&mut self) -> Option<&mut [u8]> {

@@ -1,14 +1,18 @@
-//! The server: records behind the loop's connections, and the thread by which they are found.
+//! The server: records behind the loop's connections, and the thread that answers searches.
 
 mod calls;
+mod channel;
 mod connection;
-mod monitors;
+mod inbox;
+mod monitor;
 mod operations;
 mod producer;
 mod putlog;
+mod ready;
+mod respond;
 mod search;
-mod segments;
 mod service;
+mod shared_arrays;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -16,7 +20,8 @@ use std::time::Duration;
 
 use wire::{Address, Config, ListenOptions, Listener, WhenFull};
 
-pub use connection::{RecordsConnection, Who};
+pub use channel::Identity;
+pub use connection::RecordsConnection;
 pub use producer::{ProduceError, Producer, Production, Seen, Watcher, available_bytes};
 pub use putlog::{PutEntry, PutLog};
 pub use search::Discovery;
@@ -24,7 +29,7 @@ pub use service::{AddError, Limits, Service};
 
 use search::Finder;
 
-/// How a server is set.
+/// The options of a server.
 #[derive(Clone, Debug)]
 pub struct Options {
     /// Where it listens.
@@ -33,9 +38,9 @@ pub struct Options {
     pub threads: usize,
     /// Connections open at once; one more waits until another is closed.
     pub most_connections: usize,
-    /// A connection over which nothing has come or gone for so long is closed.
+    /// A connection without a byte in either direction for this long is closed.
     pub idle_timeout: Duration,
-    /// Where it is found.
+    /// How it is found.
     pub discovery: Discovery,
 }
 
@@ -52,8 +57,8 @@ impl Default for Options {
     }
 }
 
-/// A connection with so many unsent bytes is not read from, and gets no updates, until they are
-/// sent. One array more than that may wait: so a slow subscriber holds one array, not a queue.
+/// A connection with this many unsent bytes is not read from, and gets no updates, until they are
+/// sent. One array may pass the limit: so a slow subscriber holds one array, not a queue.
 const OUTPUT_LIMIT_BYTES: usize = 256 << 10;
 
 /// Small messages wait in the input for their end; large ones get a place of their own.
@@ -153,8 +158,8 @@ impl Service {
         addresses.first().map_or(0, SocketAddr::port)
     }
 
-    /// Where a client reaches it who was heard on `near`: an unspecified address says that it is
-    /// wherever the answer comes from.
+    /// The address for a client whose search was received on `near`. An unspecified one stands for
+    /// the address that the answer comes from.
     fn server_near(&self, near: Option<IpAddr>) -> SocketAddr {
         let addresses = self.listening.get().map_or(&[][..], Vec::as_slice);
         let anywhere = |at: &&SocketAddr| at.ip().is_unspecified();

@@ -1,5 +1,5 @@
-//! What a client does with a channel: get, put, put-get, monitor, process, calls. Data plane, but
-//! for how operations begin.
+//! Operations on channels: get, put, put-get, monitor, process, call. Data plane, but for how they
+//! begin.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -8,31 +8,33 @@ use foldhash::fast::RandomState;
 use wire::{Output, ProtocolError};
 
 use super::calls;
-use super::connection::{Channel, Target, Who};
-use super::monitors::{Inbox, Monitor, News};
+use super::channel::{Channel, Identity, Target};
+use super::inbox::{Inbox, Notifier};
+use super::monitor::Monitor;
 use super::putlog::PutEntry;
+use super::respond::{refuse, respond, respond_status};
 use super::service::{Service, count};
 use crate::model::{Filters, Record};
-use crate::protocol::messages::{Answer, Operation, Text, subcommand};
+use crate::protocol::messages::{RequestHead, ResponseHead, Text, subcommand};
 use crate::protocol::{
-    Bits, Command, Item, Order, Reader, Registry, Request, SHARED_OPTION, Selection, Sender,
-    Severity, Sink, Status, Type, Value, Writer, message, placed_kind,
+    Bits, Command, Item, Reader, Registry, Request, SHARED_OPTION, Selection, Severity, Status,
+    Type, Value, located_type,
 };
 
 /// The operations of a connection, by the client's numbers.
-pub(super) type Operations = HashMap<u32, Running, RandomState>;
+pub(super) type Operations = HashMap<u32, ActiveOperation, RandomState>;
 
 /// An operation that has begun.
 #[derive(Debug)]
-pub(super) struct Running {
+pub(super) struct ActiveOperation {
     /// The server's number of its channel.
     pub(super) channel: u32,
-    pub(super) what: What,
+    pub(super) what: Action,
 }
 
-/// What an operation does.
+/// The action of an operation, and what it is done to.
 #[derive(Debug)]
-pub(super) enum What {
+pub(super) enum Action {
     Get(Arc<Record>, Part),
     Put(Arc<Record>, Part, Scratch),
     /// What is put, and what is got.
@@ -49,56 +51,34 @@ pub(super) struct Part {
     filters: Filters,
 }
 
-/// Where what is put lies while it is looked at; it keeps its memory.
+/// Holds the values of a put while they are checked; it keeps its memory.
 #[derive(Debug, Default)]
 pub(super) struct Scratch(Vec<Value>);
 
-/// What operations need of their connection.
+/// The parts of a connection that its operations use.
 pub(super) struct Context<'a> {
     pub(super) service: &'a Arc<Service>,
     pub(super) known: &'a mut Registry,
     pub(super) inbox: &'a Arc<Inbox>,
-    pub(super) who: Option<&'a Who>,
+    pub(super) identity: Option<&'a Identity>,
     pub(super) out: &'a mut Output,
-}
-
-/// Writes a message of the server.
-pub(super) fn say<S: Sink>(out: &mut S, command: Command, body: impl FnOnce(&mut Writer<'_, S>)) {
-    message(out, Sender::Server, Order::Little, command, body);
-}
-
-/// Says how an operation went, and nothing more.
-fn say_status(out: &mut Output, command: Command, head: Operation, status: &Status) {
-    say(out, command, |writer| {
-        Answer { request: head.request, subcommand: head.subcommand }.write(writer);
-        status.write(writer);
-    });
-}
-
-/// Refuses to begin or to do something.
-pub(super) fn refuse(out: &mut Output, command: Command, head: Operation, why: &str) {
-    let is_update = command == Command::Monitor && !head.has(subcommand::INIT);
-    // A monitor's message carries a status only where it begins or ends.
-    let also = if is_update { subcommand::DESTROY } else { 0 };
-    let head = Operation { subcommand: head.subcommand | also, ..head };
-    say_status(out, command, head, &Status::error(why));
 }
 
 /// Begins an operation. What follows the head in the message is the client's request.
 pub(super) fn begin(
     context: &mut Context<'_>,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     channel: &Channel,
     reader: &mut Reader<'_>,
-) -> Result<Option<Running>, ProtocolError> {
+) -> Result<Option<ActiveOperation>, ProtocolError> {
     let item = reader.item(context.known);
     let is_monitor = command == Command::Monitor;
     let room = (is_monitor && head.has(subcommand::ACKNOWLEDGE)).then(|| reader.u32());
     reader.end()?;
     let request = Request::of(item.as_ref());
     let what = match (&channel.target, command) {
-        (_, Command::Rpc) => Ok(What::Call),
+        (_, Command::Rpc) => Ok(Action::Call),
         (Target::Service, _) => Err("this channel can only be called".to_owned()),
         (Target::Record(record), _) if record.is_gone() => Err("the record is no more".to_owned()),
         (Target::Record(record), command) => {
@@ -108,12 +88,12 @@ pub(super) fn begin(
     match what {
         Ok(what) => {
             let kind = what.kinds();
-            say(context.out, command, |writer| {
-                Answer { request: head.request, subcommand: subcommand::INIT }.write(writer);
+            respond(context.out, command, |writer| {
+                ResponseHead { request: head.request, subcommand: subcommand::INIT }.write(writer);
                 Status::ok().write(writer);
                 kind.into_iter().flatten().for_each(|kind| writer.kind(Some(kind)));
             });
-            Ok(Some(Running { channel: channel.server_id, what }))
+            Ok(Some(ActiveOperation { channel: channel.server_id, what }))
         }
         Err(why) => {
             refuse(context.out, command, head, &why);
@@ -125,39 +105,39 @@ pub(super) fn begin(
 fn operation(
     context: &mut Context<'_>,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     record: &Arc<Record>,
     request: &Request,
     room: Option<u32>,
-) -> Result<What, String> {
+) -> Result<Action, String> {
     let part = |selection: &Option<Selection>| Part::of(selection.as_ref(), record.kind());
     let record = || Arc::clone(record);
     match command {
-        Command::Get => Ok(What::Get(record(), part(&request.field)?)),
+        Command::Get => Ok(Action::Get(record(), part(&request.field)?)),
         Command::Put => {
             let part = part(&request.field)?;
-            Ok(What::Put(record(), part, Scratch::default()))
+            Ok(Action::Put(record(), part, Scratch::default()))
         }
         Command::PutGet => {
             let put = part(&request.put_field)?;
             let get = part(&request.get_field)?;
-            Ok(What::PutGet(record(), [put, get], Scratch::default()))
+            Ok(Action::PutGet(record(), [put, get], Scratch::default()))
         }
-        Command::Process => Ok(What::Process(record())),
+        Command::Process => Ok(Action::Process(record())),
         Command::Monitor => {
             let Part { fields: wanted, filters } = part(&request.field)?;
             let queue = queue(context, head, &record(), request);
-            let news = News::new(context.inbox, head.request);
-            let subscription = record().subscribe(queue, Arc::clone(&news) as _);
+            let notifier = Notifier::new(context.inbox, head.request);
+            let subscription = record().subscribe(queue, Arc::clone(&notifier) as _);
             let window = request.is_on("pipeline").then(|| room.unwrap_or(0).into());
-            let is_here = context.who.is_some_and(Who::is_here) && filters.is_empty();
-            let placed = (is_here && request.is_on(SHARED_OPTION))
-                .then(|| placed_kind(record().kind()))
+            let is_local = context.identity.is_some_and(Identity::is_local) && filters.is_empty();
+            let placed = (is_local && request.is_on(SHARED_OPTION))
+                .then(|| located_type(record().kind()))
                 .flatten();
             let is_running = false;
             let monitor =
-                Monitor { subscription, news, wanted, filters, placed, is_running, window };
-            Ok(What::Monitor(Box::new(monitor)))
+                Monitor { subscription, notifier, wanted, filters, placed, is_running, window };
+            Ok(Action::Monitor(Box::new(monitor)))
         }
         _ => Err("there is no such operation".to_owned()),
     }
@@ -175,9 +155,14 @@ impl Part {
     }
 }
 
-/// How many versions may wait for a monitor: what the client asks for, within limits that it is
-/// told of when it passes them.
-fn queue(context: &mut Context<'_>, head: Operation, record: &Record, request: &Request) -> usize {
+/// Returns how many versions may wait for a monitor: what the client asks for, within limits; a
+/// MESSAGE reports a queue that is cut.
+fn queue(
+    context: &mut Context<'_>,
+    head: RequestHead,
+    record: &Record,
+    request: &Request,
+) -> usize {
     const USUAL: usize = 4;
     let limits = &context.service.limits;
     let asked = request.option::<usize>("queueSize");
@@ -189,13 +174,13 @@ fn queue(context: &mut Context<'_>, head: Operation, record: &Record, request: &
     let is_unclear = asked.is_none() && request.options.contains_key("queueSize");
     if is_unclear || asked.is_some_and(|asked| asked != queue) {
         let text = format!("the queue has {queue} places, which is what can be had").into();
-        let told = Text { request: head.request, severity: Severity::Warning, text };
-        say(context.out, Command::Message, |writer| told.write(writer));
+        let notice = Text { request: head.request, severity: Severity::Warning, text };
+        respond(context.out, Command::Message, |writer| notice.write(writer));
     }
     queue
 }
 
-impl What {
+impl Action {
     /// The types that the answer to a beginning names.
     fn kinds(&self) -> [Option<&Type>; 2] {
         match self {
@@ -219,46 +204,46 @@ impl What {
     }
 }
 
-/// Does what a client asks of an operation that has begun.
+/// Runs an operation that has begun.
 #[inline]
 pub(super) fn go_on(
     context: &mut Context<'_>,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     channel: &Channel,
-    what: &mut What,
+    what: &mut Action,
     reader: &mut Reader<'_>,
 ) -> Result<(), ProtocolError> {
     if command != what.command() {
         return Err(ProtocolError::new("an operation is asked for what it doesn't do"));
     }
     match what {
-        What::Get(record, part) => say_part(context, command, head, record, part),
-        What::Put(record, part, _) if head.has(subcommand::GET) => {
-            say_part(context, command, head, record, part);
+        Action::Get(record, part) => respond_part(context, command, head, record, part),
+        Action::Put(record, part, _) if head.has(subcommand::GET) => {
+            respond_part(context, command, head, record, part);
         }
-        What::Put(record, part, scratch) => {
+        Action::Put(record, part, scratch) => {
             let status = put(context, channel, record, part, scratch, reader, |_, _| ())?;
-            say_status(context.out, command, head, &status);
+            respond_status(context.out, command, head, &status);
         }
-        What::PutGet(record, [_, get], _) if head.has(subcommand::GET) => {
-            say_part(context, command, head, record, get);
+        Action::PutGet(record, [_, get], _) if head.has(subcommand::GET) => {
+            respond_part(context, command, head, record, get);
         }
-        What::PutGet(record, [put, _], _) if head.has(subcommand::GET_PUT) => {
-            say_part(context, command, head, record, put);
+        Action::PutGet(record, [put, _], _) if head.has(subcommand::GET_PUT) => {
+            respond_part(context, command, head, record, put);
         }
-        What::PutGet(record, [part, get], scratch) => {
-            let say = |out: &mut Output, nodes: &[Value]| {
-                say_held(out, command, head, record.kind(), get, nodes);
+        Action::PutGet(record, [part, get], scratch) => {
+            let then = |out: &mut Output, nodes: &[Value]| {
+                respond_held(out, command, head, record.kind(), get, nodes);
             };
-            let status = put(context, channel, record, part, scratch, reader, say)?;
+            let status = put(context, channel, record, part, scratch, reader, then)?;
             if status.is_success() {
                 count(&context.service.counts.gets, 1);
             } else {
-                say_status(context.out, command, head, &status);
+                respond_status(context.out, command, head, &status);
             }
         }
-        What::Process(record) => {
+        Action::Process(record) => {
             let is_writable = record.is_writable() && channel.may_put;
             let status = match (record.is_gone(), is_writable) {
                 (true, _) => Status::error(format!("{} is no more", record.name())),
@@ -268,10 +253,10 @@ pub(super) fn go_on(
                     Status::ok()
                 }
             };
-            say_status(context.out, command, head, &status);
+            respond_status(context.out, command, head, &status);
         }
-        What::Monitor(monitor) => control(monitor, head, reader)?,
-        What::Call => {
+        Action::Monitor(monitor) => control(monitor, head, reader)?,
+        Action::Call => {
             let item = reader.item(context.known);
             reader.end()?;
             call(context, head, channel, item.as_ref());
@@ -280,48 +265,48 @@ pub(super) fn go_on(
     Ok(())
 }
 
-/// Says what a record holds, of the part that is wanted.
+/// Writes the selected part of a record.
 #[inline]
-fn say_part(
+fn respond_part(
     context: &mut Context<'_>,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     record: &Record,
     part: &mut Part,
 ) {
     count(&context.service.counts.gets, 1);
-    record.read(|nodes| say_held(context.out, command, head, record.kind(), part, nodes));
+    record.read(|nodes| respond_held(context.out, command, head, record.kind(), part, nodes));
 }
 
 #[inline]
-fn say_held(
+fn respond_held(
     out: &mut Output,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     kind: &Type,
     part: &mut Part,
     nodes: &[Value],
 ) {
     let Part { fields, filters } = part;
     if filters.is_empty() {
-        return say_nodes(out, command, head, kind, fields, nodes);
+        return respond_nodes(out, command, head, kind, fields, nodes);
     }
-    // One that has been begun to be used again sends all that it's asked for each time.
+    // A get sends all selected fields each time, whatever a filter makes of their changes.
     let nodes = filters.apply(Service::now(), nodes, &mut fields.clone());
-    say_nodes(out, command, head, kind, fields, &nodes);
+    respond_nodes(out, command, head, kind, fields, &nodes);
 }
 
 #[inline]
-fn say_nodes(
+fn respond_nodes(
     out: &mut Output,
     command: Command,
-    head: Operation,
+    head: RequestHead,
     kind: &Type,
     wanted: &Bits,
     nodes: &[Value],
 ) {
-    say(out, command, |writer| {
-        Answer { request: head.request, subcommand: head.subcommand }.write(writer);
+    respond(out, command, |writer| {
+        ResponseHead { request: head.request, subcommand: head.subcommand }.write(writer);
         Status::ok().write(writer);
         writer.changed(kind, wanted, nodes);
     });
@@ -348,24 +333,24 @@ fn put(
             .map_err(|why| why.to_string()),
         false => Err(format!("you may not change {}", record.name())),
     };
-    if let (Some(log), Some(who)) = (&context.service.put_log, context.who) {
+    if let (Some(log), Some(identity)) = (&context.service.put_log, context.identity) {
         let refused = result.as_ref().err().map(String::as_str);
-        log.note(&PutEntry { time, who, record, fields: &fields, refused });
+        log.note(&PutEntry { time, identity, record, fields: &fields, refused });
     }
     Ok(match result {
         Ok(()) => Status::ok(),
         Err(why) => {
-            // What was refused isn't kept until the next put.
+            // A refused value isn't kept until the next put.
             scratch.0.clear();
             Status::error(why)
         }
     })
 }
 
-/// Starts or stops a monitor, or gives it room.
+/// Starts or stops a monitor, or adds to its window.
 fn control(
     monitor: &mut Monitor,
-    head: Operation,
+    head: RequestHead,
     reader: &mut Reader<'_>,
 ) -> Result<(), ProtocolError> {
     if head.has(subcommand::ACKNOWLEDGE) {
@@ -378,19 +363,19 @@ fn control(
     if head.has(subcommand::CONTROL) {
         monitor.is_running = head.has(subcommand::START);
     }
-    monitor.news.list();
+    monitor.notifier.list();
     Ok(())
 }
 
-fn call(context: &mut Context<'_>, head: Operation, channel: &Channel, item: Option<&Item>) {
+fn call(context: &mut Context<'_>, head: RequestHead, channel: &Channel, item: Option<&Item>) {
     count(&context.service.counts.calls, 1);
     let answer = match &channel.target {
         Target::Service => calls::answer(context.service, channel, item),
         Target::Record(record) => Err(format!("{} can't be called", record.name())),
     };
     match answer {
-        Ok(item) => say(context.out, Command::Rpc, |writer| {
-            Answer { request: head.request, subcommand: head.subcommand }.write(writer);
+        Ok(item) => respond(context.out, Command::Rpc, |writer| {
+            ResponseHead { request: head.request, subcommand: head.subcommand }.write(writer);
             Status::ok().write(writer);
             writer.item(Some(&item));
         }),

@@ -1,4 +1,4 @@
-//! A thread that gives a record a new array again and again, as fast as it may: the source of
+//! A thread that updates a record with a new array in a loop, as fast as it may: the source of
 //! load of `arrayPerformanceMain` (epics-base/exampleCPP, `arrayPerformance`).
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
@@ -8,8 +8,8 @@ use std::time::Duration;
 
 use wire::Bytes;
 
-use super::segments::Segments;
 use super::service::{AddError, Service};
+use super::shared_arrays::SharedArrays;
 use crate::model::{Notify, Record, normative};
 use crate::protocol::{Bits, Field, Item, Pool, Scalar, Structure, Type, Value};
 
@@ -69,15 +69,15 @@ pub enum ProduceError {
     Thread(std::io::Error),
 }
 
-/// How much the thread that makes arrays stands back (nice(2), which Linux has for each thread):
-/// where processors are few, who sends arrays goes before who makes ones that nobody could be sent.
+/// The niceness of the thread that makes arrays (nice(2), which Linux has for each thread): where
+/// processors are few, sending arrays goes before making ones that could not be sent.
 const NICENESS: i32 = 10;
 
-/// Arrays of so many bytes take their maker a while that others would miss. One that makes smaller
-/// ones sleeps most of the time, and would only be woken late.
-const STANDS_BACK_BYTES: usize = 1 << 20;
+/// From this size on the niceness is set. A thread that makes smaller arrays sleeps most of the
+/// time, and would only be woken late.
+const NICE_FROM_BYTES: usize = 1 << 20;
 
-/// What goes around an array in its message, generously.
+/// A generous bound of what surrounds an array in its message.
 const AROUND_BYTES: usize = 4096;
 
 /// A running production. Dropping it ends it.
@@ -117,7 +117,7 @@ impl Producer {
         service.add(Arc::clone(&record))?;
         let shared = Arc::new(Shared::default());
         let memory = match production.shares {
-            true => Memory::Shared(service.segments.clone()),
+            true => Memory::Shared(service.shared_arrays.clone()),
             false => Memory::Own(Pool::new(if production.recycles { arrays } else { 0 })),
         };
         let (into, state) = (Arc::clone(&record), Arc::clone(&shared));
@@ -170,7 +170,7 @@ fn kind() -> Type {
 /// Where arrays are made.
 enum Memory {
     Own(Pool),
-    Shared(Segments),
+    Shared(SharedArrays),
 }
 
 impl Memory {
@@ -199,7 +199,7 @@ fn produce(
     record: &Record,
     shared: &Shared,
 ) {
-    if size * 8 >= STANDS_BACK_BYTES {
+    if size * 8 >= NICE_FROM_BYTES {
         // A system that refuses has the thread run like any other.
         let _ = rustix::process::setpriority_process(Some(rustix::thread::gettid()), NICENESS);
     }

@@ -1,28 +1,28 @@
-//! Who has put what: handed to whoever keeps such a log.
+//! The log of puts: each is handed to a function of the server's owner.
 
 use std::fmt;
 use std::sync::Arc;
 
-use super::connection::Who;
+use super::channel::Identity;
 use crate::model::{Record, Time};
 use crate::protocol::Bits;
 
 /// One put.
 #[derive(Debug)]
 pub struct PutEntry<'a> {
-    /// When.
+    /// The time of the put.
     pub time: Time,
-    /// By whom.
-    pub who: &'a Who,
-    /// Into what.
+    /// The client.
+    pub identity: &'a Identity,
+    /// The record.
     pub record: &'a Record,
-    /// Which fields.
+    /// The fields that were put.
     pub fields: &'a Bits,
     /// Why it was refused, if it was.
     pub refused: Option<&'a str>,
 }
 
-/// What is called after each put, on the thread that serves: it has to be quick.
+/// A function that is called after each put on the serving thread, so it must not block.
 #[derive(Clone)]
 pub struct PutLog(Arc<dyn Fn(&PutEntry<'_>) + Send + Sync>);
 

@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
 use wire::{Interest, Poller};
 
-use super::calls;
-use super::operations::say;
+use super::channel::SERVICE_CHANNEL;
+use super::respond::respond;
 use super::service::Service;
 use crate::protocol::messages::{Beacon, OriginTag, Search, SearchResponse};
 use crate::protocol::{
@@ -54,7 +54,7 @@ pub(super) fn found(service: &Service, search: &Search) -> Vec<u32> {
     if !search.allows_tcp() {
         return Vec::new();
     }
-    let here = |name: &str| name == calls::NAME || service.find(name).is_some();
+    let here = |name: &str| name == SERVICE_CHANNEL || service.find(name).is_some();
     let channels = search.channels.iter().filter(|(_, name)| here(name));
     channels.map(|(number, _)| *number).collect()
 }
@@ -80,7 +80,7 @@ pub(super) fn answer_search<S: Sink>(
         found: !hits.is_empty(),
         channels: hits.to_vec(),
     };
-    say(out, Command::SearchResponse, |writer| response.write(writer));
+    respond(out, Command::SearchResponse, |writer| response.write(writer));
 }
 
 /// How a datagram came.
@@ -298,7 +298,7 @@ impl Searcher {
             protocol: Arc::from("tcp"),
         };
         let mut bytes = Vec::new();
-        say(&mut bytes, Command::Beacon, |writer| beacon.write(writer));
+        respond(&mut bytes, Command::Beacon, |writer| beacon.write(writer));
         for to in &self.discovery.beacons {
             if let Some((socket, _)) = self.sockets.first() {
                 let _ = socket.send_to(&bytes, to);

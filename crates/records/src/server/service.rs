@@ -1,4 +1,4 @@
-//! What all connections of one server share: the records, and who is connected.
+//! What all connections of one server share: the records, limits, counters and connections.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU16, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use super::calls::NAME;
-use super::monitors::Inbox;
+use super::channel::SERVICE_CHANNEL;
+use super::inbox::Inbox;
 use super::putlog::PutLog;
-use super::segments::Segments;
+use super::shared_arrays::SharedArrays;
 use crate::model::{Access, Declarations, Gate, GroupError, Record, Time};
 use crate::protocol::messages::Guid;
 use crate::protocol::{MOST_MESSAGE_BYTES, MOST_NAME_BYTES, Pool, Unfinished};
@@ -57,7 +57,7 @@ pub enum AddError {
     /// It is no name of a record.
     #[error(
         "{0:?} is no name for a record: one has 1 to {MOST_NAME_BYTES} bytes, no control \
-         characters, and is not {NAME:?}"
+         characters, and is not {SERVICE_CHANNEL:?}"
     )]
     Name(String),
     /// The name is taken.
@@ -88,7 +88,7 @@ pub struct Service {
     pub(super) pool: Pool,
     pub(super) unfinished: Unfinished,
     /// Arrays in memory that clients of this host may see.
-    pub(super) segments: Segments,
+    pub(super) shared_arrays: SharedArrays,
     records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
     gate: Gate,
     /// Counts the times that records came or went.
@@ -116,7 +116,7 @@ pub(super) struct Counts {
 const WARM_BUFFERS: usize = 2;
 
 impl Service {
-    /// A service without records, which everybody may use.
+    /// A service without records and without access rules.
     pub fn new(limits: Limits) -> Arc<Self> {
         Self::with(limits, Access::default(), None)
     }
@@ -130,7 +130,7 @@ impl Service {
             guid: rand::random(),
             pool: Pool::new(WARM_BUFFERS),
             unfinished: Unfinished::new(limits.unfinished_bytes),
-            segments: Segments::default(),
+            shared_arrays: SharedArrays::default(),
             records: RwLock::default(),
             gate: Gate::default(),
             changes: AtomicU16::new(0),
@@ -148,7 +148,7 @@ impl Service {
         let name = record.name();
         let is_long = !(1..=MOST_NAME_BYTES).contains(&name.len());
         // A line's end would make two names of one in lists and logs.
-        if is_long || name.chars().any(char::is_control) || **name == *NAME {
+        if is_long || name.chars().any(char::is_control) || **name == *SERVICE_CHANNEL {
             return Err(AddError::Name(name.to_string()));
         }
         let mut records = self.records.write().unwrap_or_else(PoisonError::into_inner);
@@ -208,12 +208,12 @@ impl Service {
         Ok(())
     }
 
-    /// Ends a record, and the groups that it belongs to: their channels are closed and the clients
-    /// told so. Says whether there was one.
+    /// Ends a record, and the groups that it belongs to: their channels are closed, with
+    /// a message to the clients. Returns whether there was one.
     pub fn destroy(&self, name: &str) -> bool {
         let groups = self.find(name).map(|record| record.groups()).unwrap_or_default();
         for group in groups {
-            self.end(group.name());
+            self.end(&group);
         }
         self.end(name)
     }

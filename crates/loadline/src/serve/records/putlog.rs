@@ -35,9 +35,9 @@ fn line(entry: &PutEntry<'_>) -> serde_json::Value {
         "seconds": entry.time.seconds,
         "nanoseconds": entry.time.nanoseconds,
         "record": &**entry.record.name(),
-        "user": &*entry.who.user,
-        "host": &*entry.who.host,
-        "address": &*entry.who.address,
+        "user": &*entry.identity.user,
+        "host": &*entry.identity.host,
+        "address": &*entry.identity.address,
         // What the record holds after it: a put that was refused has changed nothing.
         "now": fields,
         "refused": entry.refused,

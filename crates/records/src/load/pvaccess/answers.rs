@@ -9,7 +9,9 @@ use super::super::elements::Elements;
 use super::super::layout::{Found, Layout, Walk, bits};
 use super::super::operations::{ChannelState, Sent, Stage, What};
 use super::{ECHO, PASSING, PvAccess, Updates};
-use crate::protocol::messages::{Answer, ChannelCreated, DestroyChannel, Introduction, subcommand};
+use crate::protocol::messages::{
+    ChannelCreated, DestroyChannel, Introduction, ResponseHead, subcommand,
+};
 use crate::protocol::{Command, Order, Reader, Status, Value};
 
 impl PvAccess {
@@ -112,7 +114,7 @@ impl PvAccess {
         events: &mut Events,
         out: &mut Output,
     ) -> Result<(), ProtocolError> {
-        let answer = Answer::read(reader);
+        let answer = ResponseHead::read(reader);
         let request = answer.request;
         let is_making = answer.has(subcommand::INIT);
         let is_update = command == Command::Monitor && !is_making;

@@ -7,9 +7,9 @@ use super::super::layout::Found;
 use super::super::operations::{Sent, Stage, What};
 use super::super::{GET, MONITOR, PUT, RPC, SERVICE};
 use super::{PvAccess, QUEUE_SIZE, Updates};
-use crate::client::shared::Spots;
-use crate::protocol::messages::{Operation as Asking, subcommand};
-use crate::protocol::{Command, Place, Scalar, Value};
+use crate::client::shared::SpotCheck;
+use crate::protocol::messages::{RequestHead, subcommand};
+use crate::protocol::{ArrayLocation, Command, Scalar, Value};
 
 impl PvAccess {
     #[cold]
@@ -93,12 +93,16 @@ impl PvAccess {
 
     /// Looks at an array in shared memory: at both ends, and once at each page. Where another has
     /// been written there meanwhile, there is no value: it counts as missed with the next one.
-    pub(super) fn look(&mut self, place: &Place, found: &mut Found) -> Result<(), ProtocolError> {
-        let seen = self.segments.spots(place, Scalar::Long);
+    pub(super) fn look(
+        &mut self,
+        place: &ArrayLocation,
+        found: &mut Found,
+    ) -> Result<(), ProtocolError> {
+        let seen = self.segments.spot_check(place, Scalar::Long);
         let seen = seen.map_err(|error| {
             ProtocolError::new(format!("the memory that the server shares can't be seen: {error}"))
         })?;
-        if let Some(Spots { elements, ends: Some((first, last)), unlike, .. }) = seen
+        if let Some(SpotCheck { elements, ends: Some((first, last)), unlike, .. }) = seen
             && let Value::Long(number) = first
         {
             (found.number, found.count) = (Some(number), elements);
@@ -163,7 +167,7 @@ impl PvAccess {
         let count = std::mem::take(&mut operation.unacknowledged);
         let number = operation.channel;
         let channel = self.server_number(number);
-        let asking = Asking { channel, request, subcommand: subcommand::ACKNOWLEDGE };
+        let asking = RequestHead { channel, request, subcommand: subcommand::ACKNOWLEDGE };
         self.say(Command::Monitor, out, |writer| {
             asking.write(writer);
             writer.u32(count);

@@ -8,7 +8,7 @@ use load::{Client, Dialect, Events, Keys, Op, Oracle, Values, WrittenBy};
 use proptest::prelude::*;
 use records::load::{CONNECT, GET, MONITOR, PUT, SERVICE};
 use records::protocol::messages::{
-    Answer, ChannelCreated, CreateChannels, DestroyChannel, Offer, Operation, subcommand,
+    ChannelCreated, CreateChannels, DestroyChannel, Offer, RequestHead, ResponseHead, subcommand,
 };
 use records::protocol::{
     Command, Field, HEADER_BYTES, Header, Order, Reader, Scalar, Sender, Status, Structure, Type,
@@ -108,11 +108,11 @@ impl Talk {
                 let destroyed = DestroyChannel::read(&mut reader);
                 self.say(Command::DestroyChannel, |w| destroyed.write(w)).expect("its end");
             } else if [Command::Get, Command::Put, Command::Monitor].contains(&header.command()) {
-                let operation = Operation::read(&mut reader);
+                let operation = RequestHead::read(&mut reader);
                 if operation.has(subcommand::INIT) {
                     self.made.push(operation.request);
                     let answer =
-                        Answer { request: operation.request, subcommand: subcommand::INIT };
+                        ResponseHead { request: operation.request, subcommand: subcommand::INIT };
                     let kind = record(self.size.is_some());
                     self.say(header.command(), |w| {
                         answer.write(w);
@@ -137,7 +137,7 @@ impl Talk {
         let request = *self.made.last().expect("an operation");
         let size = self.size;
         self.say(command, |w| {
-            Answer { request, subcommand: 0 }.write(w);
+            ResponseHead { request, subcommand: 0 }.write(w);
             if command == Command::Get {
                 Status::ok().write(w);
             }
@@ -224,7 +224,7 @@ fn values_that_are_stale_mixed_or_another_records_are_wrong() {
     assert!(wrong(&mut talk, oracle.number(4, 1), oracle.number(4, 1)).contains("no version"));
     talk.ask(0, PUT, 3);
     let request = *talk.made.last().unwrap();
-    let answer = Answer { request, subcommand: 0 };
+    let answer = ResponseHead { request, subcommand: 0 };
     talk.say(Command::Put, |w| {
         answer.write(w);
         Status::ok().write(w);
@@ -339,7 +339,7 @@ fn a_record_of_another_shape_is_a_clear_fault() {
     let created = ChannelCreated { client_id: 0, server_id: 1, status: Status::ok() };
     talk.say(Command::CreateChannel, |w| created.write(w)).unwrap();
     let fault = talk.say(Command::Get, |w| {
-        Answer { request: 0, subcommand: subcommand::INIT }.write(w);
+        ResponseHead { request: 0, subcommand: subcommand::INIT }.write(w);
         Status::ok().write(w);
         w.kind(Some(&record(false)));
     });

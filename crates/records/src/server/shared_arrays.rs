@@ -1,5 +1,5 @@
-//! Segments of shared memory for the arrays that this server makes, and where each array lies: so
-//! that clients of this host who ask for it get places instead of elements.
+//! Segments of shared memory for the arrays that this server makes, and the location of each: so
+//! that clients of this host may get locations instead of elements.
 
 use std::collections::VecDeque;
 use std::io;
@@ -7,23 +7,23 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use wire::Bytes;
 
-use crate::protocol::Place;
+use crate::protocol::ArrayLocation;
 use crate::shared::Segment;
 
-/// So many segments that nobody of this process needs wait before the first of them is written
-/// again: that gives readers, for whom nobody waits, the time of as many arrays.
+/// How many unused segments wait before the first of them is written again: readers, for which
+/// the writer does not wait, have the time in which that many arrays are made.
 const REST: usize = 2;
 
-/// The segments of a service.
+/// The shared arrays of a service.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Segments(Arc<Mutex<State>>);
+pub(super) struct SharedArrays(Arc<Mutex<ArraysState>>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ArraysState {
     /// Those that are to be written again, the one that has waited longest first.
     spare: VecDeque<Segment>,
     /// The arrays that are there: where they begin and where they are for others.
-    arrays: Vec<(usize, Place)>,
+    arrays: Vec<(usize, ArrayLocation)>,
     made: u64,
 }
 
@@ -33,16 +33,16 @@ pub(super) struct Slot {
     /// There until this is dropped.
     segment: Option<Segment>,
     bytes: usize,
-    home: Segments,
+    home: SharedArrays,
 }
 
-impl Segments {
-    fn lock(&self) -> std::sync::MutexGuard<'_, State> {
+impl SharedArrays {
+    fn lock(&self) -> std::sync::MutexGuard<'_, ArraysState> {
         // Lists are whole between any two calls: a panic elsewhere can't break them.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Memory for an array of so many bytes.
+    /// Memory for an array of `bytes` bytes.
     ///
     /// # Errors
     /// When the system has none.
@@ -63,7 +63,7 @@ impl Segments {
     }
 
     /// Where an array of this service lies, if others can see it.
-    pub(super) fn place(&self, array: &Bytes) -> Option<Place> {
+    pub(super) fn place(&self, array: &Bytes) -> Option<ArrayLocation> {
         let start = array.as_ptr().addr();
         let state = self.lock();
         let found = state.arrays.iter().find(|(at, _)| *at == start)?;
@@ -117,7 +117,7 @@ mod tests {
 
     #[test]
     fn an_array_stays_where_it_is_for_a_while_after_nobody_here_needs_it() {
-        let segments = Segments::default();
+        let segments = SharedArrays::default();
         let make = |byte: u8| {
             let mut slot = segments.take(1000).expect("memory");
             slot.as_mut().fill(byte);

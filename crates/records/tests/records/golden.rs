@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use records::protocol::messages::{
-    Answer, ChannelCreated, CreateChannels, Introduction, Named, Offer, Operation, Search,
+    ChannelCreated, CreateChannels, Introduction, Named, Offer, RequestHead, ResponseHead, Search,
     SearchResponse, subcommand,
 };
 use records::protocol::{
@@ -78,7 +78,7 @@ impl Conversation {
     fn request(&mut self, reader: &mut Reader<'_>, command: Command, order: Order) -> Vec<u8> {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, order);
-        let operation = Operation::read(reader);
+        let operation = RequestHead::read(reader);
         operation.write(&mut writer);
         if operation.has(subcommand::INIT) {
             let item = reader.item(&mut self.known[0]).unwrap();
@@ -107,7 +107,7 @@ impl Conversation {
     fn answer(&mut self, reader: &mut Reader<'_>, command: Command, order: Order) -> Vec<u8> {
         let mut out = Vec::new();
         let mut writer = Writer::new(&mut out, order);
-        let answer = Answer::read(reader);
+        let answer = ResponseHead::read(reader);
         answer.write(&mut writer);
         let is_update = command == Command::Monitor && !answer.has(subcommand::INIT);
         if !is_update {

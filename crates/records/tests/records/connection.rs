@@ -1,21 +1,19 @@
 //! The server side of a connection, without a socket: what clients say, in whatever order.
 
-mod session;
-
 use std::sync::Arc;
 
+use super::session::Session;
 use proptest::prelude::*;
 use records::model::{Record, Time, declare};
 use records::protocol::messages::{
-    Answer, ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Named, Operation,
-    subcommand,
+    ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Named, RequestHead,
+    ResponseHead, subcommand,
 };
 use records::protocol::{
     Bits, Command, Header, Item, Order, Registry, Request, Sender, Severity, Status, Type, Value,
     control, zeros,
 };
 use records::server::{Limits, Service};
-use session::Session;
 use wire::Output;
 
 const RECORDS: &str = r#"
@@ -50,22 +48,22 @@ fn begun_as(
     text: &str,
 ) -> (u32, Type) {
     let channel = session.channel(name);
-    let head = Operation { channel, request, subcommand: subcommand::INIT };
+    let head = RequestHead { channel, request, subcommand: subcommand::INIT };
     let item = Request::parse(text).unwrap().item();
     let answers = session.say(command, |writer| {
         head.write(writer);
         writer.item(Some(&item));
     });
     let mut reader = answers[0].reader();
-    assert_eq!((Answer::read(&mut reader).request, answers.len()), (request, 1));
+    assert_eq!((ResponseHead::read(&mut reader).request, answers.len()), (request, 1));
     assert_eq!(Status::read(&mut reader), Status::ok());
     (channel, reader.kind(&mut Registry::default()).unwrap())
 }
 
-fn update(answer: &session::Said, kind: &Type) -> (Bits, Item, Bits) {
+fn update(answer: &super::session::Said, kind: &Type) -> (Bits, Item, Bits) {
     let mut reader = answer.reader();
     assert_eq!(answer.command, Command::Monitor);
-    assert_eq!(Answer::read(&mut reader).subcommand, 0);
+    assert_eq!(ResponseHead::read(&mut reader).subcommand, 0);
     let mut nodes = zeros(kind);
     let changed = reader.changed(kind, &mut Registry::default(), &mut nodes);
     let overrun = Bits::read(&mut reader, kind.width());
@@ -80,7 +78,7 @@ fn a_slow_subscriber_gets_the_newest_versions_and_is_told_what_was_lost() {
     let mut session = Session::introduced(&service);
     let request = "record[queueSize=2]field(value)";
     let (channel, kind) = begun(&mut session, Command::Monitor, "number", request);
-    let start = Operation { channel, request: 7, subcommand: 0x44 };
+    let start = RequestHead { channel, request: 7, subcommand: 0x44 };
     let first = session.say(Command::Monitor, |writer| start.write(writer));
     assert_eq!(update(&first[0], &kind).1.get("value"), Some(&Value::Double(1.5)));
     let record = service.find("number").unwrap();
@@ -98,7 +96,7 @@ fn a_slow_subscriber_gets_the_newest_versions_and_is_told_what_was_lost() {
         })
         .collect();
     assert_eq!(shown, [(vec![1], "4".to_owned(), true), (vec![1], "5".to_owned(), false)]);
-    let stop = Operation { subcommand: subcommand::CONTROL, ..start };
+    let stop = RequestHead { subcommand: subcommand::CONTROL, ..start };
     session.say(Command::Monitor, |writer| stop.write(writer));
     record.update(Time::default(), |draft| draft.set(1, Value::Double(9.0)));
     assert!(session.resume().is_empty(), "it was stopped");
@@ -117,7 +115,7 @@ fn watching() -> (Session, [Arc<Record>; 2]) {
     for (request, name) in (0..).zip(names) {
         let text = "record[queueSize=2]field(value)";
         let (channel, _) = begun_as(&mut session, Command::Monitor, name, request, text);
-        let start = Operation { channel, request, subcommand: 0x44 };
+        let start = RequestHead { channel, request, subcommand: 0x44 };
         assert_eq!(session.say(Command::Monitor, |writer| start.write(writer)).len(), 1);
     }
     (session, names.map(|name| service.find(name).unwrap()))
@@ -163,21 +161,21 @@ fn a_pipelined_monitor_says_no_more_than_there_is_room_for() {
     let service = service();
     let mut session = Session::introduced(&service);
     let channel = session.channel("number");
-    let head = Operation { channel, request: 7, subcommand: 0x88 };
+    let head = RequestHead { channel, request: 7, subcommand: 0x88 };
     let item = Request::parse("record[pipeline=true,queueSize=3]").unwrap().item();
     session.say(Command::Monitor, |writer| {
         head.write(writer);
         writer.item(Some(&item));
         writer.u32(2);
     });
-    let start = Operation { subcommand: 0x44, ..head };
+    let start = RequestHead { subcommand: 0x44, ..head };
     assert_eq!(session.say(Command::Monitor, |writer| start.write(writer)).len(), 1);
     let record = service.find("number").unwrap();
     let post = || record.update(Time::default(), |draft| draft.set(1, Value::Double(2.0)));
     (0..3).for_each(|_| post());
     assert_eq!(session.resume().len(), 1, "there was room for two in all");
     assert!(session.resume().is_empty());
-    let more = Operation { subcommand: subcommand::ACKNOWLEDGE, ..head };
+    let more = RequestHead { subcommand: subcommand::ACKNOWLEDGE, ..head };
     let answers = session.say(Command::Monitor, |writer| {
         more.write(writer);
         writer.u32(5);
@@ -191,10 +189,10 @@ fn filters_hold_back_what_is_not_wanted() {
     let mut session = Session::introduced(&service);
     let request = "field(value[array=1:2])";
     let (channel, kind) = begun(&mut session, Command::Get, "array", request);
-    let get = Operation { channel, request: 7, subcommand: 0 };
+    let get = RequestHead { channel, request: 7, subcommand: 0 };
     let answers = session.say(Command::Get, |writer| get.write(writer));
     let mut reader = answers[0].reader();
-    Answer::read(&mut reader);
+    ResponseHead::read(&mut reader);
     Status::read(&mut reader);
     let mut nodes = zeros(&kind);
     reader.changed(&kind, &mut Registry::default(), &mut nodes);
@@ -202,7 +200,7 @@ fn filters_hold_back_what_is_not_wanted() {
     let mut session = Session::introduced(&service);
     let request = "record[queueSize=9]field(value[deadband=abs:1])";
     let (channel, kind) = begun(&mut session, Command::Monitor, "number", request);
-    let start = Operation { channel, request: 7, subcommand: 0x44 };
+    let start = RequestHead { channel, request: 7, subcommand: 0x44 };
     let mut told = session.say(Command::Monitor, |writer| start.write(writer));
     let record = service.find("number").unwrap();
     for step in 4..9 {
@@ -224,10 +222,10 @@ fn a_get_names_each_of_its_fields_as_pvxs_does() {
         (9, "field(timeStamp)", &[7, 8, 9]),
     ] {
         let (channel, kind) = begun_as(&mut session, Command::Get, "array", request, text);
-        let get = Operation { channel, request, subcommand: 0 };
+        let get = RequestHead { channel, request, subcommand: 0 };
         let answers = session.say(Command::Get, |writer| get.write(writer));
         let mut reader = answers[0].reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         Status::read(&mut reader);
         let changed = reader.changed(&kind, &mut Registry::default(), &mut zeros(&kind));
         assert!(changed.iter().take(fields.len()).eq(fields.iter().copied()), "{changed:?}");
@@ -245,7 +243,7 @@ fn a_large_array_is_sent_from_the_record_itself() {
     let array = Value::array(records::protocol::Scalar::Long, bytes.clone());
     record.update(Time::default(), |draft| draft.set(1, array));
     let (channel, _) = begun(&mut session, Command::Get, "array", "field(value)");
-    let get = Operation { channel, request: 7, subcommand: 0 };
+    let get = RequestHead { channel, request: 7, subcommand: 0 };
     session.put(Command::Get, |writer| get.write(writer));
     let mut pieces = [std::io::IoSlice::new(&[]); 8];
     let count = session.out.pieces(usize::MAX, &mut pieces);
@@ -257,11 +255,11 @@ fn what_races_with_an_end_is_passed_over_and_what_cannot_be_is_refused() {
     let service = service();
     let mut session = Session::introduced(&service);
     let (channel, _) = begun(&mut session, Command::Get, "number", "");
-    let get = Operation { channel, request: 7, subcommand: 0 };
-    let last = Operation { subcommand: subcommand::DESTROY, ..get };
+    let get = RequestHead { channel, request: 7, subcommand: 0 };
+    let last = RequestHead { subcommand: subcommand::DESTROY, ..get };
     assert_eq!(session.say(Command::Get, |writer| last.write(writer)).len(), 1);
     assert!(session.say(Command::Get, |writer| get.write(writer)).is_empty());
-    let nowhere = Operation { channel: 99, ..get };
+    let nowhere = RequestHead { channel: 99, ..get };
     assert!(session.say(Command::Put, |writer| nowhere.write(writer)).is_empty());
     for named in [Named { channel, request: 7 }, Named { channel: 99, request: 1 }] {
         assert!(session.say(Command::DestroyRequest, |writer| named.write(writer)).is_empty());
@@ -292,15 +290,15 @@ fn what_breaks_the_protocol_ends_the_connection_with_a_word_why() {
         ("ends in the middle", |session, _| session.fails(Command::CreateChannel, &[1])),
         ("through another channel", |session, _| {
             let other = session.channel("array");
-            let mixed = Operation { channel: other, request: 7, subcommand: 0 };
+            let mixed = RequestHead { channel: other, request: 7, subcommand: 0 };
             session.fails_with(Command::Get, |writer| mixed.write(writer))
         }),
         ("what it doesn't do", |session, channel| {
-            let get = Operation { channel, request: 7, subcommand: 0 };
+            let get = RequestHead { channel, request: 7, subcommand: 0 };
             session.fails_with(Command::Put, |writer| get.write(writer))
         }),
         ("used for another", |session, channel| {
-            let init = Operation { channel, request: 7, subcommand: subcommand::INIT };
+            let init = RequestHead { channel, request: 7, subcommand: subcommand::INIT };
             session.fails_with(Command::Get, |writer| init.write(writer))
         }),
         ("longer than is allowed", |session, _| {
@@ -336,13 +334,13 @@ fn limits_of_a_connection_are_told_to_that_client() {
     assert_eq!(&*told.status.text, "a connection has at most 4 channels");
     let mut statuses = Vec::new();
     for request in 0..9 {
-        let head = Operation { channel: channels[0], request, subcommand: subcommand::INIT };
+        let head = RequestHead { channel: channels[0], request, subcommand: subcommand::INIT };
         let answers = session.say(Command::Get, |writer| {
             head.write(writer);
             writer.item(None);
         });
         let mut reader = answers[0].reader();
-        Answer::read(&mut reader);
+        ResponseHead::read(&mut reader);
         statuses.push(Status::read(&mut reader));
     }
     assert!(statuses[..8].iter().all(Status::is_success));

@@ -20,7 +20,7 @@ const PLACED: u32 = 1;
 
 /// Where an array lies: in a segment of memory that a process has open as a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct ArrayLocation {
     /// The number of the process.
     pub process: u32,
     /// The number of the file in that process: it is `/proc/PROCESS/fd/DESCRIPTOR`.
@@ -33,7 +33,7 @@ pub struct Place {
     pub bytes: u64,
 }
 
-impl Place {
+impl ArrayLocation {
     fn kind() -> Arc<Structure> {
         let fields = [
             Field::new("process", Scalar::UInt),
@@ -98,7 +98,7 @@ impl Place {
 }
 
 /// An array that is sent with its elements, though a place might be.
-pub fn unplaced(array: &Value) -> Value {
+pub fn unlocated(array: &Value) -> Value {
     let nodes = Box::new([array.clone()]);
     Value::Union(Some(Arc::new(Chosen { member: ELEMENTS, nodes })))
 }
@@ -111,7 +111,7 @@ pub fn elements(value: &Value) -> Option<&Array> {
 
 /// The type of a record as it is sent to who asks for places, and the bit of the field that may be
 /// one: its array of numbers called `value`. Nothing, where the record has none.
-pub fn placed_kind(kind: &Type) -> Option<(Type, usize)> {
+pub fn located_type(kind: &Type) -> Option<(Type, usize)> {
     let Type::Structure(structure) = kind else { return None };
     let is_value = |field: &Field| {
         let is_array = matches!(field.kind, Type::Array(of, Length::Any) if of.bytes().is_some());
@@ -124,7 +124,10 @@ pub fn placed_kind(kind: &Type) -> Option<(Type, usize)> {
         .map(|field| (field.at(), field.kind.clone()))?;
     let union = Union::new(
         "",
-        [Field::new("elements", array), Field::new("place", Type::Structure(Place::kind()))],
+        [
+            Field::new("elements", array),
+            Field::new("place", Type::Structure(ArrayLocation::kind())),
+        ],
     );
     let fields = structure.fields().iter().map(|field| match is_value(field) {
         true => Field::new(&field.name, Type::Union(Arc::clone(&union))),
@@ -134,13 +137,15 @@ pub fn placed_kind(kind: &Type) -> Option<(Type, usize)> {
 }
 
 /// What the elements of a `value` that may be a place are; nothing, for any other type.
-pub fn placed_scalar(kind: &Type) -> Option<Scalar> {
+pub fn located_scalar(kind: &Type) -> Option<Scalar> {
     let (_, Type::Union(union)) = kind.field("value")? else { return None };
     match union.members() {
-        [elements, place] if place.kind == Type::Structure(Place::kind()) => match elements.kind {
-            Type::Array(scalar, _) => Some(scalar),
-            _ => None,
-        },
+        [elements, place] if place.kind == Type::Structure(ArrayLocation::kind()) => {
+            match elements.kind {
+                Type::Array(scalar, _) => Some(scalar),
+                _ => None,
+            }
+        }
         _ => None,
     }
 }
@@ -155,12 +160,12 @@ mod tests {
         let fields =
             [Field::new("value", Type::array(Scalar::Long)), Field::new("stamp", Scalar::Int)];
         let kind = Type::Structure(Structure::new("some", fields));
-        let (placed, bit) = placed_kind(&kind).expect("it has an array");
-        assert_eq!((placed.width(), bit, placed_scalar(&placed)), (3, 1, Some(Scalar::Long)));
-        assert_eq!((placed_kind(&placed), placed_scalar(&kind)), (None, None));
-        let place = Place { process: 7, descriptor: 9, segment: 1, sequence: 4, bytes: 80 };
+        let (placed, bit) = located_type(&kind).expect("it has an array");
+        assert_eq!((placed.width(), bit, located_scalar(&placed)), (3, 1, Some(Scalar::Long)));
+        assert_eq!((located_type(&placed), located_scalar(&kind)), (None, None));
+        let place = ArrayLocation { process: 7, descriptor: 9, segment: 1, sequence: 4, bytes: 80 };
         let array = Value::array(Scalar::Long, vec![1; 16]);
-        for value in [place.value(), unplaced(&array)] {
+        for value in [place.value(), unlocated(&array)] {
             let nodes = vec![Value::Structure, value.clone(), Value::Int(3)];
             let item = Item::of(placed.clone(), nodes).expect("a value of that type");
             let mut bytes = Vec::new();
@@ -168,7 +173,7 @@ mod tests {
             let read = Reader::new(&bytes, Order::Little).item(&mut Registry::default());
             assert_eq!(read.as_ref(), Some(&item));
             let read = read.expect("an item").get("value").cloned().expect("a value");
-            assert_eq!(Place::of(&read), (value == place.value()).then_some(place));
+            assert_eq!(ArrayLocation::of(&read), (value == place.value()).then_some(place));
             assert_eq!(elements(&read), array.as_array().filter(|_| value != place.value()));
         }
     }

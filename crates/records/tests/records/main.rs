@@ -1,0 +1,7 @@
+//! The service from outside: its protocol, its server without a socket, its load.
+
+mod connection;
+mod golden;
+mod groups;
+mod load;
+mod session;
