@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use ::records::client::{Client, Settings, What};
+use ::records::client::{Client, OperationKind, Settings};
 use ::records::protocol::Request;
 use ::records::server::{Producer, Production, RecordsServer, Service, Watcher};
 use anyhow::Context as _;
@@ -81,7 +81,7 @@ pub(crate) struct ProducerArgs {
     shared_memory: bool,
 }
 
-/// What can be produced.
+/// OperationKind can be produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// Arrays, each filled with its number
@@ -207,7 +207,7 @@ fn monitor(
     let channel = client.channel(name)?;
     let mut request = Request::default();
     request.options.insert("queueSize".to_owned(), queue.to_string());
-    let mut monitor = client.begin(&channel, What::Monitor { window: None }, &request)?;
+    let mut monitor = client.begin(&channel, OperationKind::Monitor { window: None }, &request)?;
     client.run(&monitor, true)?;
     let mut report = Report::new("updates");
     loop {
