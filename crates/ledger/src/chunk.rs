@@ -7,13 +7,13 @@
 
 use crate::error::LedgerError;
 
-/// How long a chunk is. Chunks begin at whole multiples of it on the run's clock.
+/// The length of a chunk. Chunks begin at whole multiples of it on the run's clock.
 pub const CHUNK_NS: u64 = 10_000_000_000;
 
 /// The most values of a chunk: one a millisecond.
 const VALUES_LIMIT: usize = 10_000;
 
-/// The greatest value of a chunk is at most so many quanta.
+/// The greatest value of a chunk, in quanta.
 const QUANTA: f64 = 16_384.0;
 
 const MILLISECOND_NS: u64 = 1_000_000;
@@ -21,7 +21,7 @@ const MILLISECOND_NS: u64 = 1_000_000;
 /// One value of a series.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SamplePoint {
-    /// When, in ns since the run started. A sample of a rate stands for the interval that ends
+    /// When, in ns since the run started. A sample of a rate covers the interval that ends
     /// here.
     pub at_ns: u64,
     /// The value, in the unit of its series.
@@ -117,7 +117,7 @@ fn put_run(data: &mut Vec<u8>, run: Option<(u64, u64)>) {
     }
 }
 
-/// A step of nothing is followed by how many more of them there are.
+/// A step of zero is followed by the number of further ones.
 fn put_zeros(data: &mut Vec<u8>, zeros: u64) {
     if zeros > 0 {
         put(data, 0);

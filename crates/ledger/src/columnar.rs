@@ -21,7 +21,7 @@ use crate::export::{Cell, Export};
 use crate::open::Ledger;
 use crate::rows::RunId;
 
-/// At most so many rows are held in memory; each so many are a row group of the file.
+/// Maximum of rows in memory; as many are a row group of the file.
 const GROUP_ROWS: usize = 65_536;
 
 /// Why a table can't be written as Parquet.

@@ -1,4 +1,4 @@
-//! What a comparison asked, when it was looked at, and what its targets were built from.
+//! The parameters of a comparison, its looks, and the build facts of its targets.
 
 use rusqlite::{OptionalExtension, params};
 
@@ -6,7 +6,7 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::rows::{PointId, RunId, TargetId, TrialId};
 
-/// A run that is one comparison of its two targets: what was fixed before the first round.
+/// A run that is one comparison of its two targets: the parameters fixed before the first round.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparisonRow {
     /// The run.
@@ -15,12 +15,12 @@ pub struct ComparisonRow {
     pub error: f64,
     /// The most rounds that a point may take.
     pub rounds_most: u32,
-    /// What differs between the targets on purpose; `None` when nothing was declared.
+    /// The factor by which the targets differ on purpose; `None` when none was declared.
     pub factor: Option<String>,
-    /// The smallest difference that could be shown, as it was said before the first round: 0.02 is
+    /// The smallest detectable difference, as estimated before the first round: 0.02 is
     /// 2 %. `None` when there was nothing to say it from.
     pub least_shown: Option<f64>,
-    /// What it was said from.
+    /// The source of that estimate.
     pub least_shown_from: Option<String>,
 }
 
@@ -35,14 +35,14 @@ pub struct LookRow {
     pub rounds: u32,
 }
 
-/// One thing that is known of how a target came to be: `commit`, `compiler`, `program_bytes`.
+/// One fact about a target's build: `commit`, `compiler`, `program_bytes`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FactRow {
     /// The target.
     pub target_id: TargetId,
     /// Its name.
     pub name: String,
-    /// What is known.
+    /// The value.
     pub value: String,
 }
 
@@ -60,7 +60,7 @@ pub struct FigureRow {
 }
 
 impl Ledger {
-    /// Writes what a comparison asked.
+    /// Writes the parameters of a comparison.
     pub fn add_comparison(&mut self, row: &ComparisonRow) -> Result<(), LedgerError> {
         let sql = "INSERT INTO comparison
             (run_id, error, rounds_most, factor, least_shown, least_shown_from)
@@ -129,7 +129,7 @@ impl Ledger {
         Ok(self.connection.prepare_cached(&sql)?.query_row([trial], read)?)
     }
 
-    /// What a run asked, if it is a comparison.
+    /// The parameters of a run's comparison, if it is one.
     pub(crate) fn comparison(&self, run: RunId) -> Result<Option<ComparisonRow>, LedgerError> {
         let sql = "SELECT * FROM comparison WHERE run_id = ?1";
         let read = |row: &rusqlite::Row<'_>| {

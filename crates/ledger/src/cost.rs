@@ -19,7 +19,7 @@ pub struct CallRow {
     pub name: String,
     /// Operations answered while it was counted.
     pub operations: u64,
-    /// How often it was made.
+    /// Number of calls.
     pub calls: u64,
     /// How often it failed; "nothing there yet" is a failure to the kernel.
     pub errors: u64,
@@ -27,7 +27,7 @@ pub struct CallRow {
     pub system_ns: u64,
 }
 
-/// What a simple thing costs on the host of a run.
+/// A floor: the cost of a basic operation on the host of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FloorRow {
     /// The run.
@@ -66,7 +66,7 @@ pub(crate) fn floor_row(row: &Row<'_>) -> rusqlite::Result<FloorRow> {
 }
 
 impl Ledger {
-    /// Writes how often a system call was made.
+    /// Writes the count of a system call.
     pub fn add_call(&mut self, row: &CallRow) -> Result<(), LedgerError> {
         let sql = "INSERT INTO call
                 (point_id, target_id, side, name, operations, calls, errors, system_ns)
@@ -84,7 +84,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes what a simple thing costs on the run's host.
+    /// Writes a floor of the run's host.
     pub fn add_floor(&mut self, row: &FloorRow) -> Result<(), LedgerError> {
         let sql = "INSERT OR REPLACE INTO floor (run_id, name, value_ns) VALUES (?1, ?2, ?3)";
         let row = params![row.run_id, row.name, row.value_ns];

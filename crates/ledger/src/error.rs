@@ -1,4 +1,4 @@
-//! What can go wrong with a ledger, in words that say what to do.
+//! The errors of a ledger, each with the remedy.
 
 use std::path::PathBuf;
 
@@ -23,13 +23,13 @@ pub enum LedgerError {
     Open {
         /// The file.
         path: PathBuf,
-        /// What SQLite says.
+        /// SQLite's message.
         why: rusqlite::Error,
     },
-    /// A folder, a device or a pipe stands there.
+    /// The path is a folder, a device or a pipe.
     #[error("{} is no file, and so no ledger: name another one with --ledger", path.display())]
     NoFile {
-        /// What is there.
+        /// The kind of file.
         path: PathBuf,
     },
     /// There is no ledger to read.
@@ -86,7 +86,7 @@ pub enum LedgerError {
     SlowFull {
         /// The trial.
         trial: TrialId,
-        /// How many a trial may have.
+        /// Maximum per trial.
         limit: usize,
     },
     /// A histogram can't be encoded or decoded.
@@ -124,7 +124,7 @@ impl From<rusqlite::Error> for LedgerError {
     }
 }
 
-/// What to do about what SQLite says, as the rest of a sentence.
+/// The remedy for an error of SQLite, as the rest of a sentence.
 fn advice(error: &rusqlite::Error) -> &'static str {
     match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseCorrupt) => {

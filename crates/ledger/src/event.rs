@@ -1,4 +1,4 @@
-//! What happened to targets while they were measured: a row each time that one of the suite's
+//! Events that ran against targets: a row each time that one of the suite's
 //! events happened.
 
 use rusqlite::{Row, params};
@@ -16,13 +16,13 @@ pub struct EventRow {
     pub ordinal: u32,
     /// When it began, in ns since the run started.
     pub at_ns: u64,
-    /// How long it took: how long the target was stopped, or the command ran.
+    /// Its duration: the time for which the target was stopped, or the command ran.
     pub took_ns: u64,
-    /// Its name, as the suite gives it, or else what was done.
+    /// Its name in the suite, or else its action.
     pub name: String,
-    /// What was done: `stop for 200 ms`, `SIGHUP`, or the words of a command.
+    /// The action: `stop for 200 ms`, `SIGHUP`, or the words of a command.
     pub action: String,
-    /// What a command exited with; `None` where there was none, or it ended otherwise.
+    /// The exit code of a command; `None` where there was none, or it ended otherwise.
     pub exit_status: Option<i32>,
     /// Why it failed; `None` when it didn't.
     pub failure: Option<String>,

@@ -12,7 +12,7 @@ use crate::rows::RunId;
 pub struct Export {
     /// Its name.
     pub name: &'static str,
-    /// What a row of it is.
+    /// The type of a row.
     pub doc: &'static str,
     /// Its rows of run ?1.
     sql: &'static str,
@@ -20,7 +20,7 @@ pub struct Export {
     packed: bool,
 }
 
-/// The rows of run ?1 in a table of what hangs on trials, each with its target and round.
+/// The rows of run ?1 in a table below trials, each with its target and round.
 macro_rules! of_trials {
     ($table:literal, $columns:literal, $rest:literal) => {
         concat!(
@@ -197,7 +197,7 @@ impl Ledger {
         Ok(types.collect())
     }
 
-    /// Gives every row of a table that is of this run, one after the other, so that a run of any
+    /// Calls back for every row of a table that is of this run, one at a time, so that a run of any
     /// length takes no more memory than a row.
     ///
     /// Fails when there is no such run, when a row is damaged, or when `visit` does.
@@ -231,7 +231,7 @@ impl Ledger {
     }
 }
 
-/// Gives the samples of a chunk, of which a row ends with the start, the count and the data.
+/// Calls back for the samples of a chunk, whose row ends with the start, the count and the data.
 fn unpacked<E: From<LedgerError>>(
     cells: &mut Vec<Cell<'_>>,
     visit: &mut impl FnMut(&[Cell<'_>]) -> Result<(), E>,

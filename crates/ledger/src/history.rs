@@ -1,4 +1,4 @@
-//! The runs of one suite, oldest first, with what tells their hosts and builds apart.
+//! The runs of one suite, oldest first, with the facts of their hosts and builds.
 
 use rusqlite::params;
 use serde_json::{Map, Value};
@@ -14,7 +14,7 @@ pub struct PastRun {
     pub id: RunId,
     /// When it started, RFC 3339.
     pub started_at: String,
-    /// What was set beside the suite's text, as JSON.
+    /// Settings beside the suite's text, as JSON.
     pub settings: String,
     /// The facts of its host and build, by name.
     pub fingerprint: Map<String, Value>,
@@ -29,7 +29,7 @@ pub struct PastRun {
 }
 
 impl PastRun {
-    /// The name in the suite of what is called so in this run.
+    /// The suite's name of the target with this name in the run.
     pub fn plain_name<'a>(&self, target: &'a str) -> &'a str {
         let plain = target.strip_suffix(".a").or_else(|| target.strip_suffix(".b"));
         plain.filter(|_| self.with_itself).unwrap_or(target)

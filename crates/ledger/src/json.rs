@@ -18,7 +18,7 @@ pub(crate) fn json<T: TryFromJson>(row: &Row<'_>, column: &str) -> rusqlite::Res
     T::try_from_json(value).ok_or_else(|| damaged("not the expected kind of JSON".into()))
 }
 
-/// What JSON columns hold. Three types don't warrant deriving through serde.
+/// The types of JSON columns. Three types don't warrant deriving through serde.
 pub(crate) trait TryFromJson: Sized {
     fn try_from_json(value: Value) -> Option<Self>;
 }

@@ -1,4 +1,4 @@
-//! Rungs of a ladder, what was decided about them, and where their CPU time goes.
+//! Rungs of a ladder, the decisions on them, and the profiles of their CPU time.
 
 use rusqlite::{OptionalExtension, Row, params};
 
@@ -6,12 +6,12 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::rows::{PointId, RunId, TargetId};
 
-/// What was decided about a rung.
+/// The decision on a rung.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Decision {
     /// The change stays.
     Kept,
-    /// The change was taken back.
+    /// The change was backed out.
     BackedOut,
 }
 
@@ -30,14 +30,14 @@ impl Decision {
     }
 }
 
-/// One rung: a target with what is said of it.
+/// One rung: a target with its description and decision.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RungRow {
     /// The target.
     pub target_id: TargetId,
-    /// What was changed, in words.
+    /// The change, in words.
     pub note: String,
-    /// What was decided; `None` as long as nothing was.
+    /// The decision; `None` as long as there is none.
     pub decision: Option<Decision>,
     /// Why.
     pub reason: Option<String>,
@@ -96,7 +96,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Notes what was decided about the rung of that name, and why; a later decision replaces an
+    /// Writes the decision on the rung of that name, and its reason; a later decision replaces an
     /// earlier one. False when the run has no such rung.
     pub fn decide(
         &mut self,

@@ -11,20 +11,20 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `rows` | the tables as structs, and their typed ids |
-//! | `words` | the words that columns may hold: states, validities, kinds |
-//! | `schema` | migrations, and what is refused |
+//! | `word_columns` | the words that columns may hold: states, validities, kinds |
+//! | `schema` | migrations, and the ledgers that are refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
-//! | `runs` | which runs there are, and how far one has come |
+//! | `runs` | the list of runs, and the progress of one |
 //! | `json` | columns that hold JSON |
 //! | `histogram` | latency histograms as blobs and percentiles |
-//! | `samples`, `chunk` | what sensors saw, ten seconds of a series to a row |
-//! | `streams` | what streams have brought |
-//! | `event` | what happened to targets while they were measured |
+//! | `sensor_series`, `chunk` | the samples of sensors, ten seconds of a series to a row |
+//! | `streams` | the updates of streams |
+//! | `event` | events that ran against targets |
 //! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
-//! | `comparison` | what a comparison asked, its looks, and what targets were built from |
+//! | `comparison` | the parameters and looks of a comparison, and the build facts of targets |
 //! | `cost` | system calls of an operation, and floors of the host |
 //! | `history` | the runs of one suite, oldest first |
-//! | `search` | searches for the highest load, and who sends how much at once |
+//! | `search` | searches for the highest load, and the groups of clients |
 //! | `hlog` | latencies as an HdrHistogram interval log |
 //! | `ladder` | rungs, decisions about them, profiles |
 //! | `export` | a run as tables for other programs |
@@ -50,12 +50,12 @@ mod process;
 mod read;
 mod rows;
 mod runs;
-mod samples;
 mod schema;
 mod search;
+mod sensor_series;
 mod streams;
 mod tables;
-mod words;
+mod word_columns;
 mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
@@ -81,10 +81,10 @@ pub use rows::{
     UsageRow, ValueRow,
 };
 pub use runs::{RunKind, RunLine, SoFar};
-pub use samples::SampleWriter;
 pub use schema::SCHEMA_VERSION;
 pub use search::{ClientsRow, ProbeRow, SearchRow};
+pub use sensor_series::SampleWriter;
 pub use streams::StreamRow;
-pub use words::{
+pub use word_columns::{
     ArrivalsKind, DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity,
 };

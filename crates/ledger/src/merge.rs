@@ -9,12 +9,12 @@ use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::rows::RunId;
 use crate::tables::{TABLES, Table};
-use crate::words::RunState;
+use crate::word_columns::RunState;
 
-/// What merging a ledger did.
+/// The result of merging a ledger.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Merged {
-    /// Runs that were taken: their ids there, and their ids here.
+    /// Runs that were copied: their ids there, and their ids here.
     pub taken: Vec<(RunId, RunId)>,
     /// Runs that are here already: their ids there.
     pub known: Vec<RunId>,
@@ -126,7 +126,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Inserts a row; an `id` is drawn anew.
+    /// Inserts a row; an `id` is assigned anew.
     fn put(&self, table: &str, columns: &[String], row: &mut [Value]) -> Result<i64, LedgerError> {
         if let Some(place) = columns.iter().position(|column| column == "id") {
             row[place] = Value::Null;
@@ -139,7 +139,7 @@ impl Ledger {
     }
 
     /// Deletes runs with everything that hangs on them, and suites and fingerprints that no run is
-    /// left of, then gives the room back to the file system: so many bytes.
+    /// left of, then returns the space to the file system, and its bytes.
     ///
     /// Fails when SQLite refuses. The runs are deleted all or none; only giving the space back may
     /// fail after that, when something else uses the file.
@@ -162,7 +162,7 @@ impl Ledger {
         }
         self.commit_batch()?;
         self.connection.execute_batch("VACUUM")?;
-        // What VACUUM wrote lies in the log until it is moved to the file.
+        // VACUUM's output is in the log until a checkpoint moves it to the file.
         self.connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))?;
         Ok(before_bytes.saturating_sub(self.size_bytes()?))
     }

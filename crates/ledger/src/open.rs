@@ -9,7 +9,7 @@ use rusqlite::{Connection, ErrorCode, OpenFlags};
 use crate::error::LedgerError;
 use crate::schema;
 
-/// How long a statement waits for another process's write to end. A measuring run holds the
+/// Time for which a statement waits for another process's write to end. A measuring run holds the
 /// write lock for up to a second at a time.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 

@@ -1,14 +1,14 @@
 //! Whether the process that wrote a run is still there.
 //!
-//! A process that is killed leaves its run `running`. To recognise that, a run keeps who wrote
-//! it: the process id alone is reused, so the start time of the process stands beside it, and the
-//! boot id, because both count anew after a reboot. Process ids of another namespace (a run in a
+//! A process that is killed leaves its run `running`. To recognise that, a run keeps who wrote it:
+//! the process id alone is reused, so the start time of the process is stored beside it, and the
+//! boot id, because both restart after a reboot. Process ids of another namespace (a run in a
 //! container, seen from outside) mean nothing here, so then the run is believed.
 
 use std::fs;
 use std::io::{self, ErrorKind};
 
-/// What identifies one process on one host, for as long as the host is up.
+/// The identity of one process on one host, for as long as the host is up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProcessMark {
     /// The process id, in the namespace below.
@@ -63,7 +63,7 @@ fn pid_namespace() -> io::Result<String> {
     Ok(fs::read_link("/proc/self/ns/pid")?.to_string_lossy().into_owned())
 }
 
-/// What `/proc/PID/stat` says that matters here.
+/// The fields of `/proc/PID/stat` that matter here.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     /// A zombie has ended; only its parent hasn't noticed.

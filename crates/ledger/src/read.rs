@@ -20,7 +20,7 @@ use crate::rows::{
 };
 use crate::search::{self, ClientsRow, ProbeRow, SearchRow};
 use crate::streams::{STREAMS, StreamRow, stream_row};
-use crate::words::RunState;
+use crate::word_columns::RunState;
 
 /// Everything of one run that reports need, in plain data.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,23 +49,23 @@ pub struct RunView {
     pub histograms: Vec<HistogramRow>,
     /// Its wrong answers, in the order in which they came.
     pub findings: Vec<FindingRow>,
-    /// What happened to its targets while they were measured, by trial and number.
+    /// Events that ran against its targets, by trial and number.
     pub events: Vec<EventRow>,
     /// Its slowest requests, by trial, the slowest first.
     pub slow: Vec<SlowRow>,
-    /// What its calls measured themselves, by trial and name.
+    /// Figures that its calls measured themselves, by trial and name.
     pub values: Vec<TrialValues>,
-    /// What its services counted, by trial and name.
+    /// Counters of its services, by trial and name.
     pub counters: Vec<CounterRow>,
-    /// What streams have brought, by trial and clients.
+    /// Updates of streams, by trial and clients.
     pub streams: Vec<StreamRow>,
-    /// What was used in its trials, by trial and name.
+    /// Usage figures of its trials, by trial and name.
     pub usage: Vec<UsageRow>,
     /// The limits that its trials reached, by trial and rank.
     pub reached: Vec<ReachedRow>,
     /// System calls that were counted, by point, target and side.
     pub calls: Vec<CallRow>,
-    /// What the simplest things cost on its host.
+    /// The floors of its host.
     pub floors: Vec<FloorRow>,
     /// Those of its targets that are rungs, in their order.
     pub rungs: Vec<RungRow>,
@@ -73,17 +73,17 @@ pub struct RunView {
     pub profiles: Vec<ProfileRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
-    /// What it asked, if it is a comparison.
+    /// Its parameters, if it is a comparison.
     pub comparison: Option<ComparisonRow>,
     /// When a comparison was looked at, by point and rounds.
     pub looks: Vec<LookRow>,
-    /// What it searches, if it searches the highest load.
+    /// Its parameters, if it is a search for the highest load.
     pub search: Option<SearchRow>,
     /// The loads that a search tried, in order.
     pub probes: Vec<ProbeRow>,
     /// Its groups of clients, by point and name.
     pub clients: Vec<ClientsRow>,
-    /// What its targets were built from, by target and name.
+    /// Build facts of its targets, by target and name.
     pub facts: Vec<FactRow>,
 }
 
@@ -222,7 +222,7 @@ impl Ledger {
         self.rows(sql, params![trial], value_row)
     }
 
-    /// What a query gives, row by row.
+    /// The rows of a query.
     pub(crate) fn rows<T>(
         &self,
         sql: &str,
@@ -244,7 +244,7 @@ pub(crate) const TRIALS: &str = "SELECT trial.* FROM trial
     JOIN point ON point.id = round.point_id
     JOIN target ON target.id = trial.target_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal, target.ordinal";
-// What hangs on trials comes in the order of rounds and targets: that is the order in which SQLite
+// The rows of trials come in the order of rounds and targets: that is the order in which SQLite
 // finds them, so that it has nothing to sort.
 const SLICES: &str = "SELECT slice.* FROM slice
     JOIN trial ON trial.id = slice.trial_id
@@ -271,7 +271,7 @@ const VALUES: &str = "SELECT value.* FROM value
     JOIN point ON point.id = round.point_id
     WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
     ORDER BY round.id, trial.target_id, value.ordinal";
-// Of these there are so many that looking up a column by its name would take as long as reading it.
+// These rows are numerous: looking up a column by its name would take as long as reading it.
 const COUNTERS: &str = "SELECT trial_id, name, grows, value FROM counter
     JOIN trial ON trial.id = counter.trial_id
     JOIN round ON round.id = trial.round_id
@@ -296,7 +296,7 @@ const LOOKS: &str = "SELECT look.* FROM look JOIN point ON point.id = look.point
 const FACTS: &str = "SELECT fact.* FROM fact JOIN target ON target.id = fact.target_id
     WHERE target.run_id = ?1 ORDER BY target.ordinal, fact.name";
 
-/// What a run's state means now: a run left `running` by a process that is gone was interrupted.
+/// The present state of a run: one left `running` by a process that has ended was interrupted.
 pub(crate) fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
     let state = row.get("state")?;
     let process = ProcessMark {

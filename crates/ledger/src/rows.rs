@@ -9,7 +9,9 @@ use std::fmt;
 use rusqlite::types::{FromSql, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
 use serde_json::{Map, Value};
 
-use crate::words::{DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity};
+use crate::word_columns::{
+    DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity,
+};
 
 /// Defines the typed id of a table's rows.
 macro_rules! id {
@@ -96,15 +98,15 @@ pub struct SuiteRow {
     pub path: String,
     /// Its title.
     pub title: String,
-    /// What it claims to show, printed in every report.
+    /// Its claims, printed in every report.
     pub claims: Vec<String>,
-    /// What it admits, printed in every report.
+    /// Its compromises, printed in every report.
     pub compromises: Vec<String>,
     /// The whole TOML text.
     pub text: String,
 }
 
-/// What the host and the build were. Equal ones are one row.
+/// The fingerprint of host and build. Equal ones are one row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FingerprintRow {
     /// SHA-256 of the JSON, in hex.
@@ -131,12 +133,12 @@ pub struct RunRow {
     pub started_at: String,
     /// When it ended; `None` while it runs and for ever if it was killed.
     pub ended_at: Option<String>,
-    /// How far it came. A run that was read says `Interrupted` when it was left `running` by a
+    /// Its state. A run that was read is `Interrupted` when it was left `running` by a
     /// process that is gone.
     pub state: RunState,
     /// A remark of the user, or why it failed.
     pub note: Option<String>,
-    /// What was set beside the suite's text (`--set`): dotted keys and values as TOML writes them.
+    /// Settings beside the suite's text (`--set`): dotted keys and values as TOML writes them.
     pub settings: Vec<(String, String)>,
     /// The metric that carries verdicts, by its name in suites: `rate_per_s`.
     pub primary_metric: String,
@@ -146,16 +148,16 @@ pub struct RunRow {
     pub confidence: f64,
 }
 
-/// What a run measured, or would have.
+/// A target of a run, measured or skipped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TargetRow {
     /// The run.
     pub run_id: RunId,
-    /// Its place in the suite, from 0; the first is what comparisons are about.
+    /// Its place in the suite, from 0; comparisons are about the first.
     pub ordinal: u32,
     /// Its name in the suite.
     pub name: String,
-    /// What it is, in one line: the command and version, or the address.
+    /// Its description in one line: the command and version, or the address.
     pub description: String,
     /// Why it wasn't measured; `None` when it was.
     pub skipped: Option<String>,
@@ -168,9 +170,9 @@ pub struct PointRow {
     pub run_id: RunId,
     /// Its place in the sweep, from 0.
     pub ordinal: u32,
-    /// What it is, for people: `cache/get  16 conns · depth 16 · closed`.
+    /// Its label, for people: `cache/get  16 conns · depth 16 · closed`.
     pub label: String,
-    /// What it is, for programs: the swept dotted keys and `workload.operation`.
+    /// Its keys, for programs: the swept dotted keys and `workload.operation`.
     pub keys: Map<String, Value>,
 }
 
@@ -204,7 +206,7 @@ pub struct TrialRow {
     pub state: DataState,
     /// When its target was started, in ns since the run started.
     pub started_ns: u64,
-    /// How long it was measured, all slices together.
+    /// The measured time, all slices together.
     pub measured_ns: u64,
     /// Operations completed in the measured phase, right or wrong.
     pub operations: u64,
@@ -212,9 +214,9 @@ pub struct TrialRow {
     pub wrong: u64,
     /// Operations not answered before their time-out.
     pub missing: u64,
-    /// Keys asked for and not found, where the workload allows it.
+    /// Keys requested and not found, where the workload allows it.
     pub misses: u64,
-    /// Keys asked for and found; `None` when the workload has no such thing.
+    /// Keys requested and found; `None` when the workload has no such thing.
     pub hits: Option<u64>,
     /// The busiest generator thread's share of time not spent in empty polls, 0 to 1.
     pub generator_busy: Option<f64>,
@@ -234,14 +236,15 @@ pub struct TrialRow {
     pub generator_system_ns: Option<u64>,
     /// The most resident memory of the generator.
     pub generator_rss_bytes: Option<u64>,
-    /// How long preparing the data took; `None` when nothing was prepared.
+    /// The duration of preparing the data; `None` when nothing was prepared.
     pub prepare_ns: Option<u64>,
-    /// How long warming up took; `None` when there was no warm-up.
+    /// The duration of the warm-up; `None` when there was no warm-up.
     pub warmup_ns: Option<u64>,
     /// Whether the load became steady in a warm-up that waited for it; `None` when its length was
     /// fixed beforehand.
     pub stationary: Option<bool>,
-    /// How long after the start of such a warm-up it was steady; `None` besides when it never was.
+    /// The time from the start of such a warm-up until it was steady; `None` besides when it never
+    /// was.
     pub steady_after_ns: Option<u64>,
     /// Whether the backlog grew through the measured phase. That is a result, not a fault.
     pub overloaded: bool,
@@ -263,14 +266,14 @@ pub struct TrialRow {
     pub sent_bytes: Option<u64>,
     /// How evenly updates are spread over all streams, 0 to 1; `None` without streams.
     pub fairness: Option<f64>,
-    /// How old values were when they came, over all groups of clients: the median; `None` without
+    /// Staleness of updates, over all groups of clients: the median; `None` without
     /// updates that say when they were made.
     pub staleness_p50_ns: Option<u64>,
     /// The 99th percentile of that.
     pub staleness_p99_ns: Option<u64>,
     /// The oldest.
     pub staleness_max_ns: Option<u64>,
-    /// What target and load share, in words; `None` when it wasn't measured.
+    /// The resources that target and load share, in words; `None` when it wasn't measured.
     pub shared: Option<String>,
 }
 
@@ -336,7 +339,7 @@ pub struct SliceRow {
     pub ordinal: u32,
     /// When it started, in ns since the run started.
     pub start_ns: u64,
-    /// How long it was.
+    /// Its duration.
     pub duration_ns: u64,
     /// Operations completed in it.
     pub operations: u64,
@@ -359,11 +362,11 @@ pub struct HistogramRow {
     pub clients: String,
     /// The operation; empty = all of them.
     pub operation: String,
-    /// What it counts.
+    /// Its quantity.
     pub kind: HistogramKind,
     /// Which second since the run started, from 0; `None` = the whole trial.
     pub second: Option<u32>,
-    /// How many values it holds.
+    /// Number of values.
     pub count: u64,
     /// Least value; `None`, as all that follow, when it holds none.
     pub min_ns: Option<u64>,
@@ -393,15 +396,15 @@ pub struct FindingRow {
     pub trial_id: TrialId,
     /// When the answer came, in ns since the run started.
     pub at_ns: u64,
-    /// The operation that asked.
+    /// The operation.
     pub operation: String,
-    /// The key that was asked for.
+    /// The key requested.
     pub key: String,
-    /// What a right answer would have been, perhaps cut.
+    /// The expected answer, perhaps cut.
     pub expected: Vec<u8>,
-    /// What came, perhaps cut.
+    /// The received answer, perhaps cut.
     pub received: Vec<u8>,
-    /// What is wrong with it, in words.
+    /// The difference, in words.
     pub note: String,
 }
 
@@ -423,20 +426,20 @@ pub struct SlowRow {
     pub operation: String,
 }
 
-/// One figure that a call measured itself: what a batch printed, for one. Every one is kept.
+/// One figure that a call measured itself, such as what a batch printed. Every one is kept.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ValueRow {
     /// The trial.
     pub trial_id: TrialId,
     /// Its place among the trial's figures, from 0, in the order in which they came.
     pub ordinal: u32,
-    /// Its name, as the suite or the call gives it.
+    /// Its name in the suite or of the call.
     pub name: String,
     /// The figure, in whatever unit the call measures in.
     pub value: f64,
 }
 
-/// What a service itself counted in a trial.
+/// A counter of a service in a trial.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CounterRow {
     /// The trial.
@@ -450,7 +453,7 @@ pub struct CounterRow {
     pub value: f64,
 }
 
-/// One figure of what both sides and the host did in a trial's measured slices.
+/// One usage figure of both sides and the host in a trial's measured slices.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UsageRow {
     /// The trial.
@@ -466,17 +469,17 @@ pub struct UsageRow {
 pub struct ReachedRow {
     /// The trial.
     pub trial_id: TrialId,
-    /// Its place, from 1: what gives way first.
+    /// Its rank, from 1: the first limit.
     pub rank: u32,
     /// The limit, in one word.
     pub code: String,
-    /// How much of the time, the cores or the answers it accounts for.
+    /// The share of the time, the cores or the answers that it accounts for.
     pub strength: f64,
     /// The figures that show it, in words.
     pub evidence: String,
 }
 
-/// What became of one requirement at one point.
+/// The outcome of one requirement at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequirementRow {
     /// The run.
@@ -487,7 +490,7 @@ pub struct RequirementRow {
     pub expression: String,
     /// The metric's value at this point, in the metric's unit; `None` when it wasn't seen.
     pub value: Option<f64>,
-    /// What became of it.
+    /// Its outcome.
     pub outcome: RequirementOutcome,
 }
 

@@ -1,4 +1,4 @@
-//! Which runs there are, and how far one that is being measured has come.
+//! The list of runs, and the progress of one that is being measured.
 
 use std::collections::HashMap;
 
@@ -13,7 +13,7 @@ use crate::read::{
 use crate::rows::{
     PointId, PointRow, RoundId, RoundRow, RunId, RunRow, TargetId, TargetRow, TrialId, TrialRow,
 };
-use crate::words::RunState;
+use crate::word_columns::RunState;
 
 /// One run in a list of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,11 +32,11 @@ pub struct RunLine {
     pub started_at: String,
     /// When it ended.
     pub ended_at: Option<String>,
-    /// How far it came, as [`RunRow::state`] says it.
+    /// Its state, as in [`RunRow::state`].
     pub state: RunState,
     /// Its note.
     pub note: Option<String>,
-    /// What it asks.
+    /// Its question.
     pub kind: RunKind,
     /// Its points.
     pub points: u64,
@@ -46,10 +46,10 @@ pub struct RunLine {
     pub valid_trials: u64,
 }
 
-/// What a run asks.
+/// The question of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RunKind {
-    /// How targets do at each point.
+    /// The figures of targets at each point.
     Sweep,
     /// Whether one target is better than another: `loadline compare`.
     Comparison,
@@ -75,7 +75,8 @@ impl RunKind {
     }
 }
 
-/// How far a run has come, without what takes long to read: a look at it costs the host little.
+/// The progress of a run, without what takes long to read, so that watching it costs the host
+/// little.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SoFar {
     /// Its id.
@@ -138,7 +139,7 @@ impl Ledger {
         Ok(self.connection.query_row("SELECT max(id) FROM run", [], |row| row.get(0))?)
     }
 
-    /// How far a run has come, as it was at one moment even while it is being written.
+    /// Reads the progress of a run from one snapshot, even while it is being written.
     ///
     /// Fails when there is no such run.
     pub fn so_far(&self, id: RunId) -> Result<SoFar, LedgerError> {

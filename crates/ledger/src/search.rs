@@ -1,11 +1,11 @@
-//! Searches for the highest load, and who sends how much at once.
+//! Searches for the highest load, and the groups of clients of a point.
 
 use rusqlite::{OptionalExtension, Row, params};
 
 use crate::error::LedgerError;
 use crate::open::Ledger;
 use crate::rows::{PointId, RunId};
-use crate::words::{ArrivalsKind, RequirementOutcome};
+use crate::word_columns::{ArrivalsKind, RequirementOutcome};
 
 /// A run that searches the highest load that meets every requirement; its points are loads.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,7 +16,7 @@ pub struct SearchRow {
     pub key: String,
     /// The gap between held and broken that is narrow enough: 0.02 is 2 %.
     pub precision: f64,
-    /// How often one load may be called wrongly.
+    /// The error probability of the outcome of one load.
     pub error: f64,
     /// The most rounds that one load may take.
     pub rounds_most: u32,
@@ -31,7 +31,7 @@ pub struct ProbeRow {
     pub load: f64,
     /// Whether every requirement held.
     pub outcome: RequirementOutcome,
-    /// What broke, or why it can't be told.
+    /// The broken requirement, or the reason why it is undecided.
     pub reason: Option<String>,
 }
 
@@ -42,11 +42,11 @@ pub struct ClientsRow {
     pub point_id: PointId,
     /// Its name in the suite.
     pub name: String,
-    /// How many connections, each one slot.
+    /// Number of connections, each one slot.
     pub connections: u64,
-    /// How many requests each keeps under way.
+    /// Requests that each keeps in flight.
     pub pipeline: u64,
-    /// How many threads of the generator drive it.
+    /// Number of the generator's threads that drive it.
     pub threads: u64,
     /// When requests are sent.
     pub arrivals: ArrivalsKind,
@@ -55,7 +55,7 @@ pub struct ClientsRow {
 }
 
 impl Ledger {
-    /// Writes what a search asks.
+    /// Writes the parameters of a search.
     pub fn add_search(&mut self, row: &SearchRow) -> Result<(), LedgerError> {
         let sql = "INSERT INTO search (run_id, key, precision, error, rounds_most)
             VALUES (?1, ?2, ?3, ?4, ?5)";
@@ -64,7 +64,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes what became of a load.
+    /// Writes the outcome of a load.
     pub fn add_probe(&mut self, row: &ProbeRow) -> Result<(), LedgerError> {
         let sql = "INSERT INTO probe (point_id, load, outcome, reason) VALUES (?1, ?2, ?3, ?4)";
         let row = params![row.point_id, row.load, row.outcome, row.reason];
@@ -89,7 +89,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// What a run searches, if it is a search.
+    /// The parameters of a run's search, if it is one.
     pub(crate) fn search(&self, run: RunId) -> Result<Option<SearchRow>, LedgerError> {
         let sql = "SELECT * FROM search WHERE run_id = ?1";
         let read = |row: &Row<'_>| {

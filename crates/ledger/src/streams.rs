@@ -1,4 +1,4 @@
-//! What streams have brought: one row per trial and group of clients that subscribed.
+//! The updates of streams: one row per trial and group of clients that subscribed.
 
 use hdrhistogram::Histogram;
 use rusqlite::{Row, params};
@@ -15,18 +15,18 @@ pub struct StreamRow {
     pub trial_id: TrialId,
     /// The clients' name in the suite.
     pub clients: String,
-    /// How many streams there were.
+    /// Number of streams.
     pub streams: u64,
     /// Updates of all of them.
     pub updates: u64,
     /// Values that the target had and that did not come, by the count that values carry.
     pub missed: u64,
-    /// Those of them that the target said it has left out.
+    /// Those of them that the target reported as left out.
     pub merged: u64,
     /// Updates of the stream that got the fewest.
     pub least_updates: u64,
-    /// How evenly updates are spread over streams, 1/streams to 1 (Jain's index); `None` without
-    /// an update.
+    /// Fairness, the evenness of updates over streams, 1/streams to 1 (Jain's index); `None`
+    /// without an update.
     pub fairness: Option<f64>,
     /// From the making of a value to its receipt: the median; `None`, as what follows, where
     /// updates don't say when they were made.
@@ -87,7 +87,7 @@ pub(crate) fn stream_row(row: &Row<'_>) -> rusqlite::Result<StreamRow> {
 }
 
 impl Ledger {
-    /// Writes what the streams of a trial's group of clients have brought.
+    /// Writes the updates of a trial's group of clients that subscribed.
     pub fn add_stream(&mut self, row: &StreamRow) -> Result<(), LedgerError> {
         let sql = "INSERT INTO stream (trial_id, clients, streams, updates, missed, merged,
                 least_updates, fairness, staleness_p50_ns, staleness_p99_ns, staleness_max_ns,

@@ -1,4 +1,4 @@
-//! The tables that hang on a run, in the order in which they can be written: what merging copies.
+//! The tables below a run, in the order in which they can be written: those that merging copies.
 
 /// A table of a run.
 pub(crate) struct Table {

@@ -11,10 +11,10 @@ use crate::rows::{
     ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow,
     SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
 };
-use crate::words::RunState;
+use crate::word_columns::RunState;
 
 impl Ledger {
-    /// Begins a batch: what is written from here on is committed together, and not seen by
+    /// Begins a batch: later writes are committed together, and not seen by
     /// readers before. While measuring, the lab commits at most once a second.
     ///
     /// Fails when a batch is open already, or when another process holds the write lock for
@@ -76,7 +76,7 @@ impl Ledger {
     }
 
     /// Writes a new run, marked with the calling process and with an identity drawn for it, and
-    /// gives its id.
+    /// returns its id.
     ///
     /// Fails besides when `/proc` can't be read.
     pub fn add_run(&mut self, row: &RunRow) -> Result<RunId, LedgerError> {
@@ -112,7 +112,7 @@ impl Ledger {
     }
 
     /// Ends a run: its last state, when (RFC 3339), and a note that replaces the one there if
-    /// given. Commits the open batch, so that a run that says it has finished is on disk whole.
+    /// given. Commits the open batch, so that a run marked as finished is on disk whole.
     ///
     /// Fails when there is no such run.
     pub fn finish_run(
@@ -182,7 +182,7 @@ impl Ledger {
         Ok(id.into())
     }
 
-    /// Replaces what a trial says by what was measured. Its round and target stay.
+    /// Replaces a trial's placeholder by what was measured. Its round and target stay.
     pub fn set_trial(&mut self, trial: TrialId, row: &TrialRow) -> Result<(), LedgerError> {
         self.execute(
             "UPDATE trial SET
@@ -340,7 +340,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes what a service counted in a trial; what isn't a finite number is left out.
+    /// Writes a counter of a service in a trial; what isn't a finite number is left out.
     pub fn add_counter(&mut self, row: &CounterRow) -> Result<(), LedgerError> {
         if row.value.is_finite() {
             let sql = "INSERT INTO counter (trial_id, name, grows, value) VALUES (?1, ?2, ?3, ?4)";
@@ -349,7 +349,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes a figure of what was used in a trial; what isn't a finite number is left out.
+    /// Writes a usage figure of a trial; what isn't a finite number is left out.
     pub fn add_usage(&mut self, row: &UsageRow) -> Result<(), LedgerError> {
         if row.value.is_finite() {
             let sql = "INSERT INTO usage (trial_id, name, value) VALUES (?1, ?2, ?3)";
@@ -368,7 +368,7 @@ impl Ledger {
         Ok(())
     }
 
-    /// Writes what became of a requirement at a point; a later word on it replaces an earlier.
+    /// Writes the outcome of a requirement at a point; a later one replaces an earlier.
     pub fn add_requirement(&mut self, row: &RequirementRow) -> Result<(), LedgerError> {
         self.execute(
             "INSERT INTO requirement (run_id, point_id, expression, value, outcome)

@@ -8,24 +8,24 @@ use crate::error::LedgerError;
 
 /// The SQL that leads from each version to the next; the first makes an empty file version 1.
 const MIGRATIONS: &[&str] = &[
-    include_str!("schema/v1.sql"),
-    include_str!("schema/v2.sql"),
-    include_str!("schema/v3.sql"),
-    include_str!("schema/v4.sql"),
-    include_str!("schema/v5.sql"),
-    include_str!("schema/v6.sql"),
-    include_str!("schema/v7.sql"),
-    include_str!("schema/v8.sql"),
-    include_str!("schema/v9.sql"),
-    include_str!("schema/v10.sql"),
-    include_str!("schema/v11.sql"),
-    include_str!("schema/v12.sql"),
-    include_str!("schema/v13.sql"),
-    include_str!("schema/v14.sql"),
+    include_str!("v1.sql"),
+    include_str!("v2.sql"),
+    include_str!("v3.sql"),
+    include_str!("v4.sql"),
+    include_str!("v5.sql"),
+    include_str!("v6.sql"),
+    include_str!("v7.sql"),
+    include_str!("v8.sql"),
+    include_str!("v9.sql"),
+    include_str!("v10.sql"),
+    include_str!("v11.sql"),
+    include_str!("v12.sql"),
+    include_str!("v13.sql"),
+    include_str!("v14.sql"),
 ];
 
-/// The SQL that makes all views anew.
-const VIEWS: &str = include_str!("schema/views.sql");
+/// The SQL that recreates all views.
+const VIEWS: &str = include_str!("views.sql");
 
 /// The schema version that this build writes.
 pub const SCHEMA_VERSION: i64 = MIGRATIONS.len() as i64;

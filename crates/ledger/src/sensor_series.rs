@@ -1,4 +1,4 @@
-//! Writing and reading what sensors saw.
+//! Writing and reading the samples of sensors.
 
 use std::collections::BTreeMap;
 

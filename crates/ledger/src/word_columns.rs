@@ -41,7 +41,7 @@ macro_rules! words {
 }
 
 words! {
-    /// How far a run came.
+    /// The state of a run.
     RunState {
         /// It is being measured.
         Running = "running",
@@ -77,7 +77,7 @@ words! {
 }
 
 words! {
-    /// What a histogram counts.
+    /// The quantity of a histogram.
     HistogramKind {
         /// Completion − scheduled time.
         Latency = "latency",
@@ -103,13 +103,13 @@ words! {
 }
 
 words! {
-    /// What became of a requirement at one point.
+    /// The outcome of a requirement at one point.
     RequirementOutcome {
         /// It held.
         Held = "held",
         /// It was broken.
         Broken = "broken",
-        /// It can't be told from the valid trials.
+        /// Inconclusive over the valid trials.
         CantTell = "cant_tell"
     }
 }
@@ -123,9 +123,9 @@ words! {
         Think = "think",
         /// A list of operations, one after another.
         Steps = "steps",
-        /// When a schedule says so.
+        /// At scheduled times.
         Schedule = "schedule",
-        /// A slot takes what comes.
+        /// A slot receives updates as they come.
         Subscribe = "subscribe"
     }
 }
