@@ -157,7 +157,7 @@ impl<'view> Parts<'view> {
 fn usage(rows: Option<&Vec<&UsageRow>>) -> judge::limits::Figures {
     let mut figures = judge::limits::Figures::default();
     for row in rows.into_iter().flatten() {
-        // What a newer loadline measured has no place here.
+        // Figures of a newer loadline are skipped.
         figures.set(&row.name, row.value);
     }
     figures
@@ -188,7 +188,7 @@ fn broken_laws(
         }
     }
     let mut found = Vec::new();
-    // Without a latency for each operation (of a sample of them, say) the law says nothing.
+    // Without a latency for each operation (of a sample of them, say) the law doesn't apply.
     let applies = |trial: &TrialSummary| trial.is_valid() && trial.has_all_latencies();
     for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| applies(trial)) {
         for row in at.get(&trial.point).into_iter().flatten() {
@@ -203,7 +203,7 @@ fn looks_at(point: PointId, looks: &[LookRow]) -> Vec<u32> {
     looks.iter().filter(|look| look.point_id == point).map(|look| look.rounds).collect()
 }
 
-/// What a target was built from.
+/// The build facts of a target.
 fn facts_of(target: TargetId, facts: &[FactRow]) -> Vec<(String, String)> {
     let own = facts.iter().filter(|fact| fact.target_id == target);
     own.map(|fact| (fact.name.clone(), fact.value.clone())).collect()

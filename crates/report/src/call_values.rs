@@ -9,7 +9,7 @@ use crate::number::{bytes, duration, plain};
 pub struct ValueFigures {
     /// Their name.
     pub name: String,
-    /// How many there are.
+    /// Their number.
     pub count: u64,
     /// The least.
     pub min: f64,

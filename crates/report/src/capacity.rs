@@ -10,9 +10,9 @@ use crate::point_summary::PointSummary;
 /// A search for the highest load.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CapacitySummary {
-    /// What was searched.
+    /// The parameters of the search.
     pub search: SearchRow,
-    /// Every load that was tried, in order: the point, and what became of it.
+    /// Every load that was tried, in order: the point, and its outcome.
     pub probes: Vec<(usize, ProbeRow)>,
     /// The loads between which the highest one lies.
     pub found: Capacity,
@@ -21,12 +21,12 @@ pub struct CapacitySummary {
     /// The busy share of the generator at the lowest load that broke, when it was too high for the
     /// break to be the target's.
     pub generator_busy: Option<f64>,
-    /// What gave way first at the lowest load that broke: its name and its evidence.
+    /// The first limit at the lowest load that broke: its name and its evidence.
     pub limit: Option<(String, String)>,
 }
 
 impl CapacitySummary {
-    /// What these loads say.
+    /// Summarises the search over these loads.
     pub(crate) fn of(
         search: SearchRow,
         probes: Vec<(usize, ProbeRow)>,

@@ -1,9 +1,9 @@
-//! What pictures of a run need beyond its [`Summary`](crate::Summary): whole distributions, and
-//! what happened when.
+//! The data of a run's charts beyond its [`Summary`](crate::Summary): whole distributions, and
+//! series over time.
 //!
 //! Everything is thinned while it is read, so that the picture of an hour is no larger than that
 //! of a minute: a line has at most [`POINTS_MOST`] points, each the mean (or, for a percentile, the
-//! greatest) of what fell into its stretch of the run.
+//! greatest) of the values in its stretch of the run.
 
 use std::collections::{BTreeMap, HashMap};
 use std::ops::RangeBounds;
@@ -16,32 +16,32 @@ use ledger::{
 /// The most points of one line over time.
 pub const POINTS_MOST: usize = 240;
 
-/// The most trials whose seconds are read: each is a query, and a page has no room for more.
+/// The most trials whose seconds are read: each is a query, and a page can't hold more.
 const TRIALS_READ_MOST: usize = 1_000;
 
 /// The most slices that are marked one by one.
 const SLICES_MOST: usize = 600;
 
-/// What pictures of a run need beyond its summary.
+/// The data of a run's charts beyond its summary.
 #[derive(Debug, Clone, Default)]
 pub struct ChartData {
     /// All answers of each target at each point, in valid trials.
     pub distributions: Vec<Distribution>,
-    /// How each target went, by target.
+    /// Rate and latency over time, by target.
     pub paces: Vec<Pace>,
-    /// What sensors saw: the host's first, then by target.
+    /// The series of sensors: the host's first, then by target.
     pub series: Vec<Watched>,
-    /// When rounds were measured, and of which point each is.
+    /// The rounds: the point of each, and its stretch.
     pub rounds: Vec<(usize, Stretch)>,
-    /// What comes before each round's first slice: starting, preparing, warming up.
+    /// The time before each round's first slice: starting, preparing, warming up.
     pub settling: Vec<Stretch>,
-    /// The slices by target; empty where there are too many to be told apart.
+    /// The slices by target; empty where there are too many to distinguish.
     pub slices: Vec<(usize, Vec<Stretch>)>,
     /// Slices that were disturbed.
     pub disturbed: Vec<Stretch>,
     /// The events of the suite by name, in the order in which each first happened.
     pub events: Vec<EventOutcome>,
-    /// How long the run's clock ran, in seconds.
+    /// The length of the run, in seconds.
     pub length_s: f64,
 }
 
@@ -65,7 +65,8 @@ pub struct Distribution {
     pub histogram: Histogram<u64>,
 }
 
-/// How one target went over the time of a run. Moments are seconds since the run started.
+/// Rate and latency of one target over the time of a run. Moments are seconds since the run
+/// started.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Pace {
     /// Operations per second, by moment.
@@ -101,7 +102,7 @@ pub struct Stretch {
 }
 
 impl ChartData {
-    /// Reads what pictures of this run need, with the distributions of these points only.
+    /// Reads the chart data of this run, with the distributions of these points only.
     ///
     /// Fails when the ledger can't be read, or when a histogram or a chunk in it is damaged.
     pub fn read(

@@ -1,4 +1,4 @@
-//! The first target against each other one, by metric and point, and what is said of it.
+//! The first target against each other one, by metric and point, and the verdicts.
 //!
 //! Targets are paired within rounds, and only where both trials are valid. All comparisons of
 //! one metric (points × other targets) are one family for Holm's correction. The run's primary
@@ -24,7 +24,7 @@ use crate::trial_summary::{TrialSummary, at_point};
 const COMPARED: &[&str] =
     &["rate_per_s", "latency_ns.p50", "latency_ns.p99", "server.cpu_ns_per_op"];
 
-/// What a run that is one comparison compares besides.
+/// The metrics that a run of one comparison compares besides.
 const COMPARED_BESIDES: &[&str] = &["server.rss_bytes"];
 
 /// One comparison, judged.
@@ -41,19 +41,19 @@ pub struct Compared {
     /// The ratio a/b with its plain interval; `None` when a value is unseen or zero, or when no
     /// round has both trials valid.
     pub interval: Option<Interval>,
-    /// What is said of the first target.
+    /// The verdict on the first target.
     pub verdict: Verdict,
-    /// On which side of the ratio the true one lies, when that is all that can be told of it.
+    /// On which side of the ratio the true one lies, when only a bound is known.
     pub bound: Option<Bound>,
     /// Whether the metric is the run's primary one, so that the verdict is the run's.
     pub primary: bool,
     /// The confidence of the interval and of the verdict.
     pub confidence: f64,
-    /// What other methods say of the same figures.
+    /// The results of other methods on the same figures.
     pub beside: Beside,
 }
 
-/// What can still be said of a ratio when the generator was at its limit with one of the targets
+/// The bound that a ratio is when the generator was at its limit with one of the targets
 /// and not with the other: that target would show a higher rate and lower latencies to a generator
 /// that isn't.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +65,7 @@ pub enum Bound {
 }
 
 impl Bound {
-    /// As it stands before the ratio.
+    /// As printed before the ratio.
     pub(crate) fn words(self) -> &'static str {
         match self {
             Bound::Least => "at least ",
@@ -100,7 +100,7 @@ fn is_lowered(metric: &Metric) -> Option<bool> {
     }
 }
 
-/// What other methods say of the figures of a comparison. `None` where there is nothing to say.
+/// The results of other methods on the figures of a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Beside {
     /// The medians over rounds, of the first target and the other.
@@ -111,17 +111,17 @@ pub struct Beside {
     pub rank_p: Option<f64>,
 }
 
-/// What a run that is one comparison fixed, and where it was looked at.
+/// The parameters and looks of a run that is one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Contest {
-    /// What was fixed.
+    /// The parameters.
     pub row: ComparisonRow,
     /// Valid rounds at each look, by point.
     pub looks: Vec<Vec<u32>>,
 }
 
 impl Contest {
-    /// The confidence at which a point is judged after so many valid rounds: that of its last
+    /// The confidence at which a point is judged after this many valid rounds: that of its last
     /// look, which is now if more came since.
     pub fn confidence(&self, point: usize, rounds: usize) -> f64 {
         let error = self.row.error / self.looks.len().max(1) as f64;
@@ -179,7 +179,7 @@ pub(crate) fn compare_pairs(
     judged(run, metric, &pairs, run.confidence, true)
 }
 
-/// What is compared: the primary metric first.
+/// The metrics compared, the primary one first.
 fn metrics(primary: Option<&'static Metric>, all: bool) -> Vec<&'static Metric> {
     let besides = if all { COMPARED_BESIDES } else { &[] };
     let wanted = |metric: &&Metric| {

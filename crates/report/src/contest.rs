@@ -1,4 +1,4 @@
-//! What a run that is one comparison says: a sentence with its evidence, and what may be doubted.
+//! The sentences of a run that is one comparison: its verdict, evidence, and caveats.
 
 use judge::{Verdict, smallest_difference};
 
@@ -29,7 +29,7 @@ pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
     lines
 }
 
-/// What is to be doubted where two versions of a compiler made the two programs, unless they are
+/// The caveat that two versions of a compiler made the two programs, unless they are
 /// the question. Programs of two languages differ in more than that.
 fn compilers(summary: &Summary, contest: &Contest) -> Option<String> {
     let of = |target: usize| {
@@ -119,7 +119,7 @@ fn signed(ratio: f64) -> String {
     format!("{sign}{}", percent(difference.abs()))
 }
 
-/// What these rounds could have shown, for a verdict that can't be told.
+/// The smallest detectable difference, for an inconclusive verdict.
 fn could_show(contest: &Contest, compared: &Compared) -> String {
     let least = || {
         let interval = compared.interval?;
@@ -134,7 +134,7 @@ fn could_show(contest: &Contest, compared: &Compared) -> String {
     }
 }
 
-/// How often it was looked at, and how often such verdicts are wrong.
+/// The number of looks, and the error rate of such verdicts.
 fn evidence(contest: &Contest) -> String {
     let looks: usize = contest.looks.iter().map(Vec::len).sum();
     let times = match looks {
@@ -152,7 +152,7 @@ fn evidence(contest: &Contest) -> String {
     format!("Looked at {times}; at most {error} of such verdicts call a difference wrongly.{said}")
 }
 
-/// The table of one point: a line per metric, with what other methods say of it.
+/// The table of one point: a line per metric, with the results of other methods.
 pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
     let mut rows = Vec::new();
     for compared in summary.comparisons_at(point) {
@@ -206,7 +206,7 @@ pub(crate) fn confidence_words(confidence: f64) -> String {
     format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// The sizes of the two programs, which are what they are in every round.
+/// The sizes of the two programs.
 fn program_sizes(summary: &Summary) -> Option<Vec<String>> {
     let bytes = |target: usize| {
         let facts = summary.facts.get(target)?;

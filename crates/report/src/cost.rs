@@ -1,4 +1,4 @@
-//! What one operation costs at a point: on both sides, beside the first target's difference from
+//! The cost of one operation at a point: on both sides, beside the first target's difference from
 //! each other one.
 
 use judge::limits::Figures;
@@ -120,17 +120,17 @@ pub struct Cost {
     pub row: &'static CostRow,
     /// Of each target, in the suite's order.
     pub targets: Vec<Option<Mean>>,
-    /// Half the width that telling user from system by ticks alone gives each, at 95 %.
+    /// The uncertainty of the division into user and system by ticks, at 95 %.
     pub sampling: Vec<Option<f64>>,
     /// The first target's less each other one's, over the rounds in which both are valid; the
-    /// first place stands for the first target itself and is empty.
+    /// first place is the first target itself and empty.
     pub differences: Vec<Option<Mean>>,
 }
 
 /// A clock tick, by which the kernel tells user from system time.
 const TICK_NS: f64 = 1e7;
 
-/// What one operation costs at a point, over valid trials.
+/// The cost of one operation at a point, over valid trials.
 pub fn costs(summary: &Summary, point: usize) -> Vec<Cost> {
     let targets = summary.targets.len();
     let trials = |target: usize| -> Vec<&TrialSummary> {
@@ -205,7 +205,7 @@ impl CallCost {
     }
 }
 
-/// How often a call is made per operation.
+/// Number of a call per operation.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CallFigures {
     /// Calls per operation.

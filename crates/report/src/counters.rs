@@ -1,4 +1,4 @@
-//! What services counted themselves: of one trial, or of all valid trials of a target at a point.
+//! The counters of services: of one trial, or of all valid trials of a target at a point.
 
 use std::collections::BTreeMap;
 
@@ -19,8 +19,8 @@ pub struct CounterFigures {
 }
 
 impl CounterFigures {
-    /// Those of trials of so many operations together, by name. A counter that one of the trials
-    /// did not see is left out, because its sum would be too small.
+    /// The counters of trials with these numbers of operations, by name. A counter that one of the
+    /// trials did not see is left out, because its sum would be too small.
     pub(crate) fn merged(trials: &[(&[&CounterRow], u64)]) -> Vec<CounterFigures> {
         let mut sums: BTreeMap<&str, (bool, f64, usize)> = BTreeMap::new();
         for row in trials.iter().flat_map(|(rows, _)| rows.iter()) {

@@ -8,26 +8,26 @@ use crate::number::{count, duration};
 use crate::phrases::many;
 use crate::summary::Summary;
 
-/// What one of the suite's events did to one target.
+/// One of the suite's events against one target.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventKind<'a> {
     /// The target.
     pub target: usize,
     /// Its name.
     pub name: &'a str,
-    /// What was done.
+    /// The action.
     pub action: &'a str,
-    /// How often it happened.
+    /// Number of times.
     pub times: usize,
-    /// In how many trials.
+    /// Number of trials.
     pub trials: usize,
     /// When it first began, in ns since the run started.
     pub first_ns: u64,
     /// When it last began.
     pub last_ns: u64,
-    /// How long it took: the median, in ns.
+    /// Its duration: the median, in ns.
     pub took_ns: f64,
-    /// How often it failed.
+    /// Number of failures.
     pub failed: usize,
     /// Why it failed first.
     pub failure: Option<&'a str>,
@@ -37,7 +37,7 @@ pub struct EventKind<'a> {
 const AT_ONCE_NS: f64 = 1e6;
 
 impl EventKind<'_> {
-    /// How long it took, where it takes time at all.
+    /// Its duration, where that is longer than [`AT_ONCE_NS`].
     pub fn took(&self) -> Option<String> {
         (self.took_ns >= AT_ONCE_NS).then(|| duration(self.took_ns))
     }
@@ -61,7 +61,7 @@ impl EventKind<'_> {
     }
 }
 
-/// What happened at a point, or at all of them, by target and first time.
+/// The events at a point, or at all of them, by target and first time.
 pub(crate) fn kinds(summary: &Summary, point: Option<usize>) -> Vec<EventKind<'_>> {
     let place = |one: &EventSummary| summary.trials[one.trial].point;
     let range = match point {
@@ -98,7 +98,7 @@ pub(crate) fn kinds(summary: &Summary, point: Option<usize>) -> Vec<EventKind<'_
     kinds
 }
 
-/// A kind of which nothing is counted yet.
+/// A kind without any event yet.
 fn first(target: usize, row: &EventRow) -> EventKind<'_> {
     EventKind {
         target,

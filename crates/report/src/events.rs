@@ -1,4 +1,4 @@
-//! What happened to targets while they were measured: events of the suite, and how they ended.
+//! The events of a suite that ran against targets, and their outcomes.
 
 use std::collections::HashMap;
 

@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use ledger::{Cell, Export, Ledger, LedgerError, RunId};
 
-/// How a table is written.
+/// The format of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExportFormat {
     /// A line of names, then a line per row, by RFC 4180 but for line ends of one byte. What is
     /// unseen is empty.
     Csv,
-    /// A JSON object per line. What is unseen is null.
+    /// A JSON object per line. An unseen value is null.
     JsonLines,
 }
 

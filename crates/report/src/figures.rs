@@ -16,25 +16,25 @@ pub struct Figures {
     pub rate_per_s: Option<f64>,
     /// Latency of all operations.
     pub latency: Latency,
-    /// Send lag of all operations; of no values unless a schedule asked for them.
+    /// Send lag of all operations; empty unless there is a schedule.
     pub lag: Latency,
     /// Requests that a schedule made due, per second of measured time.
     pub offered_per_s: Option<f64>,
     /// The most requests that were due and had no free slot.
     pub backlog_most: Option<u64>,
-    /// Operations whose answers nobody checked.
+    /// Operations whose answers were not checked.
     pub unchecked: u64,
     /// Wrong answers.
     pub wrong: u64,
     /// Operations not answered in time.
     pub missing: u64,
-    /// Keys asked for and not found.
+    /// Keys requested and not found.
     pub misses: u64,
-    /// Found ÷ asked for, 0 to 1.
+    /// Found ÷ requested, 0 to 1.
     pub hit_ratio: Option<f64>,
-    /// What the target used.
+    /// Resources used by the target.
     pub server: Usage,
-    /// What the load generator used.
+    /// Resources used by the load generator.
     pub generator: Usage,
     /// Share of time that the generator didn't spend in empty polls, 0 to 1.
     pub generator_busy: Option<f64>,
@@ -42,13 +42,13 @@ pub struct Figures {
     pub elements_per_s: Option<f64>,
     /// Their bytes per second.
     pub bytes_per_s: Option<f64>,
-    /// What streams have brought; `None` where nothing streams.
+    /// The updates of streams; `None` without streams.
     pub streams: Option<StreamFigures>,
-    /// Metrics that calls told under the metric's name, for want of the lab's own.
+    /// Metrics that calls reported under the metric's name, where the lab has none of its own.
     pub reported: Vec<(&'static str, f64)>,
 }
 
-/// What a process group used.
+/// Resources used by a process group.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Usage {
     /// CPU time per operation, in ns.
@@ -127,12 +127,12 @@ impl Figures {
         }
     }
 
-    /// The same with what streams have brought.
+    /// The same with the updates of streams.
     pub(crate) fn with_streams(self, streams: Option<StreamFigures>) -> Figures {
         Figures { streams, ..self }
     }
 
-    /// The same with what calls told themselves.
+    /// The same with what calls reported.
     pub(crate) fn with_reported(self, values: &[ValueFigures]) -> Figures {
         let of = |metric: &Metric| {
             let reported = values.iter().find(|one| one.name == metric.suite)?;

@@ -1,5 +1,5 @@
-//! What each group of clients saw of each operation: groups are reported apart, because the mean
-//! of a reader's and a writer's latency is nobody's.
+//! The latencies of each group of clients and operation: groups are reported apart, because the
+//! mean of a reader's and a writer's latency describes neither.
 
 use ledger::{HistogramKind, HistogramRow, LedgerError};
 
@@ -15,9 +15,9 @@ pub struct GroupFigures {
     pub operation: String,
     /// From the scheduled time to the answer.
     pub latency: Latency,
-    /// From the sending to the answer; of no values unless a schedule asked.
+    /// From the sending to the answer; empty unless there is a schedule.
     pub service: Latency,
-    /// Send lag; of no values unless a schedule asked.
+    /// Send lag; empty unless there is a schedule.
     pub lag: Latency,
 }
 
@@ -28,7 +28,7 @@ pub struct ClientsFigures {
     pub clients: String,
     /// From the scheduled time to the answer.
     pub latency: Latency,
-    /// Send lag; of no values unless a schedule asked.
+    /// Send lag; empty unless there is a schedule.
     pub lag: Latency,
 }
 

@@ -15,7 +15,7 @@ use crate::phrases::{many, value};
 /// Runs under which a series has no change points to speak of.
 const RUNS_LEAST: usize = 6;
 
-/// What is looked at.
+/// The question: a suite, and what of it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Question {
     /// The suite's title.
@@ -27,7 +27,7 @@ pub struct Question {
     pub metric: Option<String>,
     /// Runs before this one are left out.
     pub since: Option<i64>,
-    /// How change points are searched.
+    /// The parameters of the search for change points.
     pub hunt: Hunt,
 }
 
@@ -39,7 +39,7 @@ pub struct History {
     /// Every target that its runs on this kind of host have, by name.
     pub(crate) targets: Vec<String>,
     pub(crate) metric: &'static Metric,
-    /// What its host is, in words.
+    /// Its host, in words.
     pub(crate) host: String,
     /// Runs of the suite on other kinds of hosts, which are left out.
     pub(crate) elsewhere: usize,
@@ -123,8 +123,8 @@ impl History {
         &self.targets
     }
 
-    /// What the exit code needs to know: worse when the last change of any point is for the worse,
-    /// can't tell when no point has enough runs.
+    /// The outcome, from which the exit code follows: worse when the last change of any point is
+    /// for the worse, can't tell when no point has enough runs.
     pub fn outcome(&self) -> Outcome {
         let enough = |series: &Series| series.runs.len() >= RUNS_LEAST;
         Outcome {
@@ -260,7 +260,7 @@ impl History {
 }
 
 impl Series {
-    /// What was set beside the suite's text: `clients.pipeline = 1`; empty when nothing was.
+    /// Settings beside the suite's text: `clients.pipeline = 1`; empty when nothing was.
     pub(crate) fn settings_words(&self) -> String {
         let pairs: Vec<(String, String)> = serde_json::from_str(&self.settings).unwrap_or_default();
         let words = pairs.iter().map(|(key, value)| format!("{key} = {value}"));

@@ -36,7 +36,7 @@ const FACTORS: &[(&str, &str)] = &[
 pub struct Difference {
     /// Its name in the fingerprint.
     pub name: &'static str,
-    /// What it is called as a factor: `host`, `kernel`, `compiler` or `flags`.
+    /// Its name as a factor: `host`, `kernel`, `compiler` or `flags`.
     pub factor: &'static str,
     /// Of the first run; empty is unseen.
     pub a: String,
@@ -53,7 +53,7 @@ pub fn differences(a: &Map<String, Value>, b: &Map<String, Value>) -> Vec<Differ
     KIND.iter().chain(FACTORS).filter_map(differs).collect()
 }
 
-/// What makes a host of one kind with others, by name.
+/// The facts that make a kind of host, by name.
 pub(crate) fn kind_of(fingerprint: &Map<String, Value>) -> Vec<(&'static str, String)> {
     KIND.iter().map(|(name, _)| (*name, said(fingerprint, name))).collect()
 }

@@ -12,7 +12,7 @@ use crate::number::plain;
 use crate::phrases::{answers, interval, verdict};
 use crate::summary::Summary;
 
-/// What became of one test.
+/// The outcome of one test.
 enum Result {
     Passed,
     Failed(String),

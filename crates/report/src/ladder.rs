@@ -1,4 +1,4 @@
-//! A ladder: each rung against the one before and against the first, what was decided, and where
+//! A ladder: each rung against the one before and against the first, the decisions, and where
 //! its CPU time goes.
 //!
 //! All comparisons of the primary metric (rungs × points, against the one before and against the
@@ -17,7 +17,7 @@ use crate::summary::Summary;
 pub struct Step<'a> {
     /// Its target.
     pub target: usize,
-    /// What is said of it.
+    /// Its description and decision.
     pub row: &'a RungRow,
     /// Against the rung before and against the first one, by point; empty for the first rung, and
     /// `first` also for the second, whose rung before is the first.
@@ -31,7 +31,7 @@ pub struct Step<'a> {
 /// Where the CPU time of a rung goes, over several profiles.
 #[derive(Debug, PartialEq)]
 pub struct Profile {
-    /// How many there are.
+    /// Their number.
     pub times: usize,
     /// Whether all of them have the same function at their head, and it takes about as much in
     /// each. Otherwise nothing should be concluded from it.
@@ -70,8 +70,8 @@ impl FunctionShare {
 }
 
 impl Step<'_> {
-    /// What the verdicts against the rung before (or the first) suggest, as long as nobody has
-    /// decided; `None` for the first rung and where they disagree or can't tell.
+    /// The decision that the verdicts against the rung before (or the first) suggest, as long as
+    /// none was made; `None` for the first rung and where they disagree or are inconclusive.
     pub fn proposed(&self) -> Option<&'static str> {
         let codes: Vec<&str> = self.before.iter().map(|one| one.verdict.code()).collect();
         let any = |code: &str| codes.contains(&code);
@@ -85,7 +85,7 @@ impl Step<'_> {
         }
     }
 
-    /// What was decided, with its reason.
+    /// The decision, with its reason.
     pub fn decided(&self) -> Option<(Decision, &str)> {
         Some((self.row.decision?, self.row.reason.as_deref().unwrap_or_default()))
     }

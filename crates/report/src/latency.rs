@@ -5,7 +5,7 @@ use ledger::{Histogram, HistogramRow, LedgerError};
 /// A latency distribution, in ns.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Latency {
-    /// How many values it is made of.
+    /// Number of values.
     pub count: u64,
     /// Median.
     pub p50_ns: Option<u64>,
@@ -24,8 +24,8 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// The distribution of all values of these histograms. What one of them holds its row says,
-    /// so that only several are decoded, to be merged.
+    /// The distribution of all values of these histograms. The row of a single one holds its
+    /// percentiles, so that only several are decoded, to be merged.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
         match rows {
             [one] => Latency::of_row(one),
@@ -33,7 +33,7 @@ impl Latency {
         }
     }
 
-    /// As its row says it.
+    /// As its row has it.
     fn of_row(row: &HistogramRow) -> Result<Latency, LedgerError> {
         if row.count > 0 && row.p95_ns.is_none() {
             // A ledger from before that column.
@@ -51,7 +51,7 @@ impl Latency {
         })
     }
 
-    /// The distribution of all values of these histograms, one of which is held at a time.
+    /// The distribution of all values of these histograms, of which one is in memory at a time.
     pub(crate) fn of_all(
         histograms: impl Iterator<Item = Result<Histogram<u64>, LedgerError>>,
     ) -> Result<Latency, LedgerError> {

@@ -1,4 +1,4 @@
-//! What limited a target at a point, over its rounds.
+//! The limits of a target at a point, over its rounds.
 
 use std::collections::BTreeMap;
 
@@ -7,20 +7,20 @@ use ledger::{ReachedRow, TrialId, UsageRow, Validity};
 
 use crate::trial_summary::TrialSummary;
 
-/// What limited one target at one point. Judged are its valid trials; where there is none the
-/// disturbed ones, and where there is none of those the invalid ones: what spoiled them may well be
-/// the answer.
+/// The limits of one target at one point. Judged are its valid trials; where there is none the
+/// disturbed ones, and where there is none of those the invalid ones: what invalidated them may
+/// well be the answer.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct LimitsSummary {
-    /// How many trials were judged.
+    /// Number of trials judged.
     pub trials: usize,
-    /// In how many of them no limit was reached.
+    /// Number of them without a limit.
     pub none_in: usize,
-    /// The limits reached, the one that gives way first in most trials at the head.
+    /// The limits reached, the one that is first in most trials at the head.
     pub reached: Vec<LimitSummary>,
-    /// What target and load share, in words; `None` when no trial says.
+    /// The resources that target and load share, in words; `None` when unknown.
     pub shared: Option<String>,
-    /// How many cores' worth of CPU time the target took.
+    /// The CPU time of the target, in cores.
     pub server_cores: Option<f64>,
 }
 
@@ -29,9 +29,9 @@ pub struct LimitsSummary {
 pub struct LimitSummary {
     /// Its code.
     pub code: String,
-    /// In how many trials it was reached.
+    /// Number of trials in which it was reached.
     pub trials: usize,
-    /// In how many of them it was the first to give way.
+    /// Number of them in which it was the first.
     pub first_in: usize,
     /// Its greatest strength.
     pub strength: f64,
@@ -45,7 +45,7 @@ impl LimitSummary {
         limit_coded(&self.code)
     }
 
-    /// What it is called.
+    /// Its name.
     pub fn name(&self) -> &str {
         self.limit().map_or(&self.code, |limit| limit.name)
     }
@@ -93,7 +93,7 @@ impl LimitsSummary {
         }
     }
 
-    /// What gave way first in most trials; `None` when in most of them nothing did.
+    /// The first limit of most trials; `None` when most of them have none.
     pub fn first(&self) -> Option<&LimitSummary> {
         self.reached.first().filter(|first| first.first_in > 0 && first.first_in >= self.none_in)
     }

@@ -1,14 +1,14 @@
 //! Little's law, checked on every trial: N = X·R (J. D. C. Little, Oper. Res. 9, 1961).
 //!
-//! What is under way at once is throughput times latency. With slots that send as soon as they are
-//! answered that has to be the number of slots; where it is less, time passes that no latency
-//! counts (a busy generator, connecting), and where it is more, times or counts are wrong.
+//! The number of requests in flight is throughput times latency. With slots that send as soon as
+//! they are answered that has to be the number of slots; where it is less, time passes that no
+//! latency counts (a busy generator, connecting), and where it is more, times or counts are wrong.
 
 use ledger::{ArrivalsKind, ClientsRow};
 
 use crate::groups::GroupFigures;
 
-/// How far requests under way may lie from the slots: the ends of slices, where slots run empty,
+/// Tolerance of requests in flight against slots: the ends of slices, where slots run empty,
 /// take a few hundredths.
 const TOLERANCE: f64 = 0.10;
 
@@ -19,13 +19,13 @@ pub struct LawViolation {
     pub trial: usize,
     /// The group.
     pub clients: String,
-    /// Requests under way by throughput and latency.
+    /// Requests in flight by throughput and latency.
     pub seen: f64,
-    /// What should have been under way: all slots or, with a schedule, at most these.
+    /// The requests that should have been in flight: all slots or, with a schedule, at most these.
     pub slots: f64,
 }
 
-/// Requests under way and slots of one group over a trial, if the law says something of it and is
+/// Requests in flight and slots of one group over a trial, where the law applies and is
 /// broken.
 pub(crate) fn violation(
     trial: usize,

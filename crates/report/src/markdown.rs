@@ -75,7 +75,7 @@ fn row(
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// What the primary metric says of the first target against this one.
+/// The verdict of the primary metric on the first target against this one.
 fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let one = summary.comparisons_at(index).find(|one| one.primary && one.b == target);
     let Some(one) = one else { return String::new() };

@@ -1,11 +1,11 @@
-//! What the exit code needs to know of a run.
+//! The outcome of a run, from which the exit code follows.
 
 use judge::{Capacity, Verdict};
 use ledger::RequirementOutcome;
 
 use crate::summary::Summary;
 
-/// What the exit code needs to know of a run. Several may be true at once.
+/// The outcome of a run, from which the exit code follows. Several may be true at once.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Outcome {
     /// A requirement was broken.
@@ -14,7 +14,7 @@ pub struct Outcome {
     /// than the one before it. It is a finding like any
     /// other, unless the user asked to fail on it.
     pub worse: bool,
-    /// A verdict of the primary metric or a requirement can't be told, or a target that was not
+    /// A verdict of the primary metric or a requirement is inconclusive, or a target that was not
     /// skipped has no valid trial at some point.
     pub cant_tell: bool,
 }
@@ -42,7 +42,7 @@ impl Outcome {
     }
 }
 
-/// What the exit code needs to know of a run.
+/// The outcome of a run, from which the exit code follows.
 pub fn outcome(summary: &Summary) -> Outcome {
     if let Some(capacity) = &summary.capacity {
         let Capacity { held, broken } = capacity.found;

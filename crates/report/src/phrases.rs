@@ -1,4 +1,4 @@
-//! What more than one kind of report says, said in one place: figures of a target, verdicts,
+//! Phrases that several kinds of report share: figures of a target, verdicts,
 //! ratios, and rows that are aligned.
 
 use judge::{Inconclusive, Metric, SeriesInterval, Verdict, metric_named};
@@ -39,7 +39,7 @@ pub(crate) fn rate_cell(target: Option<&TargetSummary>) -> String {
     cell(target, rate_of)
 }
 
-/// A metric's value as lines and tables show it: what an operation costs stays in ns.
+/// A metric's value as lines and tables show it: costs per operation stay in ns.
 pub(crate) fn value(value: f64, metric: &Metric) -> String {
     match metric.json.ends_with("_ns_per_op") {
         true => nanoseconds(value),
@@ -88,7 +88,7 @@ pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool) -> String 
     }
 }
 
-/// What was found in the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.
+/// The check of the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.
 pub(crate) fn answers(target: &TargetSummary) -> String {
     let unchecked = target.unchecked_of_all.min(target.operations_of_all);
     let checked = target.operations_of_all - unchecked;
@@ -115,8 +115,8 @@ pub(crate) fn verdict(verdict: Verdict, same_within: Option<f64>) -> String {
     }
 }
 
-/// A verdict on a metric from which nothing is concluded. What a busy generator spoils was not
-/// judged at all; where it held back one target only, the ratio says so itself (`at least`).
+/// A verdict on a secondary metric. A metric that a busy generator invalidates was not
+/// judged at all; where it limited one target only, the ratio is marked as a bound (`at least`).
 pub(crate) fn verdict_beside(compared: &Compared) -> String {
     match (compared.verdict, compared.bound) {
         (_, Some(_)) => String::new(),
@@ -127,7 +127,7 @@ pub(crate) fn verdict_beside(compared: &Compared) -> String {
     }
 }
 
-/// What a bound is, for a line that holds one: which target the generator held back.
+/// The reason of a bound: the target that the generator limited.
 pub(crate) fn bound_note(compared: &[&Compared], names: &[String]) -> Option<String> {
     let bound = compared.iter().find(|one| one.bound.is_some())?;
     let name = names.get(bound.held_back()?)?;
@@ -150,7 +150,7 @@ pub(crate) fn bound(compared: &Compared) -> &'static str {
     compared.bound.map_or("", |bound| bound.words())
 }
 
-/// What became of a requirement.
+/// The outcome of a requirement.
 pub(crate) fn outcome(outcome: RequirementOutcome) -> &'static str {
     match outcome {
         RequirementOutcome::Held => "held",

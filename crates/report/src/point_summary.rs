@@ -11,7 +11,7 @@ use crate::limits::LimitsSummary;
 use crate::slices::Drift;
 use crate::streams::StreamFigures;
 
-/// What one point showed.
+/// The results of one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PointSummary {
     /// The point.
@@ -22,16 +22,16 @@ pub struct PointSummary {
     pub valid_rounds: usize,
     /// Rounds in which no trial is invalid and one is disturbed.
     pub disturbed_rounds: usize,
-    /// How long a trial was measured: the median, in ns.
+    /// The measured time of a trial: the median, in ns.
     pub measured_ns: Option<u64>,
-    /// How long a slice was: the median over trials of the longest, in ns; `None` when trials
+    /// The length of a slice: the median over trials of the longest, in ns; `None` when trials
     /// weren't sliced.
     pub slice_ns: Option<u64>,
-    /// What each target that was measured here showed, in the suite's order.
+    /// The results of each target that was measured here, in the suite's order.
     pub targets: Vec<TargetSummary>,
 }
 
-/// What one target showed at one point.
+/// The results of one target at one point.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TargetSummary {
     /// The target.
@@ -56,18 +56,18 @@ pub struct TargetSummary {
     pub figures: Figures,
     /// Each group of clients over its operations, of all valid trials.
     pub groups: Vec<ClientsFigures>,
-    /// What the streams of each group of clients have brought, of all valid trials.
+    /// The updates of each group of clients that subscribed, of all valid trials.
     pub stream_groups: Vec<(String, StreamFigures)>,
-    /// How long its valid trials were measured, together.
+    /// The measured time of its valid trials, together.
     pub measured_ns: u64,
-    /// What its calls measured themselves, of all valid trials.
+    /// Figures that its calls measured themselves, of all valid trials.
     pub values: Vec<ValueFigures>,
-    /// What it counted itself, in all valid trials.
+    /// Its own counters, over all valid trials.
     pub counters: Vec<CounterFigures>,
-    /// How its rate changed from the first to the last slices; `None` when it wasn't sliced finely
-    /// enough.
+    /// The change of its rate from the first to the last slices; `None` when it wasn't sliced
+    /// finely enough.
     pub drift: Option<Drift>,
-    /// What limited it.
+    /// Its limits.
     pub limits: LimitsSummary,
     /// Operations of all its trials: a wrong answer counts even in a trial that isn't valid.
     pub operations_of_all: u64,
@@ -75,12 +75,12 @@ pub struct TargetSummary {
     pub wrong_of_all: u64,
     /// Operations not answered in time, of all its trials.
     pub missing_of_all: u64,
-    /// Operations whose answers nobody checked, of all its trials.
+    /// Operations whose answers were not checked, of all its trials.
     pub unchecked_of_all: u64,
 }
 
 impl PointSummary {
-    /// What one target showed here; `None` when it has no trial at this point.
+    /// The results of one target; `None` when it has no trial at this point.
     pub fn of_target(&self, target: usize) -> Option<&TargetSummary> {
         self.targets.iter().find(|summary| summary.target == target)
     }

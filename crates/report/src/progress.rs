@@ -1,4 +1,4 @@
-//! How far a run has come: what each target did at each point in the rounds that have ended.
+//! The progress of a run: each target's figures at each point over the rounds that have ended.
 //!
 //! Nothing is concluded here: verdicts wait for the end of the run.
 
@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 
 use crate::json::SCHEMA;
 
-/// How far a run has come.
+/// The progress of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Progress {
-    /// What it was made from.
+    /// Its source.
     pub so_far: SoFar,
     /// Its points, in the sweep's order.
     pub points: Vec<PointProgress>,
@@ -23,21 +23,21 @@ pub struct Progress {
     /// The rate of each target in each valid trial, by target: seconds since the run started, and
     /// operations per second.
     pub rates: Vec<Vec<(f64, f64)>>,
-    /// How long a round took, from its start to that of the next: the median, in ns; `None` while
+    /// The duration of a round, from its start to that of the next: the median, in ns; `None` while
     /// there is no second one.
     pub round_ns: Option<f64>,
 }
 
-/// How far one point has come.
+/// The progress of one point.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PointProgress {
     /// Rounds that have ended.
     pub rounds: usize,
-    /// What each target did, in the suite's order.
+    /// Each target's figures, in the suite's order.
     pub targets: Vec<TargetProgress>,
 }
 
-/// What one target did at one point so far.
+/// One target's figures at one point so far.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct TargetProgress {
     /// Trials that are valid, disturbed and invalid.
@@ -65,7 +65,7 @@ pub struct TargetProgress {
 }
 
 impl Progress {
-    /// What is known so far.
+    /// The progress so far.
     pub fn of(so_far: SoFar) -> Progress {
         let places: HashMap<_, _> =
             so_far.points.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();

@@ -1,4 +1,4 @@
-//! How throughput grows with connections or threads, where a run sweeps one of them.
+//! Scalability: throughput over connections or threads, where a run sweeps one of them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use crate::trial_summary::{TrialSummary, at_point};
 const POINTS_SPOKEN_OF: usize = 4;
 
 /// The most numbers that a fit uses, spread evenly over those that there are: its intervals are
-/// drawn anew a thousand times, and more points than these hardly narrow them.
+/// resampled a thousand times, and more points than these hardly narrow them.
 const POINTS_MOST: usize = 40;
 
 /// The law of one target over one swept key.

@@ -1,4 +1,4 @@
-//! What the slices of trials show: how many were measured again, and whether a target got slower
+//! The slices of trials: those measured again, and drift, whether a target got slower
 //! or faster from the first to the last.
 
 use judge::{Comparison, Direction, Interval, Rule, Verdict, judge_family, paired_ratio};
@@ -20,7 +20,7 @@ impl Drift {
     }
 }
 
-/// The slices of a trial that count, and how many were set aside and measured again.
+/// The counted slices of a trial, and the number of those set aside and measured again.
 ///
 /// The lab sets disturbed slices aside as long as it may, and counts them from then on. So those
 /// set aside are the first disturbed ones, as many as the measured time leaves out.
@@ -54,7 +54,7 @@ pub(crate) fn thirds(counted: &[&SliceRow]) -> Option<(f64, f64)> {
 }
 
 /// Judges the drift of each target at each point: `rounds` holds a list per target and point of
-/// what [`thirds`] gave for its valid trials. `None` where it wasn't sliced finely enough.
+/// the [`thirds`] of its valid trials. `None` where it wasn't sliced finely enough.
 pub(crate) fn drifts(run: &RunRow, rounds: &[Vec<(f64, f64)>]) -> Vec<Option<Drift>> {
     let rule = Rule { same_within: run.same_within, confidence: run.confidence };
     let intervals = rounds.iter().map(|rounds| {

@@ -1,14 +1,14 @@
-//! What streams have brought, of one trial or of all valid ones of a target at a point.
+//! The updates of streams, of one trial or of all valid ones of a target at a point.
 
 use judge::median;
 use ledger::{LedgerError, StreamRow, TrialRow};
 
 use crate::latency::Latency;
 
-/// What streams have brought.
+/// The updates of streams.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamFigures {
-    /// How many streams there were in a trial.
+    /// Number of streams in a trial.
     pub streams: u64,
     /// Updates of all of them.
     pub updates: u64,
@@ -16,9 +16,9 @@ pub struct StreamFigures {
     pub updates_per_s: Option<f64>,
     /// Values that the target had and that did not come, by the count that values carry.
     pub missed: u64,
-    /// Those of them that the target said it has left out.
+    /// Those of them that the target reported as left out.
     pub merged: u64,
-    /// How evenly updates are spread over streams, 0 to 1; of several trials the median.
+    /// Fairness, the evenness of updates over streams, 0 to 1; of several trials the median.
     pub fairness: Option<f64>,
     /// Updates of the stream that got the fewest, in any trial.
     pub least_updates: u64,

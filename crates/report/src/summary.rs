@@ -16,7 +16,7 @@ use crate::point_summary::PointSummary;
 use crate::scaling::Scaling;
 use crate::trial_summary::{TrialSummary, at_point};
 
-/// What a run showed.
+/// The results of a run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Summary {
     /// The run's id.
@@ -29,7 +29,7 @@ pub struct Summary {
     pub suite: SuiteRow,
     /// Its host and build.
     pub fingerprint: FingerprintRow,
-    /// Its targets, in the suite's order; the first is what comparisons are about.
+    /// Its targets, in the suite's order; comparisons are about the first.
     pub targets: Vec<TargetRow>,
     /// Its points, in the sweep's order.
     pub points: Vec<PointSummary>,
@@ -39,7 +39,7 @@ pub struct Summary {
     pub comparisons: Vec<Compared>,
     /// Wrong answers, in the order in which they came.
     pub findings: Vec<FindingSummary>,
-    /// What happened to targets while they were measured, in the order of trials.
+    /// Events that ran against targets, in the order of trials.
     pub events: Vec<EventSummary>,
     /// The slowest requests of each trial, by trial, the slowest first.
     pub slow: Vec<SlowSummary>,
@@ -47,23 +47,23 @@ pub struct Summary {
     pub requirements: Vec<RequirementSummary>,
     /// System calls that were counted, by point, target and side.
     pub calls: Vec<CallSummary>,
-    /// What the simplest things cost on its host.
+    /// The floors of its host.
     pub floors: Vec<FloorRow>,
     /// Those of its targets that are rungs of a ladder, in their order.
     pub rungs: Vec<(usize, RungRow)>,
     /// Where the CPU time of targets went, in several profiles.
     pub profiles: Vec<(usize, ProfileRow)>,
-    /// What was fixed beforehand, when the run is one comparison of two targets.
+    /// The parameters fixed beforehand, when the run is one comparison of two targets.
     pub contest: Option<Contest>,
     /// The highest load, when the run searches it.
     pub capacity: Option<CapacitySummary>,
     /// Trials in which Little's law is broken.
     pub littles_law: Vec<LawViolation>,
-    /// How throughput grows over connections or threads, where they are swept.
+    /// Scalability over connections or threads, where they are swept.
     pub scalings: Vec<Scaling>,
-    /// Targets with two speeds: what fell into two modes.
+    /// Targets with bimodal figures.
     pub modes: Vec<ModesSummary>,
-    /// What each target was built from, by name.
+    /// The build facts of each target, by name.
     pub facts: Vec<Vec<(String, String)>>,
 }
 

@@ -25,17 +25,17 @@ pub struct TrialSummary {
     pub figures: Figures,
     /// Each group of clients and each operation.
     pub groups: Vec<GroupFigures>,
-    /// What the streams of each group of clients have brought.
+    /// The updates of each group of clients that subscribed.
     pub stream_groups: Vec<(String, StreamFigures)>,
-    /// What its calls measured themselves.
+    /// Figures that its calls measured themselves.
     pub values: Vec<ValueFigures>,
-    /// What its target counted itself.
+    /// The counters of its target.
     pub counters: Vec<CounterFigures>,
     /// Slices that were disturbed, set aside, and measured again.
     pub slices_measured_again: usize,
     /// The rates in the first and in the last third of its slices.
     pub(crate) thirds: Option<(f64, f64)>,
-    /// What both sides and the host did while it was measured.
+    /// The figures of both sides and the host, from which limits are derived.
     pub usage: judge::limits::Figures,
 }
 

@@ -1,4 +1,4 @@
-//! Two series of figures from elsewhere, judged and said: there is no run behind them, so nothing
+//! Two series of figures from elsewhere, judged: there is no run behind them, so nothing
 //! of the ledger either.
 
 use judge::{
@@ -15,7 +15,7 @@ use crate::outcome::Outcome;
 /// A series with its name.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Series {
-    /// What it is called: its file.
+    /// Its name: the file.
     pub name: String,
     /// Its figures.
     pub figures: Vec<f64>,
@@ -59,12 +59,12 @@ impl Samples {
         }
     }
 
-    /// What is said of the first series.
+    /// The verdict on the first series.
     pub fn verdict(&self) -> Verdict {
         self.verdict
     }
 
-    /// What the exit code needs to know.
+    /// The outcome, from which the exit code follows.
     pub fn outcome(&self) -> Outcome {
         Outcome {
             requirement_broken: false,
@@ -114,7 +114,7 @@ impl Samples {
         }
     }
 
-    /// The smallest difference that so many runs show nine times out of ten.
+    /// The smallest difference that this many runs show with a power of 0.9.
     fn could_show(&self) -> Option<f64> {
         let interval = self.interval?;
         let runs = u32::try_from(interval.rounds).ok()?;
@@ -200,7 +200,7 @@ impl Samples {
     }
 }
 
-/// What speaks against a series.
+/// The caveats of a series.
 fn notes(figures: &[f64], same_within: f64) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some(step) = step_of(figures).filter(|step| *step > same_within) {

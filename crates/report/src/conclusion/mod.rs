@@ -1,4 +1,4 @@
-//! The run in a sentence or two: what is worth remembering of it.
+//! The conclusion of a run in a sentence or two.
 
 mod capacity;
 
@@ -40,7 +40,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
     lines
 }
 
-/// What the primary metric decided against one other target.
+/// The verdict of the primary metric against one other target.
 fn against(summary: &Summary, target: usize) -> Option<String> {
     let family: Vec<&Compared> =
         summary.comparisons.iter().filter(|one| one.primary && one.b == target).collect();

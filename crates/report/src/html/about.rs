@@ -1,4 +1,4 @@
-//! What a run was: its targets, its host and build, what was unseen, and how to run it again.
+//! The conditions of a run: its targets, host and build, what was unseen, and how to repeat it.
 
 use maud::{Markup, html};
 use serde_json::Value;
@@ -7,7 +7,7 @@ use super::budget::{Budget, clipped, fit};
 use super::page::rest;
 use crate::summary::Summary;
 
-/// Targets, host, build, and how to run it again.
+/// Targets, host, build, and the command that repeats it.
 pub(super) fn section(summary: &Summary, budget: Budget) -> Markup {
     let (seen, unseen): (Vec<_>, Vec<_>) =
         summary.fingerprint.json.iter().partition(|(_, value)| !value.is_null());

@@ -17,7 +17,7 @@ const BARS_MOST: usize = 40;
 #[derive(Debug)]
 pub(super) struct Bars {
     pub(super) title: String,
-    /// How a value is written.
+    /// The format of a value.
     pub(super) show: fn(f64) -> String,
     pub(super) bars: Vec<Bar>,
     /// One more sentence under it.
@@ -31,9 +31,9 @@ pub(super) struct Bar {
     pub(super) value: f64,
     /// Its interval, where it has one.
     pub(super) range: Option<(f64, f64)>,
-    /// The look of its target; `None` is nobody's, as a floor of the host.
+    /// The look of its target; `None` for a bar without one, such as a floor of the host.
     pub(super) look: Option<usize>,
-    /// What else is said of it.
+    /// Its annotation.
     pub(super) said: String,
 }
 

@@ -1,4 +1,4 @@
-//! Two runs side by side: what they were, and each metric at each point. Nothing is judged here:
+//! Two runs side by side: their conditions, and each metric at each point. Nothing is judged here:
 //! runs at different times differ by the host as well.
 
 use judge::{Metric, metric_named};
@@ -179,14 +179,14 @@ fn table(
     }
 }
 
-/// What the target of that name showed at the point of that label.
+/// The results of the target of that name at the point of that label.
 fn value(run: &Summary, label: &str, name: &str, metric: &Metric) -> Option<f64> {
     let target = run.targets.iter().position(|one| one.name == name)?;
     let point = run.points.iter().find(|point| point.row.label == label)?;
     shown(point.of_target(target)?, metric)
 }
 
-/// What a target showed in its valid trials taken as one.
+/// A target's metric over its valid trials taken as one.
 fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
     if target.valid_trials == 0 { None } else { target.figures.value(metric) }
 }

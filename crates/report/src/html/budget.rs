@@ -1,11 +1,11 @@
-//! How much has room on a page. Every part of a page is made within a share of it, and what has no
-//! room is named with the command that shows it.
+//! The byte budget of a page. Every part of a page is made within a share of it, and what doesn't
+//! fit is named with the command that shows it.
 
 use std::borrow::Cow;
 
 use maud::{Markup, PreEscaped, html};
 
-/// Budget for text of unknown length where it stands among other things: names, labels, reasons.
+/// Budget of a text of unknown length inside a line: names, labels, reasons.
 pub(super) const CLIPPED_BYTES: usize = 400;
 
 /// Budget on a page, in bytes.
@@ -19,17 +19,17 @@ impl Budget {
         Budget { left: bytes }
     }
 
-    /// What is left.
+    /// The bytes left.
     pub(super) fn left(&self) -> usize {
         self.left
     }
 
-    /// What is left, but no more than `most`, for a part of its own.
+    /// The rest, but no more than `most`, as the budget of a part.
     pub(super) fn share(&self, most: usize) -> Budget {
         Budget { left: self.left.min(most) }
     }
 
-    /// Takes the part up if it has room.
+    /// Books the part if it fits.
     pub(super) fn fits(&mut self, part: &Markup) -> bool {
         let fits = part.0.len() <= self.left;
         if fits {
@@ -38,7 +38,7 @@ impl Budget {
         fits
     }
 
-    /// The part if it has room, or else this sentence about it, or else nothing.
+    /// The part if it fits, or else this sentence about it, or else nothing.
     pub(super) fn settle(&mut self, part: Markup, otherwise: &str) -> Markup {
         if self.fits(&part) {
             return part;
@@ -47,12 +47,12 @@ impl Budget {
         if self.fits(&said) { said } else { Markup::default() }
     }
 
-    /// As many parts as have room, one after the other, and how many have none.
+    /// As many parts as fit, in order, and the number left out.
     pub(super) fn list(&mut self, parts: impl IntoIterator<Item = Markup>) -> (Markup, usize) {
         let mut out = String::new();
         let mut left_out = 0;
         for part in parts {
-            // What comes after the first that has no room is left out as well, even if it would
+            // Everything after the first that doesn't fit is left out as well, even if it would
             // fit: a list with holes would be read as whole.
             if left_out == 0 && self.fits(&part) {
                 out.push_str(&part.0);
@@ -64,7 +64,7 @@ impl Budget {
     }
 }
 
-/// As much of a text as takes no more than so many bytes on a page, where some characters take
+/// The longest prefix of a text that takes at most `bytes` on a page, where some characters take
 /// several.
 pub(super) fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
     let size = |letter: char| match letter {
@@ -83,7 +83,7 @@ pub(super) fn fit(text: &str, bytes: usize) -> Cow<'_, str> {
     Cow::Borrowed(text)
 }
 
-/// Words of unknown length among other things.
+/// A text of unknown length inside a line, cut to [`CLIPPED_BYTES`].
 pub(super) fn clipped(text: &str) -> Cow<'_, str> {
     fit(text, CLIPPED_BYTES)
 }

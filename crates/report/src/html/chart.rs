@@ -21,7 +21,7 @@ const LETTER: f64 = 8.0;
 /// The most points of a line that are marked one by one; more would be a smear.
 const MARKS_MOST: usize = 40;
 
-/// How many looks of lines there are before they repeat.
+/// Number of line styles before they repeat.
 pub(super) const LOOKS: usize = 8;
 
 /// One chart.
@@ -36,13 +36,13 @@ pub(super) struct Chart {
     pub(super) stripes: Vec<(usize, Vec<(f64, f64)>)>,
     /// Where lines are broken if they have a gap there: nothing was measured before these places.
     pub(super) breaks: Vec<f64>,
-    /// What happened when, each list with a name and a mark of its own.
+    /// Events, each list with a name and a mark of its own.
     pub(super) events: Vec<Moments>,
     /// One more sentence under it.
     pub(super) note: String,
 }
 
-/// What is marked on the x axis: events of one name.
+/// The marks on the x axis: events of one name.
 #[derive(Debug, Default)]
 pub(super) struct Moments {
     pub(super) name: String,
@@ -52,10 +52,10 @@ pub(super) struct Moments {
     pub(super) times: Vec<(f64, f64)>,
 }
 
-/// A gap is so many times as long as it is usual from one point of its line to the next.
+/// A gap is this many times the usual distance of two points of its line.
 const GAP: f64 = 2.5;
 
-/// How many marks of events there are before they repeat.
+/// Number of event marks before they repeat.
 pub(super) const EVENT_MARKS: usize = 8;
 
 /// Events that begin closer together than this on the drawing share a mark.
@@ -66,7 +66,7 @@ const EVENTS_APART: f64 = 5.0;
 pub(super) struct Axis {
     pub(super) label: String,
     pub(super) scale: Scale,
-    /// How a value of it is written.
+    /// The format of a value.
     pub(super) show: fn(f64) -> String,
     /// Whether round values are multiples of powers of 1024: those of memory are.
     pub(super) binary: bool,
@@ -74,7 +74,7 @@ pub(super) struct Axis {
     pub(super) at: Vec<f64>,
 }
 
-/// What an axis spans, and how values lie on it.
+/// The range and the scale of an axis.
 #[derive(Debug, Clone, Default)]
 pub(super) enum Scale {
     /// From zero, or from the least value when that is below zero.
@@ -335,7 +335,7 @@ pub(super) fn event_key(mark: usize) -> Markup {
     }
 }
 
-/// The first marks are full, the others hollow: no colour has to be told apart.
+/// The first marks are filled, the others hollow: colours need not be distinguished.
 fn event_class(mark: usize) -> &'static str {
     if mark % EVENT_MARKS < EVENT_MARKS / 2 { "happened" } else { "happened hollow" }
 }
@@ -412,7 +412,7 @@ impl Frame {
         self.start + (self.end - self.start) * share.clamp(-0.02, 1.02)
     }
 
-    /// Where labels stand, and what they say: about `wanted` of them.
+    /// The places and texts of labels: about `wanted` of them.
     fn ticks(&self, axis: &Axis, wanted: usize) -> Vec<(f64, String)> {
         let values = match &axis.scale {
             Scale::Marked(marks) => {

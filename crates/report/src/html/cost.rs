@@ -1,4 +1,4 @@
-//! What an operation costs either side, beside what this host can't go below.
+//! The cost of an operation on either side, beside the floors of this host.
 
 use judge::series_interval;
 use maud::{Markup, html};

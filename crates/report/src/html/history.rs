@@ -16,7 +16,7 @@ use crate::phrases::many;
 /// Labels of an axis of runs.
 const LABELS: usize = 6;
 
-/// What the head and the charts may take of the page; the tables get what they leave.
+/// The budgets of the head and the charts; the tables get the rest.
 const HEAD_BYTES: usize = 120_000;
 const CHARTS_BYTES: usize = 200_000;
 
@@ -206,7 +206,7 @@ fn table(history: &History, series: &Series) -> Markup {
                     th.n { "run" } th { "started" } th { "commit" }
                     th.n { (history.metric.suite) } th { "changed" }
                 } }
-                // The newest are what is asked for.
+                // The newest runs are requested most.
                 tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
                     td.n { a href=(format!("/runs/{}", run.id)) { (run.id) } }
                     td { (clipped(&moment(&run.started_at))) }

@@ -145,7 +145,7 @@ fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
     (0..summary.points.len()).map(at).collect()
 }
 
-/// How a value of this metric is written.
+/// The format of a value of this metric.
 pub(super) fn shown(metric: &Metric) -> fn(f64) -> String {
     use judge::Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, PerSecond};
     match metric.unit {

@@ -1,4 +1,4 @@
-//! A run that is being measured: which point it is at, and what each target did so far. The page
+//! A run that is being measured: its current point, and each target's figures so far. The page
 //! loads itself again; each look reads trials only, no distribution and no sensor.
 
 use ledger::RunState;
@@ -12,7 +12,7 @@ use crate::number::{count, duration, percent, rate};
 use crate::phrases::{many, mean_of};
 use crate::progress::{PointProgress, Progress, TargetProgress};
 
-/// How often the page loads itself again, in seconds.
+/// Reload interval of the page, in seconds.
 const RELOAD_S: u32 = 2;
 
 /// The most trials of a target that are drawn: the latest ones.

@@ -1,21 +1,21 @@
 //! A run as one HTML file: no script, nothing fetched, so that it opens offline and in ten years;
 //! and the pages around it of a ledger that is looked at in a browser.
 //!
-//! The sentence comes first, then what carries it. Everything is of [`Summary`] and [`ChartData`];
-//! what decides was decided there. No page is longer than [`LIMIT_BYTES`]: each part of it has its
-//! budget, and what doesn't fit is named with the command that shows it.
+//! The conclusion comes first, then its evidence. Everything comes from [`Summary`] and
+//! [`ChartData`]; nothing is decided here. No page is longer than [`LIMIT_BYTES`]: each part of it
+//! has its budget, and what doesn't fit is named with the command that shows it.
 //!
 //! | file | what it draws |
 //! |---|---|
 //! | `page`, `budget` | the frame of a page, and the bytes that its parts may take |
 //! | `chart`, `bars` | lines over two axes and bars with intervals, as SVG |
-//! | `point` | a point: its targets and what is said of them |
-//! | `spread` | how the latencies of a point lie |
-//! | `cost` | what an operation costs, beside what the host can't go below |
+//! | `point` | a point: its targets and verdicts |
+//! | `spread` | the latency distributions of a point |
+//! | `cost` | the cost of an operation, beside the floors of the host |
 //! | `sweep` | figures against swept values |
 //! | `ladder`, `capacity` | the rungs of a ladder, and a search for the highest load |
 //! | `timeline` | the run on one clock: rates, latencies, sensors |
-//! | `about` | host, build, and how to run it again |
+//! | `about` | host, build, and the command that repeats the run |
 //! | `served` | the runs of a ledger, and a run with the way back to them |
 //! | `trials` | the trials of a point |
 //! | `beside` | two runs side by side |
@@ -60,7 +60,7 @@ pub use trials::trials;
 /// The most points that a page shows in full, and of which it needs more than trials.
 pub const POINTS_IN_FULL_MOST: usize = 60;
 
-/// What the parts of a run's page may take of it at most; its points get what they leave.
+/// The budgets of the parts of a run's page; its points get the rest.
 const HEAD_BYTES: usize = 30_000;
 const OVERVIEW_BYTES: usize = 60_000;
 const VERDICTS_BYTES: usize = 60_000;
@@ -124,12 +124,12 @@ fn body(summary: &Summary, data: &ChartData, place: &Place) -> Markup {
     }
 }
 
-/// The points in full, as many as fit, and how many those are.
+/// The points in full, as many as fit, and their number.
 fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, usize) {
     let mut out = String::new();
     let mut shown = 0;
     for index in 0..summary.points.len().min(POINTS_IN_FULL_MOST) {
-        // A point that says very much is shown without its text before it is left out.
+        // A long point is shown without its text before it is left out.
         let article = [true, false].into_iter().find_map(|with_text| {
             let article = point::article(summary, data, index, with_text);
             budget.fits(&article).then_some(article)

@@ -8,7 +8,7 @@ use crate::summary::Summary;
 /// The longest a page may be.
 pub const LIMIT_BYTES: usize = 500_000;
 
-/// What stands around the parts: the links between them, and those of a served page.
+/// The bytes around the parts: the links between them, and those of a served page.
 const AROUND_BYTES: usize = 8_000;
 
 const STYLE: &str = include_str!("style.css");
@@ -21,7 +21,7 @@ pub(super) enum Place {
     Served,
 }
 
-/// A page with this title around these contents, which loads itself again after so many seconds.
+/// A page with this title and contents, which reloads itself after `reload_s`.
 pub(super) fn page(title: &str, reload_s: Option<u32>, contents: &Markup) -> Markup {
     html! {
         (DOCTYPE)
@@ -41,14 +41,14 @@ pub(super) fn page(title: &str, reload_s: Option<u32>, contents: &Markup) -> Mar
     }
 }
 
-/// The room of what stands in a page's body.
+/// The budget of a page's body.
 pub(super) fn page_budget() -> Budget {
     let longest_title = "x".repeat(budget::CLIPPED_BYTES + 10);
     let frame = page(&longest_title, Some(9_999), &Markup::default()).into_string().len();
     Budget::of(LIMIT_BYTES - frame - AROUND_BYTES)
 }
 
-/// That more has no room, and what shows it; nothing when there is no more.
+/// A note that more parts don't fit, and the command that shows them; empty when none are missing.
 pub(super) fn rest(summary: &Summary, more: usize, what: &str) -> Markup {
     html! {
         @if more > 0 {

@@ -1,4 +1,4 @@
-//! A point on the page: its targets, and what is said of them.
+//! A point on the page: its targets and verdicts.
 
 use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
@@ -99,7 +99,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
     }
 }
 
-/// What the table of all points shows of each target, when it isn't the rate: there is room for one
+/// The metric that the table of all points shows of each target, when it isn't the rate: one fits
 /// figure, and it is the one that verdicts are about.
 fn overall(summary: &Summary) -> Option<&'static Metric> {
     phrases::primary_unless(summary, &["rate_per_s"])
@@ -282,7 +282,7 @@ fn table(summary: &Summary, index: usize) -> Markup {
     }
 }
 
-/// What streams have brought, where any do.
+/// The updates of streams, where any do.
 fn stream_table(summary: &Summary, index: usize) -> Markup {
     let targets = || summary.points[index].targets.iter();
     let streams = |target: &TargetSummary| target.figures.streams.clone();
@@ -346,7 +346,7 @@ fn values(summary: &Summary, index: usize) -> Markup {
     }
 }
 
-/// What gave way first, with its evidence.
+/// The first limit, with its evidence.
 fn limits(summary: &Summary, index: usize) -> Markup {
     let targets = &summary.points[index].targets;
     let judged = || targets.iter().filter(|target| target.limits.trials > 0);
@@ -399,7 +399,7 @@ fn comparisons(summary: &Summary, index: usize) -> Markup {
     }
 }
 
-/// How far these intervals reach from 1, on the logarithmic scale.
+/// The extent of these intervals from 1, on the logarithmic scale.
 pub(super) fn reach<'a>(all: impl Iterator<Item = &'a Compared>) -> f64 {
     let ends = all.filter_map(|one| one.interval).flat_map(|one| [one.low, one.high]);
     let ends = ends.filter(|end| end.is_finite() && *end > 0.0);

@@ -13,7 +13,7 @@ use crate::summary::Summary;
 /// The most runs that a page lists.
 const RUNS_ON_A_PAGE: usize = 500;
 
-/// A list of runs, one of which is being measured, is read again so often, in seconds.
+/// Reload interval of a list of runs, one of which is being measured, in seconds.
 const RELOAD_S: u32 = 5;
 
 /// Which runs of a ledger a page lists.
@@ -21,11 +21,11 @@ const RELOAD_S: u32 = 5;
 pub struct Listed {
     /// Only those that ask this.
     pub kind: Option<RunKind>,
-    /// After so many of the newest.
+    /// The number of newest runs that are skipped.
     pub skipped: usize,
 }
 
-/// A run as [`html`](fn@super::html) shows it, with links to what is around it.
+/// A run as [`html`](fn@super::html) shows it, with links to the pages around it.
 pub fn run_served(summary: &Summary, data: &ChartData) -> String {
     let id = summary.id;
     let contents = html! {
@@ -82,7 +82,7 @@ pub(super) fn encoded(text: &str) -> String {
 pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
     let of_kind = |run: &&RunLine| listed.kind.is_none_or(|kind| run.kind == kind);
     let mut newest: Vec<&RunLine> = all.iter().filter(of_kind).collect();
-    // A run that was merged has a later number than its time says.
+    // A merged run has a later number than its time.
     newest.sort_by(|a, b| (&b.started_at, b.id).cmp(&(&a.started_at, a.id)));
     let begin = listed.skipped.min(newest.len());
     let end = begin.saturating_add(RUNS_ON_A_PAGE).min(newest.len());
@@ -132,7 +132,7 @@ pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
     page("Runs of a ledger", reload_s, &contents).into_string()
 }
 
-/// What makes a run of this kind.
+/// The command that makes a run of this kind.
 fn first_command(kind: Option<RunKind>) -> &'static str {
     match kind {
         None | Some(RunKind::Sweep) => "loadline run SUITE",
@@ -145,7 +145,7 @@ fn first_command(kind: Option<RunKind>) -> &'static str {
 /// Each run is a link to its page; two of them can be picked to be shown side by side. Also how
 /// many of them have no room.
 fn table(shown: &[&RunLine]) -> (Markup, usize) {
-    // The newest one and the one before it of the same suite are what is asked for most.
+    // The newest run and the one before it of the same suite are requested most.
     let later = shown.first();
     let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
     let is = |picked: Option<&&RunLine>, run: &RunLine| picked.is_some_and(|one| one.id == run.id);
@@ -207,7 +207,7 @@ pub(super) fn state(state: RunState) -> Markup {
     html! { span class=(class) { (state.word()) } }
 }
 
-/// A page that says why there is no other.
+/// A page with an error.
 pub fn notice(title: &str, said: &str) -> String {
     let contents = html! {
         (ledger_nav(None))

@@ -1,4 +1,4 @@
-//! How the latencies of a point lie: by percentile, as distributions, and each target's in a line.
+//! The latency distributions of a point: by percentile, as densities, and each target's in a line.
 
 use std::collections::BTreeMap;
 
@@ -71,7 +71,7 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
     shares.map(at).collect()
 }
 
-/// How the latencies are spread, over a logarithmic axis and over a linear one.
+/// The latency distributions, over a logarithmic axis and over a linear one.
 pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     let chart = |title: &str, scale: Scale, lines| Chart {
         title: title.to_owned(),

@@ -58,7 +58,7 @@ const RATE: &str = "Rate";
 const MEDIAN: &str = "Median latency";
 const P99: &str = "99th percentile of latency";
 
-/// What is drawn, in this order; what no target has is left out.
+/// The metrics drawn, in this order; those that no target has are left out.
 const SHOWN: &[Shown] = &[
     linear(RATE, rate, |one| one.figures.rate_per_s),
     latency(MEDIAN, |one| ns(one.figures.latency.p50_ns)),
@@ -79,7 +79,7 @@ const SHOWN: &[Shown] = &[
     linear("Generator memory", bytes, |one| ns(one.figures.generator.rss_bytes)),
 ];
 
-/// What a batch's runs measure of themselves is drawn as every target's is.
+/// The figures of a batch's runs are drawn as every target's are.
 const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
 
 /// Whether whole processes were measured: an operation is then a run.
@@ -90,7 +90,7 @@ fn is_batch(summary: &Summary) -> bool {
     targets.peek().is_some() && targets.filter(|one| one.valid_trials > 0).all(is_one)
 }
 
-/// What a figure is called in a run of batches.
+/// The name of a figure in a run of batches.
 fn of_runs(title: &str) -> Option<&'static str> {
     match title {
         RATE => Some("Runs per second"),
@@ -100,7 +100,7 @@ fn of_runs(title: &str) -> Option<&'static str> {
     }
 }
 
-/// What calls measured themselves, by name.
+/// Figures that calls measured themselves, by name.
 fn reported(summary: &Summary) -> Vec<Shown> {
     let is_batch = is_batch(summary);
     let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
@@ -124,7 +124,7 @@ fn cores(cpu_ns_per_op: Option<f64>, target: &TargetSummary) -> Option<f64> {
 
 /// A chart of each figure against each swept number; nothing when nothing was swept.
 pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
-    // What a search tried is drawn with the search.
+    // The loads of a search are drawn with the search.
     let swept = if summary.capacity.is_some() { Vec::new() } else { swept(summary) };
     let numbers: Vec<&String> =
         swept.iter().copied().filter(|key| is_number(summary, key)).collect();
@@ -163,7 +163,7 @@ const LAWS_MOST: usize = 12;
 /// The most points of one line: more can't be reported apart in its width.
 const DOTS_MOST: usize = 200;
 
-/// A figure that changes so many times over is drawn on a logarithmic axis: on a linear one its
+/// A figure that changes by this factor is drawn on a logarithmic axis: on a linear one its
 /// small values would all lie at the foot.
 const WIDE: f64 = 30.0;
 
@@ -233,7 +233,7 @@ fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Mark
     .draw()
 }
 
-/// The swept values, where each has room for its label; else none, and round values are labelled.
+/// The swept values, where each label fits; else none, and round values are labelled.
 fn labelled(values: &[f64], log: bool) -> Vec<f64> {
     let place = |value: f64| if log { value.ln() } else { value };
     let (Some(first), Some(last)) = (values.first(), values.last()) else { return Vec::new() };
@@ -243,7 +243,7 @@ fn labelled(values: &[f64], log: bool) -> Vec<f64> {
     if apart { values.to_vec() } else { Vec::new() }
 }
 
-/// One line per target and combination of the other swept values, and how many have no room.
+/// One line per target and combination of the other swept values, and the number that don't fit.
 fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec<Line>, usize) {
     let others: Vec<&String> = swept.iter().copied().filter(|other| *other != key).collect();
     let mut lines: Vec<Line> = Vec::new();

@@ -1,4 +1,4 @@
-//! The run on one clock: rates and latencies, and below them what every sensor saw. Rounds and what
+//! The run on one time axis: rates and latencies, and below them every sensor. Rounds and what
 //! comes before them are shaded, slices, disturbed ones and events marked.
 
 use std::collections::BTreeMap;
@@ -19,7 +19,7 @@ const LINES_MOST: usize = 6;
 const ROUNDS_MOST: usize = 60;
 const DISTURBED_MOST: usize = 60;
 
-/// Rates, latencies and sensors over the time of the run, as many as have room.
+/// Rates, latencies and sensors over the time of the run, as many as fit.
 pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -> Markup {
     if data.length_s <= 0.0 {
         return html! {};
@@ -80,7 +80,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
     }
 }
 
-/// What the suite made happen: a line for each event and target.
+/// The suite's events: a line for each event and target.
 fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     let kinds = kinds(summary, None);
     if kinds.is_empty() {
@@ -124,7 +124,7 @@ fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     }
 }
 
-/// What is marked in a chart of one target, or of all.
+/// The marks in a chart of one target, or of all.
 fn moments(data: &ChartData, of: Option<usize>) -> Vec<Moments> {
     let shown = data.events.iter().take(EVENT_MARKS).enumerate();
     let marked = shown.map(|(mark, one)| {
@@ -194,7 +194,7 @@ fn stripes(data: &ChartData) -> Vec<(usize, Vec<(f64, f64)>)> {
     data.slices.iter().map(of).collect()
 }
 
-/// The sensors' charts as HTML, and how many had no room.
+/// The sensors' charts as HTML, and the number that didn't fit.
 fn sensors(summary: &Summary, data: &ChartData, budget: &mut Budget) -> (String, usize) {
     let mut out = String::new();
     let mut left_out = 0;
@@ -289,7 +289,7 @@ fn charts(
     charts
 }
 
-/// How values of a sensor's unit are written.
+/// The format of values of a sensor's unit.
 fn shown(unit: &str) -> fn(f64) -> String {
     match unit {
         "fraction" => percent,

@@ -16,13 +16,13 @@ use crate::phrases::{latency, unseen};
 use crate::summary::Summary;
 use crate::trial_summary::TrialSummary;
 
-/// What is drawn by round, besides the run's primary metric.
+/// The metrics drawn by round, besides the run's primary one.
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
 
 /// The most slow requests that are listed.
 const SLOW_MOST: usize = 40;
 
-/// What the parts of the page may take of it; the table gets what they leave.
+/// The budgets of the page's parts; the table gets the rest.
 const ARTICLE_BYTES: usize = 120_000;
 const CHARTS_BYTES: usize = 60_000;
 const SLOW_BYTES: usize = 20_000;

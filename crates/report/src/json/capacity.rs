@@ -10,7 +10,7 @@ use crate::capacity::CapacitySummary;
 use crate::littles_law::LawViolation;
 use crate::scaling::Scaling;
 
-/// What the judge says of a run as a whole.
+/// The judgements on a run as a whole.
 #[derive(Serialize)]
 pub(super) struct VerdictsJson<'a> {
     capacity: Option<CapacityJson<'a>>,

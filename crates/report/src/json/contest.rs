@@ -1,4 +1,4 @@
-//! What a run that is one comparison adds to the JSON: what was fixed, its looks, and modes.
+//! What a comparison adds to the JSON: its parameters, looks, and modes.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,4 +1,4 @@
-//! What one operation costs, for programs.
+//! The cost of one operation, for programs.
 
 use serde::Serialize;
 

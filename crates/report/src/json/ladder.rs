@@ -48,7 +48,7 @@ struct FunctionJson {
 
 /// Every rung of a run.
 pub(super) fn rungs(summary: &Summary) -> Vec<RungJson<'_>> {
-    // What is borrowed has to come from the summary, not from the steps.
+    // Borrowed values have to come from the summary, not from the steps.
     let row = |target: usize| summary.rungs.iter().find(|(of, _)| *of == target);
     let steps = ladder(summary).into_iter().filter_map(|step| {
         let (_, row) = row(step.target)?;

@@ -28,7 +28,7 @@ impl LatencyJson {
         }
     }
 
-    /// Of what has no distribution: what calls told under the names of metrics.
+    /// Without a distribution: what calls reported under the names of metrics.
     pub(super) fn reported(of: &str, metric: impl Fn(&str) -> Option<f64>) -> LatencyJson {
         let whole = |name: &str| metric(&format!("{of}.{name}")).map(|value| value as u64);
         LatencyJson {

@@ -1,4 +1,4 @@
-//! What gave way first, for programs.
+//! The limits reached, for programs.
 
 use serde::Serialize;
 
@@ -16,7 +16,7 @@ pub(super) struct LimitJson<'a> {
     advice: Option<&'static str>,
 }
 
-/// What gave way first, in one word; null when nothing was judged.
+/// The first limit, in one word; null when nothing was judged.
 pub(super) fn limit(limits: &LimitsSummary) -> Option<&str> {
     let first = limits.first().map_or("none", |first| &first.code);
     (limits.trials > 0).then_some(first)

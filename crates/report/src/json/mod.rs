@@ -35,7 +35,7 @@ pub const SCHEMA: u32 = 1;
 /// A run as JSON: an object with `schema`, `run`, `suite`, `targets`, `points`, `trials`,
 /// `comparisons`, `requirements`, `findings`, `events` and `slow`.
 ///
-/// Fails only when serde_json does, which plain data gives it no cause to.
+/// Fails only when serde_json does, which plain data never causes.
 pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
     let names = Names { summary };
     serde_json::to_value(Document {
@@ -56,7 +56,7 @@ pub fn json(summary: &Summary) -> Result<Value, serde_json::Error> {
 
 /// One point of a run with its trials as JSON; `None` when there is no such point.
 ///
-/// Fails only when serde_json does, which plain data gives it no cause to.
+/// Fails only when serde_json does, which plain data never causes.
 pub fn point_json(summary: &Summary, index: usize) -> Result<Option<Value>, serde_json::Error> {
     if index >= summary.points.len() {
         return Ok(None);
@@ -81,7 +81,7 @@ struct PointDocument<'a> {
     seen: SeenJson<'a>,
 }
 
-/// What was seen at some points.
+/// The results of some points.
 #[derive(Serialize)]
 struct SeenJson<'a> {
     trials: Vec<TrialJson<'a>>,
@@ -145,7 +145,7 @@ struct TargetJson<'a> {
 }
 
 impl<'a> Names<'a> {
-    /// What was seen at the points that are asked for.
+    /// The results of the selected points.
     fn seen(&self, is_asked: impl Fn(usize) -> bool) -> SeenJson<'a> {
         let all = self.summary;
         let of_trial = |trial: usize| is_asked(all.trials[trial].point);

@@ -1,4 +1,4 @@
-//! What streams have brought, as JSON.
+//! The updates of streams, as JSON.
 
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(super) fn stream_groups(groups: &[(String, StreamFigures)]) -> Vec<StreamGro
 }
 
 impl StreamsJson {
-    /// Of what does not stream: what calls told under a metric's name.
+    /// Without streams: what calls reported under a metric's name.
     pub(super) fn reported(metric: impl Fn(&str) -> Option<f64>) -> StreamsJson {
         let count = |name: &str| metric(name).map(|value| value as u64);
         StreamsJson {

@@ -1,4 +1,4 @@
-//! A trial, and what hangs on it, for programs.
+//! A trial with its rows, for programs.
 
 use serde::Serialize;
 use serde_json::{Map, Value};

@@ -1,13 +1,13 @@
 //! Bytes of a wrong answer: printable ones as they are, the others escaped, and a mark under
 //! the first that differs.
 
-/// How many bytes are shown.
+/// Number of bytes shown.
 const SHOWN_BYTES: usize = 48;
 
-/// How many of them stand before the first difference, for orientation.
+/// Number of them before the first difference, for orientation.
 const BEFORE_BYTES: usize = 16;
 
-/// What was expected and received, as lines without indentation.
+/// The expected and the received bytes, as lines without indentation.
 pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
     let common = expected.iter().zip(received).take_while(|(a, b)| a == b).count();
     let differ = common < expected.len() || common < received.len();

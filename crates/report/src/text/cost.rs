@@ -1,4 +1,4 @@
-//! What one operation costs, as a table: a column per target, and the first one's difference from
+//! The cost of one operation, as a table: a column per target, and the first one's difference from
 //! each other.
 
 use super::paint::{Paint, Role};
@@ -58,7 +58,7 @@ fn figure(cost: &Cost) -> Vec<String> {
     let unit = cost.row.unit;
     let mut cells = vec![cost.row.name.to_owned()];
     for (mean, sampling) in cost.targets.iter().zip(&cost.sampling) {
-        // With one round there is still what the ticks leave open.
+        // With one round the uncertainty of ticks remains.
         let mean = mean.map(|mean| {
             let half_width = mean.half_width.into_iter().chain(*sampling).reduce(f64::max);
             Mean { half_width, ..mean }
@@ -93,7 +93,7 @@ fn rounded(value: f64) -> String {
     }
 }
 
-/// What each target made of a call, and the first one's difference from each other.
+/// Each target's number of a call, and the first one's difference from each other.
 fn made_by_each(call: &CallCost) -> Vec<String> {
     let unseen = || "unseen".to_owned();
     let cells = call.targets.iter().map(|one| one.map_or_else(unseen, made));
@@ -116,7 +116,7 @@ fn made(figures: CallFigures) -> String {
     format!("{}{failed}, {}", rounded(figures.calls), percent(figures.share))
 }
 
-/// What an operation can't get below on this host.
+/// The floors of an operation on this host.
 fn floors(summary: &Summary) -> Option<String> {
     let floor = |row: &ledger::FloorRow| {
         format!("{} {}", one_line(&row.name).replace('_', " "), nanoseconds(row.value_ns))

@@ -63,7 +63,7 @@ fn lines(summary: &Summary, step: &Step<'_>, paint: Paint) -> Vec<String> {
             lines.push(paint.text(Role::Unsure, "unstable: don't act on it"));
         }
     }
-    // What all rungs have in common stands beside the first.
+    // What all rungs have in common is shown with the first.
     let before = step.before.first().map(|one| &summary.facts[one.b]);
     let facts: Vec<String> = summary.facts[step.target]
         .iter()

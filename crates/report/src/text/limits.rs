@@ -1,4 +1,5 @@
-//! What gave way first, as text: a line per target, what it shares with the load, and advice.
+//! The limits reached, as text: a line per target, the resources that it shares with the load, and
+//! advice.
 
 use super::paint::{Paint, Role};
 use crate::escape::one_line;

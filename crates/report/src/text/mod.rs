@@ -66,7 +66,7 @@ pub fn text(summary: &Summary, colour: bool) -> String {
     out
 }
 
-/// What stands above the points: the run, what its suite claims and admits, and the targets
+/// The head above the points: the run, its suite's claims and compromises, and the targets
 /// that were skipped.
 pub fn head(summary: &Summary, colour: bool) -> String {
     let paint = Paint::new(colour);

@@ -1,4 +1,4 @@
-//! What stands under the targets of a point when there is something of it to say: groups of
+//! Notes under the targets of a point, where they apply: groups of
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
 use super::paint::{Paint, Role};
@@ -53,7 +53,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
     lines
 }
 
-/// What part a target that moves large values has reached of what this host can move at all.
+/// The share of this host's bandwidth that a target with large values has reached.
 fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<String> {
     let moved = target.figures.bytes_per_s?;
     let mut usages =
@@ -226,7 +226,7 @@ fn values(target: &TargetSummary) -> Vec<String> {
     target.values.iter().map(line).collect()
 }
 
-/// At most so many counters stand in the text; `--json` has all.
+/// Number of counters in the text; `--json` has all.
 const MOST_COUNTERS: usize = 6;
 
 /// `cmd_get 1.00 · get_hits 1.00 · bytes_read 31.0 per operation, and 12 more in --json`: those
@@ -238,7 +238,7 @@ fn counters(target: &TargetSummary) -> Option<String> {
         .filter_map(|one| Some((&one.name[..], one.per_op?)))
         .filter(|(_, per_op)| *per_op >= 0.001)
         .collect();
-    // What happens about once for each operation says most.
+    // Counters near one per operation are the most telling.
     grew.sort_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
     let shown = grew.iter().take(MOST_COUNTERS);
     let shown: Vec<_> =

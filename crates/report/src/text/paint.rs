@@ -2,7 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// What a stretch of text means.
+/// The role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     /// Better, held.
@@ -13,7 +13,7 @@ pub(super) enum Role {
     Unsure,
     /// Titles and names.
     Strong,
-    /// What is there for completeness.
+    /// Secondary text.
     Dim,
 }
 

@@ -1,4 +1,4 @@
-//! One point as text: a line per target, the verdicts, and everything that speaks against them.
+//! One point as text: a line per target, the verdicts, and every caveat.
 
 use std::collections::BTreeMap;
 
@@ -138,8 +138,8 @@ impl View<'_> {
             cells.push(named_latency("p99", figures.latency.p99_ns, rough));
         }
         cells.extend(figures.bytes_per_s.map(bytes_per_s));
-        // A schedule's latency counts from the scheduled time, so how late the generator itself
-        // was stands beside it.
+        // A schedule's latency counts from the scheduled time, so the lag of the generator itself
+        // is shown beside it.
         if self.point.targets.iter().any(|target| target.figures.lag.count > 0) {
             cells.push(named_latency("lag p99", figures.lag.p99_ns, false));
         }
@@ -147,7 +147,7 @@ impl View<'_> {
         cells
     }
 
-    /// What the primary metric says, one line per other target.
+    /// The verdicts of the primary metric, one line per other target.
     fn verdicts(&self) -> Vec<String> {
         let primary: Vec<&Compared> =
             self.summary.comparisons_at(self.index).filter(|one| one.primary).collect();
@@ -188,7 +188,7 @@ impl View<'_> {
         lines
     }
 
-    /// What the other metrics say; nothing is concluded from them.
+    /// The verdicts of the secondary metrics.
     fn besides(&self) -> Vec<String> {
         let others: Vec<usize> =
             self.point.targets.iter().map(|one| one.target).filter(|target| *target > 0).collect();
@@ -299,7 +299,7 @@ fn span(ns: u64) -> String {
     }
 }
 
-/// How old updates were, and what did not come.
+/// The staleness of updates, and those that were missed.
 fn stream_cells(streams: &StreamFigures) -> [String; 2] {
     let staleness = &streams.staleness;
     let stale = match staleness.count {

@@ -5,7 +5,7 @@ use crate::escape::one_line;
 use crate::number::duration;
 use crate::summary::Summary;
 
-/// At most so many of each target are shown; `--json` has all that were kept.
+/// Number shown of each target; `--json` has all that were kept.
 const MOST_SHOWN: usize = 8;
 
 /// The slowest requests of each target at a point, over all its trials, the slowest first. Empty
