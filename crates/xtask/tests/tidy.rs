@@ -43,8 +43,8 @@ fn a_tidy_tree_passes_in_silence() {
 fn each_finding_is_a_line_that_says_where_and_what_to_do() {
     let root = tree();
     write(root.path(), "crates/judge/src/lost.rs", "fn lost() {}\n");
-    let long = "    lost();\n".repeat(70);
-    write(root.path(), "crates/judge/src/named.rs", &format!("{NAMED}fn f() {{\n{long}}}\n"));
+    let wide = "x".repeat(98);
+    write(root.path(), "crates/judge/src/named.rs", &format!("{NAMED}// {wide}\n"));
     let output = tidy(root.path());
     let text = String::from_utf8(output.stdout).unwrap();
     let lines: Vec<_> = text.lines().collect();
@@ -53,7 +53,7 @@ fn each_finding_is_a_line_that_says_where_and_what_to_do() {
         [
             "crates/judge/src/lost.rs:1: module-doc: begin the file with `//!` and what it is for",
             "crates/judge/src/lost.rs:1: dead-files: name this file with a `mod`, or remove it",
-            "crates/judge/src/named.rs:2: function-length: split `f`: it has 72 lines (70)",
+            "crates/judge/src/named.rs:2: width: break this line of 101 columns (100)",
         ]
     );
     assert_eq!(output.status.code(), Some(1));
@@ -64,5 +64,5 @@ fn each_finding_is_a_line_that_says_where_and_what_to_do() {
 fn the_rules_can_be_listed() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
     let output = command.args(["tidy", "--list"]).output().unwrap();
-    assert!(String::from_utf8(output.stdout).unwrap().contains("function-length\n    A function"));
+    assert!(String::from_utf8(output.stdout).unwrap().contains("file-length\n    A "));
 }

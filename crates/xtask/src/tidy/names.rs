@@ -1,4 +1,4 @@
-//! Which paths (`std::fs`, `process::exit`) and keywords a Rust file names. Working on tokens,
+//! Which paths (`std::fs`, `Instant::now`) and keywords a Rust file names. Working on tokens,
 //! not on text, keeps comments and strings out of it and sees into macros; `use` trees are
 //! spelled out, so that `use std::{fs, io}` names `std::fs`.
 

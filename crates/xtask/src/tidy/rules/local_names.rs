@@ -19,7 +19,7 @@ const HOSTS: &[&str] = &[
 ];
 
 pub(super) const RULE: Rule = Rule {
-    name: "words",
+    name: "local-names",
     doc: "No file names a folder of one machine or the host of a package registry.",
     check,
 };

@@ -5,18 +5,14 @@ mod arrows;
 mod circles;
 mod dead_files;
 mod dependencies;
-mod exit;
 mod file_length;
-mod function_length;
 mod fuzz_lock;
-mod leftovers;
 mod lints;
+mod local_names;
 mod module_doc;
 mod purity;
-mod readable;
 mod unsafety;
 mod width;
-mod words;
 
 use super::tree::{Finding, Tree};
 
@@ -36,18 +32,14 @@ pub(crate) const RULES: &[Rule] = &[
     circles::RULE,
     dead_files::RULE,
     dependencies::RULE,
-    exit::RULE,
     file_length::RULE,
-    function_length::RULE,
     fuzz_lock::RULE,
-    leftovers::RULE,
     lints::RULE,
+    local_names::RULE,
     module_doc::RULE,
     purity::RULE,
-    readable::RULE,
     unsafety::RULE,
     width::RULE,
-    words::RULE,
 ];
 
 /// The five services; they have the same doors and keep the same rules.
