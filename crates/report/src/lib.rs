@@ -38,6 +38,7 @@
 //! | `export` | tables of a run as CSV and JSON lines |
 
 mod assembly;
+mod between_slices;
 mod call_values;
 mod capacity;
 mod chart_data;

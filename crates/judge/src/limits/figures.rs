@@ -81,6 +81,10 @@ figures! {
     server_busiest_thread_ns: "ns",
     /// Its threads that wanted to run for more than a twentieth of the time.
     server_runnable_threads: "count",
+    /// The time between its own slices, in which other targets were measured.
+    server_outside_ns: "ns",
+    /// The CPU time that it used then.
+    server_outside_cpu_ns: "ns",
     /// Cores that it may use.
     server_cores: "count",
     /// How often one of its threads went to sleep.

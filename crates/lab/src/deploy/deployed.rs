@@ -68,6 +68,24 @@ impl Deployed {
         Some(format!("{}{}", describe(status), last_lines(&site.folder, "")))
     }
 
+    /// Stops every process of its group, until [`Deployed::resume`]. A stopped group is ended as
+    /// any other: SIGKILL reaches it, and `end` resumes it after SIGTERM.
+    pub(crate) fn pause(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// Resumes its group.
+    pub(crate) fn resume(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(group) = self.group() {
+            // A group that has ended is found by the checks of its connections.
+            let _ = kill_process_group(group, signal);
+        }
+    }
+
     pub(super) fn await_ready(
         &mut self,
         target: &Target,
@@ -113,6 +131,8 @@ impl Deployed {
         let Some(group) = self.group() else { return };
         let Some((child, _)) = self.process.as_mut() else { return };
         let _ = kill_process_group(group, Signal::TERM);
+        // A stopped process ends only once it continues.
+        let _ = kill_process_group(group, Signal::CONT);
         let deadline = Instant::now() + STOP_WITHIN;
         let mut leader_ended = false;
         while Instant::now() < deadline {

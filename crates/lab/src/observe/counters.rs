@@ -6,6 +6,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -26,6 +27,8 @@ const READ_WITHIN: Duration = Duration::from_millis(600);
 #[derive(Debug)]
 pub struct CounterMeter {
     commands: Sender<Sender<Reading>>,
+    /// Set while the service is stopped and can't answer.
+    paused: Arc<AtomicBool>,
     handle: Option<JoinHandle<()>>,
 }
 
@@ -46,8 +49,15 @@ impl CounterMeter {
         let (commands, received) = channel();
         let (name, mut client) = (name.to_owned(), Client { address, how, connection: None });
         let handle = std::thread::Builder::new().name("counters".into());
-        let handle = handle.spawn(move || read_on(&name, &mut client, &sink, &received))?;
-        Ok(Self { commands, handle: Some(handle) })
+        let paused = Arc::new(AtomicBool::new(false));
+        let its = paused.clone();
+        let handle = handle.spawn(move || read_on(&name, &mut client, &sink, &its, &received))?;
+        Ok(Self { commands, paused, handle: Some(handle) })
+    }
+
+    /// Suspends the periodic readings, while the service is stopped, or resumes them.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.paused.store(paused, Ordering::Relaxed);
     }
 
     /// Reads them now.
@@ -69,7 +79,13 @@ impl Drop for CounterMeter {
     }
 }
 
-fn read_on(name: &str, client: &mut Client, sink: &Sink, commands: &Receiver<Sender<Reading>>) {
+fn read_on(
+    name: &str,
+    client: &mut Client,
+    sink: &Sink,
+    paused: &AtomicBool,
+    commands: &Receiver<Sender<Reading>>,
+) {
     let mut due = now();
     let mut has_warned = false;
     // A counter that never changes, such as a setting, gets no series.
@@ -85,6 +101,9 @@ fn read_on(name: &str, client: &mut Client, sink: &Sink, commands: &Receiver<Sen
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 due = (due + SECOND_NS).max(now());
+                if paused.load(Ordering::Relaxed) {
+                    continue;
+                }
                 match client.read() {
                     Ok(counters) => {
                         for one in counters {
@@ -93,7 +112,7 @@ fn read_on(name: &str, client: &mut Client, sink: &Sink, commands: &Receiver<Sen
                         }
                         sink.hand_over();
                     }
-                    Err(fault) if !has_warned => {
+                    Err(fault) if !has_warned && !paused.load(Ordering::Relaxed) => {
                         tracing::warn!("{name}: its counters are unseen: {fault}");
                         has_warned = true;
                     }

@@ -219,6 +219,8 @@ pub struct Rounds {
     /// Whether targets are started fresh in every round; else they run on, and from the second
     /// round on nothing is prepared.
     pub restart: bool,
+    /// Whether targets are stopped (SIGSTOP) outside their slices.
+    pub stops_between: bool,
     /// The metric that carries verdicts.
     pub primary: &'static str,
     /// Time for the whole suite.

@@ -5,7 +5,9 @@ use load::units::{Share, Span};
 
 use super::error::{Source, nearest};
 use super::resolve::Result;
-use super::suite::{DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec};
+use super::suite::{
+    BetweenSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec,
+};
 use super::{Arrivals, Point, Rounds, Target, TargetKind};
 
 /// A warm-up that ends when the load is steady takes at least so long, and at most.
@@ -44,6 +46,10 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         return Err(too_short("rounds.slice"));
     }
     let slice = slice.filter(|slice| *slice < measure);
+    let stops_between = spec.between == Some(BetweenSpec::Stop);
+    if stops_between {
+        check_stops(source, points)?;
+    }
     check_events(source, points, slice.unwrap_or(measure))?;
     let (warm_up, warm_up_most) = match spec.warm_up {
         _ if is_cold => (Span::default(), None),
@@ -64,13 +70,7 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         let help = "from 1 on, and at_most no lower than at_least".to_owned();
         return Err(source.error_at("rounds.at_least", message, Some(help)));
     }
-    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
-    let known = judge::METRICS;
-    let primary = known.iter().find(|row| row.suite == written).ok_or_else(|| {
-        let near = nearest(written, known.iter().map(|row| row.suite));
-        let help = near.map(|name| format!("did you mean \"{name}\"?"));
-        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
-    })?;
+    let primary = primary(source, spec)?;
     Ok(Rounds {
         measure,
         slice,
@@ -83,10 +83,34 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         is_cold,
         restart: spec.restart != Some(RestartSpec::Never),
         repeat_disturbed: spec.disturbed != Some(DisturbedSpec::Ignore),
-        primary: primary.suite,
+        stops_between,
+        primary,
         budget: spec.budget,
         sequence: None,
     })
+}
+
+/// The metric that carries verdicts.
+fn primary(source: &Source, spec: &RoundsSpec) -> Result<&'static str> {
+    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
+    let known = judge::METRICS;
+    let metric = known.iter().find(|row| row.suite == written).ok_or_else(|| {
+        let near = nearest(written, known.iter().map(|row| row.suite));
+        let help = near.map(|name| format!("did you mean \"{name}\"?"));
+        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
+    })?;
+    Ok(metric.suite)
+}
+
+/// Refuses to stop what the lab did not start.
+fn check_stops(source: &Source, points: &[Point]) -> Result<()> {
+    let mut targets = points.iter().flat_map(|point| &point.targets);
+    let Some(target) = targets.find(|one| matches!(one.kind, TargetKind::Address(_))) else {
+        return Ok(());
+    };
+    let message = format!("{} was not started by the lab, so it can't be stopped", target.name);
+    let help = "leave between out, or give the target a command in place of its address";
+    Err(source.error_at("rounds.between", message, Some(help.to_owned())))
 }
 
 /// Refuses an event that no slice is long enough for: a run in which it is missing shows nothing of

@@ -208,6 +208,7 @@ pub(crate) struct RoundsSpec {
     pub(crate) state: Option<StateSpec>,
     pub(crate) restart: Option<RestartSpec>,
     pub(crate) disturbed: Option<DisturbedSpec>,
+    pub(crate) between: Option<BetweenSpec>,
     pub(crate) primary: Option<String>,
     pub(crate) budget: Option<Span>,
 }
@@ -230,6 +231,16 @@ pub(crate) enum RestartSpec {
     Round,
     /// Targets run on from round to round: for questions about repetition.
     Never,
+}
+
+/// `between = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum BetweenSpec {
+    /// Targets keep running outside their slices.
+    Run,
+    /// Targets are stopped outside their slices.
+    Stop,
 }
 
 /// `disturbed = …`

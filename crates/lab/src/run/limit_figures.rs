@@ -33,6 +33,10 @@ impl Usage {
             let divisor = if unit == Some("fraction") { seconds } else { 1.0 };
             figures.set(name, total / divisor);
         }
+        if self.outside_ns > 0 {
+            figures.server_outside_ns = Some(self.outside_ns as f64);
+            figures.server_outside_cpu_ns = Some(self.outside_cpu_ns as f64);
+        }
         self.cores(&mut figures, trial, point);
         self.processes(&mut figures, trial);
         load(&mut figures, trial, point);

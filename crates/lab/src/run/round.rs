@@ -118,6 +118,9 @@ impl Runner<'_> {
                 self.report_activity(point, ordinal, &format!("preparing {}", target.name));
                 self.make_ready(&mut target_run, point, target, workload_round);
             }
+            if self.plan.rounds.stops_between && turn.len() > 1 {
+                target_run.leave_turn(true);
+            }
             target_runs.push(target_run);
         }
     }
@@ -158,8 +161,19 @@ impl Runner<'_> {
         let meter = group.map(GroupMeter::new);
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
         let (guard, stop) = (Arc::clone(self.deployer.guard()), Arc::clone(&self.stop));
-        let (session, measured, repeats) = (None, 0, 0);
-        TargetRun { session, deployed, guard, stop, meter, service, trial, measured, repeats }
+        let (session, outside, measured, repeats) = (None, None, 0, 0);
+        TargetRun {
+            session,
+            deployed,
+            guard,
+            stop,
+            meter,
+            service,
+            outside,
+            trial,
+            measured,
+            repeats,
+        }
     }
 
     /// The program that loads the target, where one does.
@@ -335,7 +349,12 @@ impl Runner<'_> {
         let here = &self.plan.points[point];
         let slice_ns = rounds.slice.unwrap_or(rounds.measure).ns;
         let slices = rounds.measure.ns.div_ceil(slice_ns);
+        let take_turns = target_runs.iter().filter(|one| one.session.is_some()).count() > 1;
         for target_run in target_runs.iter_mut() {
+            match take_turns {
+                true => target_run.leave_turn(rounds.stops_between),
+                false => target_run.outside = None,
+            }
             target_run.measured = 0;
             target_run.repeats = if rounds.is_cold { 0 } else { slices.div_ceil(2) };
         }
@@ -366,9 +385,13 @@ impl Runner<'_> {
                 if by_second {
                     self.seconds.begin();
                 }
+                target_run.take_turn(rounds.stops_between);
                 let start = self.now();
                 let watch = &mut self.watch;
                 let seen = target_run.slice(start, length_ns, here, watch, rounds.repeat_disturbed);
+                if take_turns {
+                    target_run.leave_turn(rounds.stops_between);
+                }
                 self.seconds.end();
                 if let Some(stats) = seen {
                     self.report(point, ordinal, &activity, Some(RunEvent::SliceEnds(&stats)));

@@ -29,6 +29,8 @@ pub(super) struct TargetRun {
     pub(super) meter: Option<GroupMeter>,
     /// Reads the target's own counters.
     pub(super) service: Option<CounterMeter>,
+    /// Its CPU time after its last slice, and when that was, where other targets take turns.
+    pub(super) outside: Option<(wire::Ns, u64)>,
     pub(super) trial: Trial,
     /// Slices measured so far in this round.
     pub(super) measured: u64,
@@ -97,6 +99,27 @@ impl TargetRun {
             self.session = None;
         }
         Some(stats)
+    }
+
+    /// Its slices are over for now: other targets are measured. Stops it, if the suite says so.
+    pub(super) fn leave_turn(&mut self, stops: bool) {
+        if stops {
+            self.service.iter().for_each(|service| service.set_paused(true));
+            self.deployed.iter().for_each(Deployed::pause);
+        }
+        self.outside = cpu_at(read(&mut self.meter));
+    }
+
+    /// Its next slice begins: adds the CPU time used since `leave_turn`, and resumes it.
+    pub(super) fn take_turn(&mut self, stops: bool) {
+        let now = cpu_at(read(&mut self.meter));
+        if let Some(((left_at, left_ns), (at, ns))) = self.outside.take().zip(now) {
+            self.trial.usage.add_outside(at - left_at, ns.saturating_sub(left_ns));
+        }
+        if stops {
+            self.deployed.iter().for_each(Deployed::resume);
+            self.service.iter().for_each(|service| service.set_paused(false));
+        }
     }
 
     /// Readings of the target's processes at the end of a slice.
@@ -203,6 +226,11 @@ impl TargetRun {
         self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
         self.session = None;
     }
+}
+
+/// The CPU time of a reading that has just been taken, with its time.
+fn cpu_at(reading: Option<(Cpu, u64)>) -> Option<(wire::Ns, u64)> {
+    reading.map(|(cpu, _)| (wire::clock::now(), cpu.total_ns))
 }
 
 fn read(meter: &mut Option<GroupMeter>) -> Option<(Cpu, u64)> {

@@ -38,12 +38,22 @@ pub(crate) struct Usage {
     pub(super) busiest_thread_ns: Option<u64>,
     pub(super) runnable_threads: Option<usize>,
     pub(super) written_bytes: Option<u64>,
+    /// Time between the target's own slices, in which others were measured.
+    pub(super) outside_ns: u64,
+    /// CPU time that the target used then.
+    pub(super) outside_cpu_ns: u64,
     /// Measured time so far with resident bytes and open files then.
     pub(super) resident: Vec<(f64, f64)>,
     pub(super) descriptors: Vec<(f64, f64)>,
 }
 
 impl Usage {
+    /// Adds the time between two slices of the target.
+    pub(super) fn add_outside(&mut self, time_ns: u64, cpu_ns: u64) {
+        self.outside_ns += time_ns;
+        self.outside_cpu_ns += cpu_ns;
+    }
+
     /// Adds a slice that counts.
     pub(super) fn add(&mut self, window: &Window, seen: &Disturbance, processes: &ProcessReadings) {
         self.watched_ns += seen.length_ns;

@@ -1,7 +1,7 @@
 //! `loadline run`, from outside: what a user sees, keeps and can rely on.
 
 use crate::common::{
-    Place, await_end, await_that, code, processes_with, send_signal, stderr, stdout,
+    Place, await_end, await_that, code, processes_with, send_signal, small_reads, stderr, stdout,
 };
 use std::process::Stdio;
 
@@ -119,6 +119,27 @@ fn a_run_killed_in_the_middle_leaves_a_readable_ledger_and_nothing_running() {
     assert!(stdout(&list).contains("interrupted"), "{}{}", stdout(&list), stderr(&list));
     let report = place.loadline(&["report", "last"]);
     assert_eq!(code(&report), 4, "{}{}", stdout(&report), stderr(&report));
+}
+
+#[test]
+fn a_target_that_is_stopped_outside_its_slices_does_not_outlive_a_run_either() {
+    for (signal, bytes) in [("-KILL", 67_108_913), ("-TERM", 67_108_914)] {
+        let (target, marker) = marked(bytes);
+        let targets = [("ours", &target[..]), ("other", SERVE)];
+        let text = small_reads(&targets, "measure = \"20s\"\nbetween = \"stop\"");
+        let place = Place::with(&text);
+        let mut child = measuring(&place, &marker);
+        let stopped = || processes_with(&marker).iter().any(|pid| is_stopped(*pid));
+        await_that("it is stopped", stopped);
+        send_signal(signal, child.id());
+        await_end(&mut child);
+        await_that("it has ended", || processes_with(&marker).is_empty());
+    }
+}
+
+fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('T'))
 }
 
 #[test]

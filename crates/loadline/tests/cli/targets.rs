@@ -41,6 +41,38 @@ fn a_command_gets_its_port_socket_and_folder_and_is_set_up_before_each_start() {
     }
 }
 
+/// Two targets of which the first burns CPU time all the time, in two rounds of four slices.
+fn with_burner(between: &str) -> Place {
+    let exe = env!("CARGO_BIN_EXE_loadline");
+    let burner = format!(
+        "command = ['sh', '-c', 'while :; do :; done & exec {exe} serve cache \
+         --listen 127.0.0.1:{{port}}']\nspeaks = 'memcached'"
+    );
+    let targets = [("burner", &burner[..]), ("quiet", "serve = 'cache'")];
+    let rounds = "measure = \"200ms\"\nslice = \"50ms\"\nat_least = 2\nat_most = 2";
+    Place::with(&small_reads(&targets, &format!("{rounds}\nbetween = \"{between}\"")))
+}
+
+#[test]
+fn a_target_that_works_outside_its_slices_is_named_and_may_be_stopped_there() {
+    let named = "burner used ";
+    for (between, works) in [("run", true), ("stop", false)] {
+        let place = with_burner(between);
+        let json = place.json(&["run", "suite.toml", "--wait", "--json"], &[0, 4]);
+        let target = &json["points"][0]["targets"][0];
+        assert_eq!(target["valid_trials"], 2, "{target}");
+        let outside = &target["between_slices"];
+        let share = |name: &str| outside[name].as_f64().expect("a figure");
+        let cores = share("cpu_ns") / share("time_ns");
+        assert_eq!(cores > 0.01, works, "{between}: {outside}");
+        let report = stdout(&place.loadline(&["report", "last"]));
+        assert_eq!(report.contains(named), works, "{between}: {report}");
+    }
+    let elsewhere = suite("address = '127.0.0.1:1'\nspeaks = 'memcached'");
+    let place = Place::with(&elsewhere.replace("[rounds]", "[rounds]\nbetween = \"stop\""));
+    place.refuses(&["plan", "suite.toml"], 2, "was not started by the lab");
+}
+
 #[test]
 fn something_that_runs_already_is_loaded_at_its_address() {
     let place = Place::with("");

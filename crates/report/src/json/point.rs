@@ -8,6 +8,7 @@ use super::names::Names;
 use super::streams::{StreamGroupJson, stream_groups};
 use super::trial::{CounterJson, ValueJson, counters, values};
 use super::{cost, limits};
+use crate::between_slices::BetweenSlices;
 use crate::point_summary::TargetSummary;
 use crate::slices::Drift;
 
@@ -32,6 +33,7 @@ struct AtPointJson<'a> {
     failed_starts: usize,
     slices_measured_again: usize,
     drift: Option<DriftJson>,
+    between_slices: Option<BetweenJson>,
     stream_groups: Vec<StreamGroupJson<'a>>,
     limit: Option<&'a str>,
     limits: Vec<limits::LimitJson<'a>>,
@@ -41,6 +43,12 @@ struct AtPointJson<'a> {
     rate_per_s_half_width: Option<f64>,
     #[serde(flatten)]
     figures: FiguresJson,
+}
+
+#[derive(Serialize)]
+struct BetweenJson {
+    time_ns: f64,
+    cpu_ns: f64,
 }
 
 #[derive(Serialize)]
@@ -66,11 +74,11 @@ impl<'a> Names<'a> {
             rounds: point.rounds,
             valid_rounds: point.valid_rounds,
             disturbed_rounds: point.disturbed_rounds,
-            targets: point.targets.iter().map(|target| self.at_point(target)).collect(),
+            targets: point.targets.iter().map(|target| self.at_point(index, target)).collect(),
         }
     }
 
-    fn at_point(&self, target: &'a TargetSummary) -> AtPointJson<'a> {
+    fn at_point(&self, point: usize, target: &'a TargetSummary) -> AtPointJson<'a> {
         let half_width = target.rate.map(|rate| rate.relative_half_width);
         let mut figures = FiguresJson::of(&target.figures);
         // The mean over rounds is what the half-width belongs to, not the rate of all together.
@@ -84,6 +92,8 @@ impl<'a> Names<'a> {
             failed_starts: target.failed_starts,
             slices_measured_again: target.slices_measured_again,
             drift: target.drift.as_ref().map(DriftJson::of),
+            between_slices: BetweenSlices::of(self.summary, point, target.target)
+                .map(|BetweenSlices { time_ns, cpu_ns }| BetweenJson { time_ns, cpu_ns }),
             stream_groups: stream_groups(&target.stream_groups),
             limit: limits::limit(&target.limits),
             limits: limits::limits(&target.limits),

@@ -2,6 +2,7 @@
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
 use super::paint::{Paint, Role};
+use crate::between_slices::BetweenSlices;
 use crate::call_values::shown;
 use crate::escape::one_line;
 use crate::number::{
@@ -28,6 +29,7 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         notes.extend(starts(target).map(|words| (Role::Bad, words)));
         notes.extend(warm_up(summary, index, target));
         notes.extend(ceilings(summary, index, target).map(|words| (Role::Dim, words)));
+        notes.extend(between_slices(summary, index, target).map(|words| (Role::Unsure, words)));
         notes.extend(drift(target).map(|words| (Role::Unsure, words)));
         notes.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         notes.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
@@ -63,6 +65,18 @@ fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<S
     let of = |ceiling: f64| format!("{} of the {}", percent(moved / ceiling), bytes_per_s(ceiling));
     let (loopback, copied) = (of(loopback), of(copied));
     Some(format!("moves {loopback} that the loopback carries, {copied} that one thread copies"))
+}
+
+/// `used 12 % of a core outside its slices, while the others were measured`.
+fn between_slices(summary: &Summary, index: usize, target: &TargetSummary) -> Option<String> {
+    let seen = BetweenSlices::of(summary, index, target.target)?;
+    seen.is_worth_naming().then(|| {
+        format!(
+            "used {} of a core outside its slices, while others were measured; [rounds] between = \
+             \"stop\" stops it there",
+            percent(seen.cores())
+        )
+    })
 }
 
 /// A line per group of clients, when there is more than one.
