@@ -36,31 +36,31 @@ pub enum ClientError {
     /// The answer is not what the protocol allows.
     #[error("the server answered something else than expected: {0}")]
     Unexpected(String),
-    /// The key can't be said in the protocol.
+    /// The protocol can't express the key.
     #[error("a key has 1 to {MOST_KEY_BYTES} bytes and no spaces or control characters")]
     BadKey,
 }
 
 trait Socket: Read + Write + Send {
     /// How long a read may take.
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()>;
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()>;
 }
 
 impl Socket for TcpStream {
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(patience)
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
     }
 }
 
 impl Socket for UnixStream {
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.set_read_timeout(patience)
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.set_read_timeout(timeout)
     }
 }
 
 impl Socket for TlsStream {
-    fn set_patience(&self, patience: Option<Duration>) -> io::Result<()> {
-        self.socket().set_read_timeout(patience)
+    fn set_timeout(&self, timeout: Option<Duration>) -> io::Result<()> {
+        self.socket().set_read_timeout(timeout)
     }
 }
 
@@ -81,14 +81,14 @@ pub enum When {
     Unchanged(u64),
 }
 
-/// What has become of a store.
+/// The outcome of a storage command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// It is stored.
     Stored,
-    /// What was demanded of the one that is there is not so.
+    /// The condition does not hold.
     NotStored,
-    /// Somebody has stored another value meanwhile.
+    /// Another client has stored a value in the meantime.
     Changed,
     /// There is none.
     NotFound,
@@ -99,7 +99,7 @@ pub enum Stored {
 pub struct Dumped {
     /// The key.
     pub key: Vec<u8>,
-    /// What is told of it, such as `exp` and `size`, in the server's order.
+    /// Its metadata, such as `exp` and `size`, in the server's order.
     pub facts: Vec<(String, String)>,
 }
 
@@ -110,7 +110,7 @@ pub struct Client {
     used: usize,
 }
 
-/// A server that says nothing for so long has failed.
+/// The time without an answer after which a server has failed.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An answer's value may be at most this long.
@@ -131,7 +131,7 @@ impl Client {
     /// Connects.
     ///
     /// # Errors
-    /// When nobody answers at `address`.
+    /// When no server answers at `address`.
     pub fn connect(address: &Address) -> io::Result<Self> {
         let socket: Box<dyn Socket> = match address {
             Address::Internet(address) => Box::new(connect(address)?),
@@ -148,7 +148,7 @@ impl Client {
     /// Connects over TLS to a server whose certificate is for `name`; by default for its address.
     ///
     /// # Errors
-    /// When nobody answers at `address`, which has to be the internet's, the server is not
+    /// When no server answers at `address`, which has to be the internet's, the server is not
     /// trusted, or the files are of no use.
     pub fn connect_encrypted(
         address: &Address,
@@ -168,10 +168,10 @@ impl Client {
         Self { socket, received: Vec::new(), used: 0 }
     }
 
-    /// Reads keys; with their unique numbers when `with_cas`. What isn't there is left out.
+    /// Reads keys, with their unique numbers if `with_cas`. Absent keys are left out.
     ///
     /// # Errors
-    /// When a key can't be said, the server refuses, or the connection breaks.
+    /// When a key is invalid, the server refuses, or the connection breaks.
     pub fn get(&mut self, keys: &[&[u8]], with_cas: bool) -> Result<Vec<Found>, ClientError> {
         let mut request = if with_cas { b"gets".to_vec() } else { b"get".to_vec() };
         for key in keys {
@@ -198,7 +198,7 @@ impl Client {
     /// Stores a value. `expire_s` is what the protocol calls exptime: 0 is never.
     ///
     /// # Errors
-    /// When the key can't be said, the server refuses, or the connection breaks.
+    /// When the key is invalid, the server refuses, or the connection breaks.
     pub fn set(
         &mut self,
         key: &[u8],
@@ -216,7 +216,7 @@ impl Client {
     /// continued.
     ///
     /// # Errors
-    /// When the key can't be said, the server refuses, or the connection breaks.
+    /// When the key is invalid, the server refuses, or the connection breaks.
     pub fn store(
         &mut self,
         when: When,
@@ -253,7 +253,7 @@ impl Client {
     /// Removes a key; whether it was there.
     ///
     /// # Errors
-    /// When the key can't be said, the server refuses, or the connection breaks.
+    /// When the key is invalid, the server refuses, or the connection breaks.
     pub fn delete(&mut self, key: &[u8]) -> Result<bool, ClientError> {
         self.send([b"delete ", checked(key)?].concat(), b"")?;
         let line = self.line()?;
@@ -264,10 +264,10 @@ impl Client {
         }
     }
 
-    /// Gives a key another expiry; whether it was there.
+    /// Sets a key's expiry. Returns whether the key was present.
     ///
     /// # Errors
-    /// When the key can't be said, the server refuses, or the connection breaks.
+    /// When the key is invalid, the server refuses, or the connection breaks.
     pub fn touch(&mut self, key: &[u8], expire_s: i64) -> Result<bool, ClientError> {
         let end = format!(" {expire_s}");
         self.send([b"touch ", checked(key)?, end.as_bytes()].concat(), b"")?;
@@ -282,7 +282,7 @@ impl Client {
     /// Counts a number up, or down where `grows` is not so; what it is then, if there is one.
     ///
     /// # Errors
-    /// When the key can't be said, the value is no number, or the connection breaks.
+    /// When the key is invalid, the value is no number, or the connection breaks.
     pub fn count(&mut self, key: &[u8], by: u64, grows: bool) -> Result<Option<u64>, ClientError> {
         let (name, end) = (if grows { b"incr " } else { b"decr " }, format!(" {by}"));
         self.send([name, checked(key)?, end.as_bytes()].concat(), b"")?;
@@ -304,7 +304,7 @@ impl Client {
         if line == b"OK" { Ok(()) } else { Err(unexpected(&line)) }
     }
 
-    /// Says who the client is, where a server wants to know.
+    /// Authenticates, where a server requires it.
     ///
     /// # Errors
     /// When the server does not believe it, or the connection breaks.
@@ -350,7 +350,7 @@ impl Client {
         if line != b"OK" {
             return Err(unexpected(&line));
         }
-        self.socket.set_patience(None)?;
+        self.socket.set_timeout(None)?;
         loop {
             match self.line() {
                 Ok(line) if show(&text(&line)) => {}

@@ -14,6 +14,6 @@ pub mod server;
 
 mod sync;
 
-/// The version that the service says it has: memcached's whose answers it gives, and its own.
+/// The version that the service reports: that of the memcached whose answers it gives, and its own.
 /// Clients read the number at its start (libmemcached refuses one that is 0 or none).
 pub const VERSION: &str = concat!("1.6.18-loadline-", env!("CARGO_PKG_VERSION"));

@@ -1,9 +1,7 @@
 //! What the commands do that `beside` can't ask of a memcached: limits, switches, lists.
 
-mod common;
-
+use crate::common::{SECOND_NS, Session, service};
 use cache::server::{Accounts, Options, Shutdown, Speech};
-use common::{SECOND_NS, Session, service};
 use proptest::prelude::*;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};

@@ -1,12 +1,10 @@
 //! The load's dialect: right answers are right in any pieces, and wrong ones are found.
 
-mod common;
-
 use std::sync::Arc;
 
+use crate::common::Session;
 use cache::load::{ASIDE, DELETE, GET, MG, MGET, SERVICE, SET};
 use cache::server::Options;
-use common::Session;
 use load::{Dialect, Done, Events, Keys, Op, Oracle, Values};
 use proptest::prelude::*;
 use wire::{Input, Output, ProtocolError};

@@ -1,10 +1,8 @@
 //! Which items stay: hit ratios of seeded traces, beside LRU with as many items. Nothing here is
 //! timed and nothing is left to chance.
 
-mod traces;
-
+use crate::traces::{SHAPES, Shape, drive, lru, trace};
 use cache::model::Policy;
-use traces::{SHAPES, Shape, drive, lru, trace};
 
 /// Half a point.
 const TOLERANCE: f64 = 0.005;

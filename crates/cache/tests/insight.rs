@@ -1,10 +1,8 @@
 //! What a service tells of itself beyond memcached's statistics.
 
-mod common;
-
+use crate::common::Session;
 use cache::model::Clock;
 use cache::server::{CacheServer, Options, Service};
-use common::Session;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
@@ -27,10 +25,10 @@ fn evictions_are_told_by_policy_age_and_size() {
         item_bytes: 64 << 10,
         ..Options::default()
     });
-    session.now_ns = 5 * common::SECOND_NS;
+    session.now_ns = 5 * crate::common::SECOND_NS;
     for number in 0..4000 {
         if number == 3000 {
-            session.now_ns = 45 * common::SECOND_NS;
+            session.now_ns = 45 * crate::common::SECOND_NS;
         }
         session.say(format!("set key-{number} 0 0 1000 noreply\r\n{}\r\n", "v".repeat(1000)));
     }
@@ -79,7 +77,7 @@ fn the_clock_is_moved_only_where_that_is_allowed() {
     assert_eq!(session.say("set key 0 100 1\r\nx\r\n"), "STORED\r\n");
     assert_eq!(session.say("debugtime 99\r\nmg key t\r\n"), "OK\r\nHD t1\r\n");
     assert_eq!(session.say("debugtime p\r\n"), "OK\r\n");
-    session.now_ns += 50 * common::SECOND_NS;
+    session.now_ns += 50 * crate::common::SECOND_NS;
     assert_eq!(session.say("mg key t\r\n"), "HD t1\r\n", "the clock stands still");
     assert_eq!(session.say("debugtime 1\r\nmg key\r\n"), "OK\r\nEN\r\n");
     assert_eq!(session.say("debugtime r\r\nset new 0 1 1\r\nx\r\n"), "OK\r\nSTORED\r\n");

@@ -1,9 +1,7 @@
 //! Bytes come in any pieces: the answers are the same as if they had come at once.
 
-mod common;
-
+use crate::common::{Session, service};
 use cache::server::Options;
-use common::{Session, service};
 use proptest::prelude::*;
 
 const SCRIPT: &str = "set a 1 0 3\r\nabc\r\nget a\r\nget a b a\r\n  gets  a\nmg a v f t k s\r\n\

@@ -1,9 +1,7 @@
 //! The text protocol as a specification: what is said, and what is answered.
 
-mod common;
-
+use crate::common::{SECOND_NS, Session, service};
 use cache::server::Options;
-use common::{SECOND_NS, Session, service};
 
 #[test]
 fn a_stored_value_is_read_back_with_its_flags() {
@@ -289,7 +287,7 @@ fn numbers_wrap_at_two_to_the_64_and_stop_at_zero() {
 
 #[test]
 fn a_batch_of_reads_of_a_large_store_is_answered_like_reads_one_by_one() {
-    let service = common::service(Options { memory_bytes: 128 << 20, ..Options::default() });
+    let service = crate::common::service(Options { memory_bytes: 128 << 20, ..Options::default() });
     let mut session = Session::of(&service);
     let value = "v".repeat(2000);
     for number in 0..30_000 {

@@ -14,7 +14,7 @@ pub fn encode(bytes: &[u8], into: &mut Vec<u8>) {
     }
 }
 
-/// Reads base64 into the start of `into` and says how many bytes it is; `None` when it is empty,
+/// Decodes base64 into the start of `into`. Returns the length; `None` when it is empty,
 /// no base64, or longer than `into`.
 pub fn decode(text: &[u8], into: &mut [u8]) -> Option<usize> {
     let padding = text.iter().rev().take_while(|byte| **byte == b'=').count();
@@ -34,7 +34,7 @@ pub fn decode(text: &[u8], into: &mut [u8]) -> Option<usize> {
         };
         word = word << 6 | u32::from(six);
         if !index.is_multiple_of(4) {
-            // So many bits are left over once this byte is taken off.
+            // The number of bits left once this byte is removed.
             let left = 6 - 2 * (index % 4);
             *into.get_mut(count)? = (word >> left) as u8;
             count += 1;

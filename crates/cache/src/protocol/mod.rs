@@ -5,14 +5,10 @@
 pub mod base64;
 pub mod binary;
 pub mod datagram;
+mod limits;
 mod refusal;
 pub mod resp;
 pub mod text;
 
+pub use limits::{MOST_KEY_BYTES, MOST_LINE_BYTES};
 pub use refusal::Refusal;
-
-/// A key has at least one byte and at most this many.
-pub const MOST_KEY_BYTES: usize = 250;
-
-/// A command line is at most this long, but for the keys of `get`, which may go on for ever.
-pub const MOST_LINE_BYTES: usize = 2048;

@@ -1,17 +1,17 @@
-//! Answers that say what was wrong with a request.
+//! Answers that refuse a request.
 
-/// An answer that says what was wrong with a request. The connection goes on, but for
+/// An answer that refuses a request. The connection goes on, but for
 /// [`Refusal::LongLine`] and [`Refusal::Foreign`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.text())]
 pub enum Refusal {
-    /// No such command, or not with so many words.
+    /// No such command, or a wrong number of tokens.
     Unknown,
     /// The line is of another protocol; there is no answer.
     Foreign,
-    /// A word of the line is not what it should be.
+    /// A token of the line is invalid.
     BadLine,
-    /// `delete` with words that it doesn't have.
+    /// `delete` with invalid tokens.
     BadDelete,
     /// The line is longer than [`MOST_LINE_BYTES`](super::MOST_LINE_BYTES).
     LongLine,
@@ -23,92 +23,92 @@ pub enum Refusal {
     InvalidFlag,
     /// A meta command's flag is given twice, or there is no such flag.
     WrongFlag,
-    /// A meta command has more flags than anyone needs.
+    /// A meta get has more flags than the limit.
     ManyFlags,
-    /// A meta store, removal or sum has more flags than anyone needs.
+    /// Another meta command has more flags than the limit.
     ManyChangeFlags,
-    /// A meta command's opaque word is too long.
+    /// A meta command's opaque token is too long.
     LongOpaque,
     /// A meta command's key is not base64.
     BadBase64,
-    /// What follows a meta command's flag is not what it should be.
+    /// The token of a meta command's flag is invalid.
     BadToken,
     /// A meta command's mode is not one letter.
     LongMode,
     /// A meta store has no such mode.
     StoreMode,
-    /// A meta sum has no such mode.
+    /// A meta arithmetic command has no such mode.
     SumMode,
-    /// A meta sum's first number is none.
+    /// The initial value of a meta arithmetic command is no number.
     BadInitial,
-    /// A meta sum's step is no number.
+    /// The delta of a meta arithmetic command is no number.
     BadMetaDelta,
-    /// A step of `incr` or `decr` is no number.
+    /// The delta of `incr` or `decr` is no number.
     BadDelta,
     /// An expiry is no number.
     BadExpiry,
-    /// The value that was to be counted up or down is no number.
+    /// `incr` or `decr` of a value that is no number.
     NotANumber,
-    /// `stats` with words that it doesn't have.
+    /// `stats cachedump` with invalid tokens.
     BadStats,
-    /// `stats detail` with words that it doesn't have.
+    /// `stats detail` with invalid tokens.
     BadDetail,
     /// There is no such class of items.
     NoClass,
     /// The value is too large to be stored.
     TooLarge,
-    /// Nothing may be let go for the value.
-    NoRoom,
-    /// Nothing may be let go for a number.
-    NoRoomForNumber,
-    /// Emptying the cache is switched off.
+    /// There is no memory for the value, and nothing may be evicted.
+    OutOfMemory,
+    /// There is no memory for a number, and nothing may be evicted.
+    OutOfMemoryForNumber,
+    /// `flush_all` is disabled.
     NoFlush,
-    /// Ending the service by a command is switched off.
+    /// `shutdown` is disabled.
     NoShutdown,
-    /// There is no such way of ending the service.
+    /// `shutdown` has no such mode.
     BadShutdown,
-    /// Watching is switched off.
+    /// `watch` is disabled.
     NoWatch,
-    /// There are as many watchers as there may be.
+    /// The limit of watchers is reached.
     ManyWatchers,
-    /// Listing keys is switched off.
+    /// `lru_crawler metadump` and `mgdump` are disabled.
     NoDump,
-    /// Listing keys is switched off.
+    /// `stats cachedump` and `stats hotkeys` are disabled.
     NoCacheDump,
-    /// A crawler may not sleep so long.
+    /// The crawler's sleep is above the limit.
     LongSleep,
-    /// Memory may not be so little.
+    /// The memory limit is too small.
     LittleMemory,
-    /// Memory is given in megabytes.
+    /// The memory limit is too large to be in megabytes.
     ManyMegabytes,
-    /// There is no such memory.
+    /// The memory limit can't be set.
     BadMemory,
-    /// The parts of the cache may not be so large.
+    /// The percentages of the LRU's segments are too large.
     LargeParts,
-    /// Those factors are greater than 0.
+    /// The age factors of the LRU's segments are not above 0.
     SmallFactors,
     /// There is no such class to list.
     NoClasses,
     /// There are no slab classes to move memory between.
     BadClass,
-    /// The connection is to say who it is first.
+    /// The connection has not authenticated.
     Unauthenticated,
-    /// What says who it is does not end where its line said.
+    /// The credentials do not end where their line said.
     BadTokenEnd,
-    /// What says who it is is not two words.
+    /// The credentials are not two tokens.
     BadTokenForm,
-    /// Nobody of that name has that password.
+    /// The credentials are wrong.
     WrongPassword,
 }
 
 impl Refusal {
-    /// The line that says it, without its end.
+    /// Returns the line that is sent, without its end.
     pub fn text(self) -> &'static str {
         let line = std::str::from_utf8(self.line()).unwrap_or_default();
         line.trim_end_matches("\r\n")
     }
 
-    /// The line that says it, with its end.
+    /// Returns the line that is sent, with its end.
     pub fn line(self) -> &'static [u8] {
         match self {
             Self::Unknown => b"ERROR\r\n",
@@ -139,8 +139,8 @@ impl Refusal {
             Self::BadDetail => b"CLIENT_ERROR usage: stats detail on|off|dump\r\n",
             Self::NoClass => b"CLIENT_ERROR Illegal slab id\r\n",
             Self::TooLarge => b"SERVER_ERROR object too large for cache\r\n",
-            Self::NoRoom => b"SERVER_ERROR out of memory storing object\r\n",
-            Self::NoRoomForNumber => b"SERVER_ERROR out of memory\r\n",
+            Self::OutOfMemory => b"SERVER_ERROR out of memory storing object\r\n",
+            Self::OutOfMemoryForNumber => b"SERVER_ERROR out of memory\r\n",
             _ => self.rare_line(),
         }
     }

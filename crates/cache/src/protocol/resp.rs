@@ -8,7 +8,7 @@ pub const LINE_END: &[u8] = b"\r\n";
 /// A reply's line is at most this long.
 pub const MOST_LINE_BYTES: usize = 4096;
 
-/// Appends the head of a command of so many words.
+/// Appends the head of a command of `words` arguments.
 #[inline]
 pub fn put_command(words: usize, into: &mut Vec<u8>) {
     into.push(b'*');
@@ -29,17 +29,17 @@ pub fn put_word(count: usize, into: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8
 /// A reply, or the head of one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reply<'a> {
-    /// A word that says how it went, such as `OK`.
+    /// A status, such as `OK`.
     Status(&'a [u8]),
-    /// What has gone wrong.
+    /// An error.
     Error(&'a [u8]),
     /// A number.
     Number(i64),
-    /// A string of so many bytes follows, and a line end.
+    /// A string of this length follows, and a line end.
     Bulk(usize),
     /// There is none.
     Nothing,
-    /// So many replies follow.
+    /// This many replies follow.
     Array(usize),
 }
 
@@ -48,7 +48,7 @@ pub enum Reply<'a> {
 #[error("these bytes are no reply")]
 pub struct NoReply;
 
-/// Reads a reply's line and says how long it is with its end; `Ok(None)` when it isn't whole.
+/// Parses a reply's line. Returns its length with its end; `Ok(None)` when it is incomplete.
 ///
 /// # Errors
 /// When it is no line of a reply.

@@ -1,4 +1,4 @@
-//! Who may use a service whose clients have to say who they are.
+//! The accounts of clients that have to authenticate.
 
 use std::collections::BTreeMap;
 
@@ -20,10 +20,10 @@ pub enum AccountsError {
     Empty,
 }
 
-/// At most so many accounts.
+/// The number of accounts at most.
 const MOST_ACCOUNTS: usize = 64;
 
-/// A name or password has at most so many bytes.
+/// The length of a name or password at most.
 const MOST_BYTES: usize = 256;
 
 impl Accounts {

@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use wire::{Batch, Connection, Datagrams, Input, Ns, Output, Replies};
 
-use super::{CacheConnection, Service};
+use super::connection::CacheConnection;
+use super::service::Service;
 use crate::protocol::datagram::{Frame, MOST_PIECE_BYTES};
 
 /// An answer that is longer is replaced by an error: it would take more datagrams than arrive.

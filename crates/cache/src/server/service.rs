@@ -1,4 +1,4 @@
-//! What all connections of one server share.
+//! The state that all connections of one server share.
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
@@ -6,32 +6,32 @@ use std::sync::{Arc, OnceLock};
 use wire::{Address, Ns};
 
 use super::accounts::Accounts;
-use super::detail::Detail;
-use super::incoming::Incoming;
-use super::peers::Peers;
-use super::samples::Samples;
+use super::clients::ClientTable;
+use super::incoming_memory::IncomingMemory;
+use super::options::{Options, Shutdown};
+use super::prefix_counts::PrefixCounts;
+use super::sampling::Samples;
 use super::watch::Watchers;
-use super::{Options, Shutdown};
 use crate::model::{Clock, FIRST_SECOND, Loss, MakeError, Seconds, Store, Witness};
 use crate::protocol::text::DebugTime;
 
 /// Reads the loop's counters.
 pub(super) type ReadCounters = Box<dyn Fn() -> wire::Counters + Send + Sync>;
 
-/// What one thread counts that the store does not. Aligned so that no two threads write to one
-/// cache line.
+/// The counters of one thread, beside those of the store. Aligned so that no two threads write to
+/// one cache line.
 #[derive(Debug)]
 #[repr(align(128))]
 pub struct ThreadCounts {
     /// Meta commands.
     pub(super) cmd_meta: AtomicU64,
-    /// What a sample of its batches tells.
+    /// The samples of its batches.
     pub(super) samples: Samples,
 }
 
-/// Spoils values on purpose, to prove that a load generator finds wrong answers.
+/// Corrupts values on purpose, to prove that a load generator finds wrong answers.
 #[derive(Debug)]
-struct Spoiler {
+struct Corrupter {
     every: u64,
     sent: AtomicU64,
 }
@@ -46,49 +46,49 @@ pub struct Service {
     pub(super) counters: OnceLock<ReadCounters>,
     /// Where it listens, once it does.
     pub(super) listening: OnceLock<Vec<Address>>,
-    pub(super) peers: Peers,
-    pub(super) detail: Detail,
+    pub(super) peers: ClientTable,
+    pub(super) detail: PrefixCounts,
     /// Room for data blocks on their way in.
-    pub(super) incoming: Arc<Incoming>,
+    pub(super) incoming: Arc<IncomingMemory>,
     pub(super) watchers: Arc<Watchers>,
     debug_clock: DebugClock,
-    /// Who may use it; anybody, when there are none.
+    /// The accounts; `None` disables authentication.
     pub(super) accounts: Option<Accounts>,
     /// Ends the process, where a command may.
     pub(super) shutdown: Option<Shutdown>,
-    rare: RareCounts,
+    rare: ServiceCounts,
     sizes: AtomicBool,
-    spoiler: Option<Spoiler>,
+    corrupter: Option<Corrupter>,
 }
 
 /// A clock that a command may move.
 #[derive(Debug, Default)]
 struct DebugClock {
-    /// So many seconds are added.
+    /// The offset of the clock, in seconds.
     skew_s: AtomicI64,
-    /// Where it stands still; 0 is nowhere.
+    /// The second at which it is stopped; 0 while it runs.
     stopped_s: AtomicU32,
 }
 
-/// Counts of what happens rarely.
+/// Counters of rare events.
 #[derive(Debug, Default)]
-struct RareCounts {
+struct ServiceCounts {
     cmd_flush: AtomicU64,
     auth_cmds: AtomicU64,
     auth_errors: AtomicU64,
 }
 
 impl Service {
-    /// A service with an empty store. `clock` says when it started.
+    /// Creates a service with an empty store; `clock` holds the time of its start.
     ///
     /// # Errors
-    /// When the options make no sense or the system has not so much memory.
+    /// When the options are invalid or the system lacks memory.
     pub fn new(options: Options, clock: Clock) -> Result<Self, MakeError> {
-        let spoil = |every| Spoiler { every, sent: AtomicU64::new(0) };
+        let spoil = |every| Corrupter { every, sent: AtomicU64::new(0) };
         let store = Store::new(options.limits())?;
         let watchers = Arc::new(Watchers::new(options.watch_queue_bytes));
         let told = Arc::clone(&watchers);
-        store.set_witness(&Witness::new(move |loss: &Loss<'_>| told.tell_loss(loss)));
+        store.set_witness(&Witness::new(move |loss: &Loss<'_>| told.publish_eviction(loss)));
         let counts =
             |thread| ThreadCounts { cmd_meta: AtomicU64::new(0), samples: Samples::new(thread) };
         Ok(Self {
@@ -99,14 +99,14 @@ impl Service {
             threads: (0..options.threads.max(1)).map(counts).collect(),
             counters: OnceLock::new(),
             listening: OnceLock::new(),
-            peers: Peers::default(),
-            incoming: Arc::new(Incoming::new(options.incoming_limit_bytes())),
-            detail: Detail::new(options.prefix_end, options.count_prefixes),
+            peers: ClientTable::default(),
+            incoming: Arc::new(IncomingMemory::new(options.incoming_limit_bytes())),
+            detail: PrefixCounts::new(options.prefix_end, options.count_prefixes),
             accounts: options.accounts.clone(),
             shutdown: options.shutdown.clone(),
-            rare: RareCounts::default(),
+            rare: ServiceCounts::default(),
             sizes: AtomicBool::new(options.track_sizes),
-            spoiler: options.corrupt_every.filter(|every| *every > 0).map(spoil),
+            corrupter: options.corrupt_every.filter(|every| *every > 0).map(spoil),
             options,
         })
     }
@@ -146,14 +146,17 @@ impl Service {
     }
 
     /// Whether `password` is that of `name`; counted.
-    pub(super) fn is_known(&self, name: &[u8], password: &[u8]) -> bool {
+    pub(super) fn authenticate(&self, name: &[u8], password: &[u8]) -> bool {
         let known = self.accounts.as_ref().is_none_or(|all| all.has(name, password));
         self.rare.auth_cmds.fetch_add(1, Relaxed);
         self.rare.auth_errors.fetch_add(u64::from(!known), Relaxed);
         known
     }
 
-    /// Reads the certificates again; what is wrong when that can't be.
+    /// Reads the certificates again.
+    ///
+    /// # Errors
+    /// Returns what is wrong with them.
     pub(super) fn refresh_certificates(&self) -> Result<(), String> {
         match &self.options.encryption {
             Some(encryption) => (encryption.reload)(),
@@ -166,27 +169,27 @@ impl Service {
         self.rare.cmd_flush.fetch_add(1, Relaxed);
     }
 
-    /// How often everything was to be forgotten, somebody said who it is, and was not believed.
+    /// Returns the numbers of `flush_all`, of authentications, and of failed ones.
     pub(super) fn counted(&self) -> (u64, u64, u64) {
-        let RareCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        let ServiceCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
         (cmd_flush.load(Relaxed), auth_cmds.load(Relaxed), auth_errors.load(Relaxed))
     }
 
     /// Starts these counts again.
     pub(super) fn reset_counts(&self) {
-        let RareCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        let ServiceCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
         for count in [cmd_flush, auth_cmds, auth_errors] {
             count.store(0, Relaxed);
         }
         self.incoming.reset_refused();
     }
 
-    /// Whether `stats sizes` looks at all items.
+    /// Whether `stats sizes` is enabled.
     pub(super) fn tracks_sizes(&self) -> bool {
         self.sizes.load(Relaxed)
     }
 
-    /// Has `stats sizes` look at all items, or not.
+    /// Switches `stats sizes` on or off.
     pub(super) fn track_sizes(&self, on: bool) {
         self.sizes.store(on, Relaxed);
     }
@@ -195,16 +198,16 @@ impl Service {
     /// it is this value's turn.
     #[inline]
     pub(super) fn corrupt(&self, sent: &mut [u8], value_bytes: usize) {
-        if let Some(spoiler) = &self.spoiler {
-            let number = spoiler.sent.fetch_add(1, Relaxed) + 1;
-            if number % spoiler.every == 0 && value_bytes > 0 {
+        if let Some(corrupter) = &self.corrupter {
+            let number = corrupter.sent.fetch_add(1, Relaxed) + 1;
+            if number % corrupter.every == 0 && value_bytes > 0 {
                 sent[value_bytes / 2] ^= 1;
             }
         }
     }
 }
 
-/// The clock jumps by at most so much: about a hundred years.
+/// The largest jump of the clock, in seconds: about a hundred years.
 const MOST_JUMP_S: i64 = 1 << 32;
 
 impl DebugClock {

@@ -1,8 +1,9 @@
-//! `watch`: lines of what happens, for whoever asks to see them. memcached's words and its limits.
+//! `watch`: a log of events for clients that subscribe to it, in memcached's format and with its
+//! limits.
 //!
-//! A watcher has a bounded queue. What does not fit into it is counted and left out, and the
-//! stream says how many lines are missing: a slow watcher never holds up a client. While nobody
-//! watches, a batch of commands pays for reading one number. Control plane.
+//! A watcher has a bounded queue. What does not fit into it is counted and dropped, and the stream
+//! says how many lines are missing: a slow watcher never delays a client. Without watchers, a batch
+//! of commands pays for reading one number. Control plane.
 
 use std::fmt::Write as _;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering::Relaxed};
@@ -14,13 +15,13 @@ use wire::{Address, Closed, Waker};
 use crate::model::Loss;
 use crate::protocol::text::{Streams, put_encoded};
 
-/// At most so many watch at once, as in memcached.
+/// The number of watchers at most, as in memcached.
 const MOST_WATCHERS: usize = 20;
 
-/// Lines for all who want them.
+/// All watchers.
 #[derive(Debug)]
 pub(super) struct Watchers {
-    /// The streams that anybody wants.
+    /// The streams with a watcher.
     wanted: AtomicU8,
     /// How many bytes of lines wait for one watcher at most.
     queue_bytes: usize,
@@ -31,7 +32,7 @@ pub(super) struct Watchers {
     skipped: AtomicU64,
 }
 
-/// One who watches.
+/// One watcher.
 #[derive(Debug)]
 struct Watcher {
     streams: Streams,
@@ -47,14 +48,14 @@ struct Queue {
     skipped: u64,
 }
 
-/// A watcher's place, until it is dropped.
+/// A watcher's entry, removed when it is dropped.
 #[derive(Debug)]
 pub(super) struct Watching {
     watchers: Arc<Watchers>,
     watcher: Arc<Watcher>,
 }
 
-/// What `stats` tells of watchers.
+/// The counters of watchers.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct WatchCounts {
     pub(super) watchers: usize,
@@ -63,9 +64,9 @@ pub(super) struct WatchCounts {
     pub(super) skipped: u64,
 }
 
-/// How an item was stored, or why it was not.
+/// A storage command and its outcome.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct StoreLine<'a> {
+pub(super) struct StoreEvent<'a> {
     pub(super) key: &'a [u8],
     pub(super) status: &'static str,
     pub(super) command: &'static str,
@@ -79,7 +80,7 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Watchers {
-    /// Nobody, each of whom may have so many bytes of lines waiting.
+    /// Creates an empty set, with the limit of bytes that wait for one watcher.
     pub(super) fn new(queue_bytes: usize) -> Self {
         Self {
             wanted: AtomicU8::new(0),
@@ -91,13 +92,13 @@ impl Watchers {
         }
     }
 
-    /// The streams that anybody wants.
+    /// The streams with a watcher.
     #[inline]
     pub(super) fn wanted(&self) -> Streams {
         Streams(self.wanted.load(Relaxed))
     }
 
-    /// Adds somebody; `None` when there are too many.
+    /// Adds a watcher; `None` at the limit.
     pub(super) fn add(self: &Arc<Self>, streams: Streams, waker: Waker) -> Option<Watching> {
         let mut all = lock(&self.all);
         if all.len() >= MOST_WATCHERS {
@@ -122,9 +123,9 @@ impl Watchers {
         }
     }
 
-    /// A read, with the length of the value when there was one.
-    pub(super) fn tell_read(&self, key: &[u8], found: Option<usize>, connection: u64) {
-        self.tell(Streams::FETCHERS, |line| {
+    /// Publishes a look-up, with the length of the value if it was found.
+    pub(super) fn publish_read(&self, key: &[u8], found: Option<usize>, connection: u64) {
+        self.publish(Streams::FETCHERS, |line| {
             let (status, class) = if found.is_some() { ("found", 1) } else { ("not_found", 0) };
             put_key(line, "item_get", key);
             let size = found.unwrap_or(0);
@@ -132,10 +133,10 @@ impl Watchers {
         });
     }
 
-    /// A store, or one that was refused.
-    pub(super) fn tell_store(&self, store: &StoreLine<'_>, connection: u64) {
-        self.tell(Streams::MUTATIONS, |line| {
-            let StoreLine { key, status, command, left_s, value_bytes } = store;
+    /// Publishes a storage command and its outcome.
+    pub(super) fn publish_store(&self, store: &StoreEvent<'_>, connection: u64) {
+        self.publish(Streams::MUTATIONS, |line| {
+            let StoreEvent { key, status, command, left_s, value_bytes } = store;
             put_key(line, "item_store", key);
             let _ = write!(
                 line,
@@ -145,9 +146,9 @@ impl Watchers {
         });
     }
 
-    /// An item that has been let go.
-    pub(super) fn tell_loss(&self, loss: &Loss<'_>) {
-        self.tell(Streams::EVICTIONS, |line| {
+    /// Publishes an eviction.
+    pub(super) fn publish_eviction(&self, loss: &Loss<'_>) {
+        self.publish(Streams::EVICTIONS, |line| {
             put_key(line, "eviction", loss.key);
             let fetched = if loss.fetched { "yes" } else { "no" };
             let left = loss.left_s.map_or(-1, i64::from);
@@ -159,18 +160,18 @@ impl Watchers {
         });
     }
 
-    /// A connection that has come.
-    pub(super) fn tell_opened(&self, peer: &Address, connection: u64) {
-        self.tell(Streams::CONNEVENTS, |line| {
+    /// Publishes a new connection.
+    pub(super) fn publish_opened(&self, peer: &Address, connection: u64) {
+        self.publish(Streams::CONNEVENTS, |line| {
             line.push_str("conn_new ");
             put_peer(line, peer);
             let _ = write!(line, " cfd={connection}");
         });
     }
 
-    /// A connection that has gone.
-    pub(super) fn tell_closed(&self, peer: &Address, why: &Closed, connection: u64) {
-        self.tell(Streams::CONNEVENTS, |line| {
+    /// Publishes the end of a connection.
+    pub(super) fn publish_closed(&self, peer: &Address, why: &Closed, connection: u64) {
+        self.publish(Streams::CONNEVENTS, |line| {
             let reason = match why {
                 Closed::ByPeer | Closed::ByUs => "normal",
                 Closed::Socket(std::io::ErrorKind::TimedOut) => "idle_timeout",
@@ -183,8 +184,8 @@ impl Watchers {
         });
     }
 
-    /// Gives a line to everybody who wants it. `put` appends what follows `type=`.
-    fn tell(&self, stream: Streams, put: impl FnOnce(&mut String)) {
+    /// Appends a line to the queue of each watcher of `stream`. `put` appends what follows `type=`.
+    fn publish(&self, stream: Streams, put: impl FnOnce(&mut String)) {
         if !self.wanted().has(stream) {
             return;
         }
@@ -282,7 +283,7 @@ mod tests {
         );
         let reads = reads.expect("a place");
         let stores = watchers.add(Streams::MUTATIONS, nobody()).expect("a place");
-        watchers.tell_read(b"a key", Some(3), 7);
+        watchers.publish_read(b"a key", Some(3), 7);
         let (mut seen, mut other) = (Vec::new(), Vec::new());
         reads.take(&mut seen);
         stores.take(&mut other);

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, rngs::SmallRng};
 
-use crate::side::Side;
+use super::side::Side;
 
 const KEYS: &[&str] = &["a", "b", "counter", "other:key"];
 

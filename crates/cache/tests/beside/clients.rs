@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::peer::{is_ci, program};
+use super::peer::{is_ci, program};
 
 /// What is installed, each with the name under which `clients.py` knows it.
 const CLIENTS: &[(&str, &str)] = &[

@@ -2,7 +2,7 @@
 
 use rand::{RngExt, rngs::SmallRng};
 
-use crate::side::UNIQUE;
+use super::side::UNIQUE;
 
 fn pick<'a>(random: &mut SmallRng, all: &[&'a str]) -> &'a str {
     all[random.random_range(0..all.len())]

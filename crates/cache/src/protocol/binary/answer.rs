@@ -1,12 +1,12 @@
 //! Answers of the binary protocol.
 
-use super::{ANSWER, Header};
+use super::header::{ANSWER, Header};
 
-/// How a request has gone.
+/// The status of an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u16)]
 pub enum Status {
-    /// As it was asked.
+    /// Success.
     Done = 0x00,
     /// The key is not there.
     NotFound = 0x01,
@@ -14,9 +14,9 @@ pub enum Status {
     Exists = 0x02,
     /// The value is too large to be stored.
     TooLarge = 0x03,
-    /// The lengths make no sense for this request.
+    /// The lengths are invalid for this request.
     Invalid = 0x04,
-    /// There is nothing to put the value before or behind.
+    /// `append` or `prepend` of a key that is absent.
     NotStored = 0x05,
     /// The value is no number.
     NotANumber = 0x06,
@@ -24,12 +24,12 @@ pub enum Status {
     NotAllowed = 0x20,
     /// There is no such request.
     Unknown = 0x81,
-    /// There is no room, and nothing may be let go.
-    NoRoom = 0x82,
+    /// There is no memory, and nothing may be evicted.
+    OutOfMemory = 0x82,
 }
 
 impl Status {
-    /// The words that go with it.
+    /// Returns the text of an error answer.
     pub fn text(self) -> &'static str {
         match self {
             Self::Done => "",
@@ -41,7 +41,7 @@ impl Status {
             Self::NotANumber => "Non-numeric server-side value for incr or decr",
             Self::NotAllowed => "Auth failure.",
             Self::Unknown => "Unknown command",
-            Self::NoRoom => "Out of memory",
+            Self::OutOfMemory => "Out of memory",
         }
     }
 }
@@ -59,7 +59,7 @@ pub struct Answered<'a> {
     pub value: &'a [u8],
 }
 
-/// Appends an answer, and says where in `into` its value begins.
+/// Appends an answer. Returns where in `into` its value begins.
 #[inline]
 pub fn put_answer(
     header: &Header,
@@ -83,7 +83,7 @@ pub fn put_answer(
     at
 }
 
-/// Appends what has gone wrong, with its words.
+/// Appends an error answer with its text.
 pub fn put_error(header: &Header, status: Status, into: &mut Vec<u8>) {
     let answered = Answered { value: status.text().as_bytes(), ..Answered::default() };
     put_answer(header, status, &answered, into);

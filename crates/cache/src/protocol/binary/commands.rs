@@ -1,6 +1,6 @@
 //! The requests of the binary protocol: one row each.
 
-use crate::protocol::text::Demand;
+use crate::protocol::text::StoreVerb;
 
 /// A request that reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,40 +21,40 @@ impl Read {
     const TOUCH: Self = Self { gives_value: false, ..Self::GAT };
 }
 
-/// What is done.
+/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Act {
+pub enum Action {
     /// An item is read, and perhaps given another expiry.
     Read(Read),
     /// A value is stored.
-    Store(Demand),
+    Store(StoreVerb),
     /// A key is removed.
     Delete,
-    /// A number grows, or shrinks.
+    /// A number is incremented (`true`) or decremented.
     Sum(bool),
-    /// Everything is forgotten.
+    /// All items are removed.
     Flush,
     /// Nothing.
     Noop,
-    /// The version is said.
+    /// The version is returned.
     Version,
-    /// Statistics are said.
+    /// Statistics are returned.
     Stat,
     /// The connection is closed.
     Quit,
-    /// Nothing: it is not offered.
+    /// SASL, which is refused.
     Sasl,
 }
 
 /// Whether a request has a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Need {
+pub enum KeyRule {
     /// It has none.
-    Nothing,
+    Forbidden,
     /// It has one.
-    Key,
+    Required,
     /// It may have one.
-    Any,
+    Optional,
 }
 
 /// One request.
@@ -71,11 +71,11 @@ pub struct Row {
     /// How long its extras may be.
     pub extras: &'static [usize],
     /// Whether it has a key.
-    pub key: Need,
+    pub key: KeyRule,
     /// Whether it has a value.
     pub value: bool,
-    /// What is done.
-    pub act: Act,
+    /// What a request does.
+    pub act: Action,
 }
 
 /// All requests.
@@ -86,9 +86,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "The value of a key, with its flags.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GET),
+        act: Action::Read(Read::GET),
     },
     Row {
         opcode: 0x09,
@@ -96,9 +96,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `get`; a miss is not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GET),
+        act: Action::Read(Read::GET),
     },
     Row {
         opcode: 0x0c,
@@ -106,9 +106,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `get`, and the key comes back.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GETK),
+        act: Action::Read(Read::GETK),
     },
     Row {
         opcode: 0x0d,
@@ -116,9 +116,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `getk`; a miss is not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GETK),
+        act: Action::Read(Read::GETK),
     },
     Row {
         opcode: 0x01,
@@ -126,9 +126,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Stores a value.",
         quiet: false,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Nothing),
+        act: Action::Store(StoreVerb::Set),
     },
     Row {
         opcode: 0x11,
@@ -136,9 +136,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `set`; success is not answered.",
         quiet: true,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Nothing),
+        act: Action::Store(StoreVerb::Set),
     },
     Row {
         opcode: 0x02,
@@ -146,9 +146,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Stores a value, unless the key is there.",
         quiet: false,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Absent),
+        act: Action::Store(StoreVerb::Add),
     },
     Row {
         opcode: 0x12,
@@ -156,9 +156,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `add`; success is not answered.",
         quiet: true,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Absent),
+        act: Action::Store(StoreVerb::Add),
     },
     Row {
         opcode: 0x03,
@@ -166,9 +166,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Stores a value, if the key is there.",
         quiet: false,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Present),
+        act: Action::Store(StoreVerb::Replace),
     },
     Row {
         opcode: 0x13,
@@ -176,9 +176,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `replace`; success is not answered.",
         quiet: true,
         extras: &[8],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Present),
+        act: Action::Store(StoreVerb::Replace),
     },
     Row {
         opcode: 0x0e,
@@ -186,9 +186,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Puts a value behind the one that is there.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Before),
+        act: Action::Store(StoreVerb::Append),
     },
     Row {
         opcode: 0x19,
@@ -196,9 +196,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `append`; success is not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Before),
+        act: Action::Store(StoreVerb::Append),
     },
     Row {
         opcode: 0x0f,
@@ -206,9 +206,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Puts a value before the one that is there.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Behind),
+        act: Action::Store(StoreVerb::Prepend),
     },
     Row {
         opcode: 0x1a,
@@ -216,9 +216,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `prepend`; success is not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Store(Demand::Behind),
+        act: Action::Store(StoreVerb::Prepend),
     },
     Row {
         opcode: 0x04,
@@ -226,9 +226,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Removes a key.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Delete,
+        act: Action::Delete,
     },
     Row {
         opcode: 0x14,
@@ -236,9 +236,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `delete`; success is not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Delete,
+        act: Action::Delete,
     },
     Row {
         opcode: 0x05,
@@ -246,9 +246,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Adds to a number, or makes it.",
         quiet: false,
         extras: &[20],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Sum(true),
+        act: Action::Sum(true),
     },
     Row {
         opcode: 0x15,
@@ -256,9 +256,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `increment`; success is not answered.",
         quiet: true,
         extras: &[20],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Sum(true),
+        act: Action::Sum(true),
     },
     Row {
         opcode: 0x06,
@@ -266,9 +266,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Subtracts from a number, or makes it.",
         quiet: false,
         extras: &[20],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Sum(false),
+        act: Action::Sum(false),
     },
     Row {
         opcode: 0x16,
@@ -276,9 +276,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `decrement`; success is not answered.",
         quiet: true,
         extras: &[20],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Sum(false),
+        act: Action::Sum(false),
     },
     Row {
         opcode: 0x1c,
@@ -286,9 +286,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Gives a key another expiry.",
         quiet: false,
         extras: &[4],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::TOUCH),
+        act: Action::Read(Read::TOUCH),
     },
     Row {
         opcode: 0x1d,
@@ -296,9 +296,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Gives a key another expiry and its value back.",
         quiet: false,
         extras: &[4],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GAT),
+        act: Action::Read(Read::GAT),
     },
     Row {
         opcode: 0x1e,
@@ -306,9 +306,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `gat`; a miss is not answered.",
         quiet: true,
         extras: &[4],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GAT),
+        act: Action::Read(Read::GAT),
     },
     Row {
         opcode: 0x23,
@@ -316,9 +316,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `gat`, and the key comes back.",
         quiet: false,
         extras: &[4],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GATK),
+        act: Action::Read(Read::GATK),
     },
     Row {
         opcode: 0x24,
@@ -326,9 +326,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `gatk`; a miss is not answered.",
         quiet: true,
         extras: &[4],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: false,
-        act: Act::Read(Read::GATK),
+        act: Action::Read(Read::GATK),
     },
     Row {
         opcode: 0x08,
@@ -336,9 +336,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Forgets everything, now or later.",
         quiet: false,
         extras: &[0, 4],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Flush,
+        act: Action::Flush,
     },
     Row {
         opcode: 0x18,
@@ -346,9 +346,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `flush`; success is not answered.",
         quiet: true,
         extras: &[0, 4],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Flush,
+        act: Action::Flush,
     },
     Row {
         opcode: 0x0a,
@@ -356,9 +356,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Is answered in its turn.",
         quiet: false,
         extras: &[0],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Noop,
+        act: Action::Noop,
     },
     Row {
         opcode: 0x0b,
@@ -366,9 +366,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "The service's version.",
         quiet: false,
         extras: &[0],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Version,
+        act: Action::Version,
     },
     Row {
         opcode: 0x10,
@@ -376,9 +376,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Statistics, one answer each, and an empty one at the end.",
         quiet: false,
         extras: &[0],
-        key: Need::Any,
+        key: KeyRule::Optional,
         value: false,
-        act: Act::Stat,
+        act: Action::Stat,
     },
     Row {
         opcode: 0x07,
@@ -386,9 +386,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Closes the connection.",
         quiet: false,
         extras: &[0],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Quit,
+        act: Action::Quit,
     },
     Row {
         opcode: 0x17,
@@ -396,9 +396,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Like `quit`; not answered.",
         quiet: true,
         extras: &[0],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Quit,
+        act: Action::Quit,
     },
     Row {
         opcode: 0x20,
@@ -406,9 +406,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Is not offered.",
         quiet: false,
         extras: &[0],
-        key: Need::Nothing,
+        key: KeyRule::Forbidden,
         value: false,
-        act: Act::Sasl,
+        act: Action::Sasl,
     },
     Row {
         opcode: 0x21,
@@ -416,9 +416,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Is not offered.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Sasl,
+        act: Action::Sasl,
     },
     Row {
         opcode: 0x22,
@@ -426,9 +426,9 @@ pub static COMMANDS: &[Row] = &[
         doc: "Is not offered.",
         quiet: false,
         extras: &[0],
-        key: Need::Key,
+        key: KeyRule::Required,
         value: true,
-        act: Act::Sasl,
+        act: Action::Sasl,
     },
 ];
 

@@ -1,6 +1,6 @@
 //! Commands about the service itself.
 
-use super::words::{Words, noreply, number};
+use super::tokens::{Tokens, noreply, number};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
@@ -10,7 +10,9 @@ pub(super) static STATS: Row = Row {
     usage: "stats [settings|items|slabs|sizes|conns|cachedump|detail|evictions|cpu|hotkeys|reset]",
     doc: "What the service has counted, how it is set, or a new start for the counts.",
     may_be_quiet: false,
-    read: |mut words| Ok(Command::Stats { group: words.next().unwrap_or_default(), rest: words }),
+    read: |mut tokens| {
+        Ok(Command::Stats { group: tokens.next().unwrap_or_default(), rest: tokens })
+    },
 };
 
 /// `version`.
@@ -55,7 +57,9 @@ pub(super) static REFRESH_CERTS: Row = Row {
     usage: "refresh_certs [noreply]",
     doc: "Reads the files of certificates again, for the connections that come from then on.",
     may_be_quiet: false,
-    read: |words| Ok(Command::RefreshCerts { noreply: noreply(words.last().unwrap_or_default()) }),
+    read: |tokens| {
+        Ok(Command::RefreshCerts { noreply: noreply(tokens.last().unwrap_or_default()) })
+    },
 };
 
 /// `shutdown`.
@@ -64,17 +68,17 @@ pub(super) static SHUTDOWN: Row = Row {
     usage: "shutdown [graceful]",
     doc: "Ends the service, where that is allowed.",
     may_be_quiet: false,
-    read: |words| Ok(Command::Shutdown { rest: words }),
+    read: |tokens| Ok(Command::Shutdown { rest: tokens }),
 };
 
-/// What becomes of the service's clock, for tests of what expires.
+/// A change of the service's clock, for tests of expiry.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum DebugTime {
     /// It stands still.
     Pause,
-    /// It goes on.
+    /// It runs again.
     Resume,
-    /// It jumps by so many seconds.
+    /// It jumps by this many seconds.
     Jump(i64),
 }
 
@@ -87,24 +91,24 @@ pub(super) static DEBUGTIME: Row = Row {
     read: read_debug_time,
 };
 
-fn read_debug_time(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([word], _) = words.gather(1)?;
-    let seconds = || std::str::from_utf8(word).ok()?.parse().ok();
-    Ok(Command::DebugTime(match word {
+fn read_debug_time(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([token], _) = tokens.gather(1)?;
+    let seconds = || std::str::from_utf8(token).ok()?.parse().ok();
+    Ok(Command::DebugTime(match token {
         b"p" => DebugTime::Pause,
         b"r" => DebugTime::Resume,
         _ => DebugTime::Jump(seconds().ok_or(Refusal::BadLine)?),
     }))
 }
 
-fn read_verbosity(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([level, last], _) = words.gather(1)?;
+fn read_verbosity(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([level, last], _) = tokens.gather(1)?;
     number(level, u64::from(u32::MAX)).ok_or(Refusal::BadLine)?;
-    Ok(Command::Understood { noreply: noreply(last) })
+    Ok(Command::Ignored { noreply: noreply(last) })
 }
 
-fn read_memory(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([megabytes, last], _) = words.gather(1)?;
+fn read_memory(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([megabytes, last], _) = tokens.gather(1)?;
     match number(megabytes, u64::from(u32::MAX)) {
         None => Err(Refusal::Unknown),
         Some(0..8) => Err(Refusal::LittleMemory),

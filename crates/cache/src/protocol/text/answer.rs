@@ -1,6 +1,6 @@
 //! Answers: the server's writing of them, and the client's reading.
 
-use super::words::{Words, number};
+use super::tokens::{Tokens, number};
 
 /// The end of a `get`.
 pub const END: &[u8] = b"END\r\n";
@@ -8,19 +8,19 @@ pub const END: &[u8] = b"END\r\n";
 pub const STORED: &[u8] = b"STORED\r\n";
 /// The answer to a removal.
 pub const DELETED: &[u8] = b"DELETED\r\n";
-/// The answer to a change of what isn't there.
+/// The answer to a change of an absent key.
 pub const NOT_FOUND: &[u8] = b"NOT_FOUND\r\n";
-/// The answer to a meta get of what isn't there.
+/// The answer to a meta get of an absent key.
 pub const META_MISS: &[u8] = b"EN";
 /// The answer to a meta no-op.
 pub const META_NOOP: &[u8] = b"MN\r\n";
-/// The answer to a store whose demand is not met.
+/// The answer to a store whose verb is not met.
 pub const NOT_STORED: &[u8] = b"NOT_STORED\r\n";
 /// The answer to a store with a unique number that is not the item's.
 pub const EXISTS: &[u8] = b"EXISTS\r\n";
-/// The answer to a `touch` of what is there.
+/// The answer to a `touch` of a present key.
 pub const TOUCHED: &[u8] = b"TOUCHED\r\n";
-/// The answer to a command that says nothing else.
+/// The answer to a command without another result.
 pub const OK: &[u8] = b"OK\r\n";
 /// The answer to `stats reset`.
 pub const RESET: &[u8] = b"RESET\r\n";
@@ -154,7 +154,7 @@ pub enum Answer<'a> {
 
 /// Reads an answer's line, given without its end.
 pub fn read_answer(line: &[u8]) -> Answer<'_> {
-    let mut words = Words::new(line);
+    let mut words = Tokens::new(line);
     match words.next() {
         Some(b"VALUE") => read_value(words).unwrap_or(Answer::Other(line)),
         Some(b"STAT") => {
@@ -172,7 +172,7 @@ pub fn read_answer(line: &[u8]) -> Answer<'_> {
     }
 }
 
-fn read_value(mut words: Words<'_>) -> Option<Answer<'_>> {
+fn read_value(mut words: Tokens<'_>) -> Option<Answer<'_>> {
     let key = words.next()?;
     let flags = number(words.next()?, u64::from(u32::MAX))? as u32;
     let value_bytes = number(words.next()?, u64::from(u32::MAX))? as usize;

@@ -1,17 +1,17 @@
 //! Commands about memcached's own threads and classes. This store has neither: what only tunes
 //! them is understood and changes nothing, what lists items lists them.
 
-use super::words::{Words, noreply, number, signed};
+use super::tokens::{Tokens, noreply, number, signed};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
 /// How items are listed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Listing {
-    /// `metadump`: what is known of each.
-    Facts,
-    /// `mgdump`: a meta get for each.
-    Gets,
+    /// `metadump`: one line of metadata for each item.
+    Metadump,
+    /// `mgdump`: one meta get for each item.
+    Mgdump,
 }
 
 /// `lru_crawler`.
@@ -41,20 +41,20 @@ pub(super) static SLABS: Row = Row {
     read: read_slabs,
 };
 
-const UNDERSTOOD: Result<Command<'static>, Refusal> = Ok(Command::Understood { noreply: false });
+const UNDERSTOOD: Result<Command<'static>, Refusal> = Ok(Command::Ignored { noreply: false });
 
-/// Whether `word` names classes as memcached's crawler takes them; all items are of class 1.
-fn classes(word: &[u8]) -> Result<(), Refusal> {
+/// Whether `token` names classes as memcached's crawler takes them; all items are of class 1.
+fn classes(token: &[u8]) -> Result<(), Refusal> {
     let is_class = |class: &[u8]| number(class, 63).is_some_and(|class| class > 0);
-    match word {
+    match token {
         b"all" | b"hash" => Ok(()),
         list if list.split(|byte| *byte == b',').all(is_class) => Ok(()),
         _ => Err(Refusal::NoClasses),
     }
 }
 
-fn read_crawler(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([name, argument], count) = words.gather(1)?;
+fn read_crawler(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, argument], count) = tokens.gather(1)?;
     match (name, count) {
         (b"enable" | b"disable", 1) => UNDERSTOOD,
         (b"crawl", 2) => classes(argument).and(UNDERSTOOD),
@@ -66,19 +66,19 @@ fn read_crawler(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
             Some(1_000_001..) => Err(Refusal::LongSleep),
             Some(_) => UNDERSTOOD,
         },
-        (b"metadump", 2) => classes(argument).and(Ok(Command::List(Listing::Facts))),
-        (b"mgdump", 2) => classes(argument).and(Ok(Command::List(Listing::Gets))),
+        (b"metadump", 2) => classes(argument).and(Ok(Command::List(Listing::Metadump))),
+        (b"mgdump", 2) => classes(argument).and(Ok(Command::List(Listing::Mgdump))),
         _ => Err(Refusal::Unknown),
     }
 }
 
-fn read_lru(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([name, first, second, third, fourth, last], count) = words.gather(2)?;
-    let decimal = |word: &[u8]| std::str::from_utf8(word).ok()?.parse::<f64>().ok();
+fn read_lru(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, first, second, third, fourth, last], count) = tokens.gather(2)?;
+    let decimal = |token: &[u8]| std::str::from_utf8(token).ok()?.parse::<f64>().ok();
     match name {
         b"tune" if count >= 5 => {
-            let percent = |word| number(word, u64::from(u32::MAX)).ok_or(Refusal::Unknown);
-            let factor = |word| decimal(word).ok_or(Refusal::Unknown);
+            let percent = |token| number(token, u64::from(u32::MAX)).ok_or(Refusal::Unknown);
+            let factor = |token| decimal(token).ok_or(Refusal::Unknown);
             let (hot, warm) = (percent(first)?, percent(second)?);
             let (hot_factor, warm_factor) = (factor(third)?, factor(fourth)?);
             if hot + warm > 80 {
@@ -87,20 +87,18 @@ fn read_lru(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
             if hot_factor <= 0.0 || warm_factor <= 0.0 {
                 return Err(Refusal::SmallFactors);
             }
-            Ok(Command::Understood { noreply: noreply(last) })
+            Ok(Command::Ignored { noreply: noreply(last) })
         }
         b"mode" if matches!(first, b"flat" | b"segmented") => {
-            Ok(Command::Understood { noreply: noreply(second) })
+            Ok(Command::Ignored { noreply: noreply(second) })
         }
-        b"temp_ttl" if signed(first).is_some() => {
-            Ok(Command::Understood { noreply: noreply(second) })
-        }
+        b"temp_ttl" if signed(first).is_some() => Ok(Command::Ignored { noreply: noreply(second) }),
         _ => Err(Refusal::Unknown),
     }
 }
 
-fn read_slabs(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([name, first, second, last], count) = words.gather(2)?;
+fn read_slabs(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, first, second, last], count) = tokens.gather(2)?;
     match (name, count) {
         (b"reassign", 3) => {
             signed(first).and(signed(second)).ok_or(Refusal::BadLine)?;
@@ -108,13 +106,13 @@ fn read_slabs(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
         }
         (b"automove", _) if first == b"ratio" => match std::str::from_utf8(second) {
             Ok(ratio) if ratio.parse::<f64>().is_ok() => {
-                Ok(Command::Understood { noreply: noreply(last) })
+                Ok(Command::Ignored { noreply: noreply(last) })
             }
             _ => Err(Refusal::Unknown),
         },
         (b"automove", _) => match number(first, u64::from(u32::MAX)) {
             None => Err(Refusal::BadLine),
-            Some(0..3) => Ok(Command::Understood { noreply: noreply(second) }),
+            Some(0..3) => Ok(Command::Ignored { noreply: noreply(second) }),
             Some(_) => Err(Refusal::Unknown),
         },
         _ => Err(Refusal::Unknown),

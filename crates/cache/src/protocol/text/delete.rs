@@ -1,6 +1,6 @@
 //! `delete`: removes one key.
 
-use super::words::{Words, key};
+use super::tokens::{Tokens, key};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
@@ -13,8 +13,8 @@ pub(super) static DELETE: Row = Row {
     read,
 };
 
-fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([name, rest @ ..], _) = words.gather::<3>(1)?;
+fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, rest @ ..], _) = tokens.gather::<3>(1)?;
     // Old clients send a time of 0, which is all that was ever allowed there.
     let noreply = match rest {
         [b"", ..] | [b"0", b""] => false,
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn the_time_of_old_clients_is_allowed_when_it_is_zero() {
-        let read = |line| match read(Words::new(line)) {
+        let read = |line| match read(Tokens::new(line)) {
             Ok(Command::Delete { key, noreply }) => Ok((key, noreply)),
             Ok(_) => unreachable!("a delete"),
             Err(refusal) => Err(refusal),

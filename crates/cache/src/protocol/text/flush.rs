@@ -1,6 +1,6 @@
 //! `flush_all`: forgets everything, now or later.
 
-use super::words::{Words, noreply, signed};
+use super::tokens::{Tokens, noreply, signed};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
@@ -13,11 +13,11 @@ pub(super) static FLUSH_ALL: Row = Row {
     read,
 };
 
-fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([first, second, third], count) = words.gather(0)?;
+fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([first, second, third], count) = tokens.gather(0)?;
     let last = [first, second, third][count.saturating_sub(1)];
     let noreply = noreply(last);
-    // What is wrong with the delay is only said once it is known that flushing is allowed.
+    // An invalid delay is only an error where flushing is allowed.
     let delay =
         if count == usize::from(noreply) { Ok(0) } else { signed(first).ok_or(Refusal::BadExpiry) };
     Ok(Command::FlushAll { delay, noreply })
@@ -29,7 +29,7 @@ mod tests {
 
     #[test]
     fn the_delay_and_the_wish_for_no_answer_are_told_apart() {
-        let read = |line| match read(Words::new(line)) {
+        let read = |line| match read(Tokens::new(line)) {
             Ok(Command::FlushAll { delay, noreply }) => Ok((delay, noreply)),
             Ok(_) => unreachable!("a flush"),
             Err(refusal) => Err(refusal),

@@ -1,7 +1,7 @@
 //! `get` and its kin: any number of keys. Their keys are read one by one as they come, so a line of
 //! them has no greatest length and its answers can be paused between two keys.
 
-use super::words::{Words, signed};
+use super::tokens::{Tokens, signed};
 use super::{Command, Row};
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
 
@@ -29,7 +29,7 @@ pub(super) static GAT: Row = Row {
     usage: "gat EXPTIME KEY…",
     doc: "The values of the keys that are there, which get another expiry.",
     may_be_quiet: false,
-    read: |words| read_touching(words, false),
+    read: |tokens| read_touching(tokens, false),
 };
 
 /// `gats`.
@@ -38,13 +38,13 @@ pub(super) static GATS: Row = Row {
     usage: "gats EXPTIME KEY…",
     doc: "Like `gat`, each with the unique number of its store.",
     may_be_quiet: false,
-    read: |words| read_touching(words, true),
+    read: |tokens| read_touching(tokens, true),
 };
 
-fn read_touching(mut words: Words<'_>, with_cas: bool) -> Result<Command<'_>, Refusal> {
-    let exptime = words.next().ok_or(Refusal::Unknown)?;
+fn read_touching(mut tokens: Tokens<'_>, with_cas: bool) -> Result<Command<'_>, Refusal> {
+    let exptime = tokens.next().ok_or(Refusal::Unknown)?;
     let exptime = signed(exptime).ok_or(Refusal::BadExpiry)?;
-    Ok(Command::Get { with_cas, exptime: Some(exptime), keys: words })
+    Ok(Command::Get { with_cas, exptime: Some(exptime), keys: tokens })
 }
 
 /// What stands next in the keys of a `get`.
@@ -64,14 +64,14 @@ pub enum Key<'a> {
 const ONES: u64 = 0x0101_0101_0101_0101;
 
 /// The position of the first byte in `bytes` that is a space or a control character, from `from`
-/// on. Eight bytes are looked at together: a byte below 0x21 borrows from its own top bit.
+/// on. Eight bytes are tested together: a byte below 0x21 borrows from its own top bit.
 #[inline]
 fn find_blank(bytes: &[u8], from: usize) -> Option<usize> {
     let mut at = from;
-    while let Some(word) = bytes.get(at..at + 8) {
-        let word = u64::from_le_bytes(word.try_into().unwrap_or_default());
-        // Bytes of 0x80 and above are no blanks: `!word` rules them out.
-        let blanks = word.wrapping_sub(ONES * 0x21) & !word & (ONES * 0x80);
+    while let Some(token) = bytes.get(at..at + 8) {
+        let token = u64::from_le_bytes(token.try_into().unwrap_or_default());
+        // Bytes of 0x80 and above are no blanks: `!token` rules them out.
+        let blanks = token.wrapping_sub(ONES * 0x21) & !token & (ONES * 0x80);
         if blanks != 0 {
             return Some(at + blanks.trailing_zeros() as usize / 8);
         }
@@ -92,7 +92,7 @@ pub struct PlainRead<'a> {
 }
 
 /// The first line of `bytes`, when that is `get KEY` or `mg KEY v` with an ordinary key: by far the
-/// most frequent commands. Everything else is `None` and goes the general way.
+/// most frequent commands. Everything else is `None` and takes the general path.
 #[inline]
 pub fn plain_read(bytes: &[u8]) -> Option<PlainRead<'_>> {
     let is_meta = bytes.first() == Some(&b'm');

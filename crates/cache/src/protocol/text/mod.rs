@@ -1,7 +1,7 @@
 //! The text protocol, classic and meta: one row for each command, and one table of the rows.
 //!
-//! A row reads the words after its name. A command that carries a data block says how long it is;
-//! the block is the connection's business, which reads it straight into its place.
+//! A row parses the tokens after its name. A command with a data block carries its length; the
+//! connection reads the block straight into its place.
 
 mod admin;
 pub mod answer;
@@ -13,9 +13,9 @@ mod foreign;
 mod get;
 mod meta;
 mod set;
+mod tokens;
 mod touch;
 mod watch;
-mod words;
 
 pub use admin::DebugTime;
 pub use answer::{Answer, put_encoded, read_answer};
@@ -25,23 +25,23 @@ pub use get::{Key, PlainRead, next_key, plain_read};
 pub use meta::{
     Meta, MetaFacts, MetaFlag, MetaMode, put_echoes, put_facts, put_stored, put_summed,
 };
-pub use set::{Demand, Set};
+pub use set::{Set, StoreVerb};
+pub use tokens::Tokens;
 pub use watch::Streams;
-pub use words::Words;
 
 use crate::protocol::Refusal;
 
-/// A command line that has been understood.
+/// A parsed command line.
 #[derive(Clone, Debug)]
 pub enum Command<'a> {
-    /// `get`, `gets`, `gat` or `gats`: the keys follow as words.
+    /// `get`, `gets`, `gat` or `gats`: the keys follow as tokens.
     Get {
         /// Whether the answer carries each item's unique number.
         with_cas: bool,
         /// The items' new expiry.
         exptime: Option<i64>,
         /// The keys, not yet checked.
-        keys: Words<'a>,
+        keys: Tokens<'a>,
     },
     /// A storage command: a data block follows.
     Set(Set<'a>),
@@ -49,18 +49,18 @@ pub enum Command<'a> {
     Delete {
         /// The key.
         key: &'a [u8],
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `incr` or `decr`.
     Sum {
         /// The key.
         key: &'a [u8],
-        /// Whether the number grows.
+        /// Whether it is `incr`.
         increment: bool,
-        /// By how much.
+        /// The difference.
         delta: u64,
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `touch`.
@@ -69,14 +69,14 @@ pub enum Command<'a> {
         key: &'a [u8],
         /// The expiry as it is written.
         exptime: i64,
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `flush_all`.
     FlushAll {
-        /// After how long, as it is written; what is wrong with it is told last.
+        /// The delay as it is written; it is checked after everything else, as in memcached.
         delay: Result<i64, Refusal>,
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `mg`: meta get.
@@ -85,18 +85,18 @@ pub enum Command<'a> {
     MetaSet(Meta<'a>, MetaMode),
     /// `md`: meta delete.
     MetaDelete(Meta<'a>),
-    /// `ma`: meta arithmetic; whether the number grows.
+    /// `ma`: meta arithmetic; whether it increments.
     MetaSum(Meta<'a>, bool),
-    /// `me`: what is known of a key.
+    /// `me`: the metadata of a key.
     MetaDebug(Meta<'a>),
-    /// `mn`: meta no-op, answered in its turn.
+    /// `mn`: meta no-op, which is answered in order.
     MetaNoop,
     /// `stats`.
     Stats {
         /// The group's name, or empty.
         group: &'a [u8],
-        /// The words after it.
-        rest: Words<'a>,
+        /// The tokens after it.
+        rest: Tokens<'a>,
     },
     /// A list of all items.
     List(Listing),
@@ -104,12 +104,12 @@ pub enum Command<'a> {
     Memory {
         /// The new memory.
         megabytes: u64,
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
-    /// Something that this service understands and that changes nothing.
-    Understood {
-        /// Whether no answer is wanted.
+    /// A command of memcached's that changes nothing here.
+    Ignored {
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `watch`.
@@ -118,12 +118,12 @@ pub enum Command<'a> {
     DebugTime(DebugTime),
     /// `shutdown`.
     Shutdown {
-        /// How.
-        rest: Words<'a>,
+        /// The mode.
+        rest: Tokens<'a>,
     },
     /// `refresh_certs`.
     RefreshCerts {
-        /// Whether no answer is wanted.
+        /// Whether `noreply` is given.
         noreply: bool,
     },
     /// `version`.
@@ -134,16 +134,16 @@ pub enum Command<'a> {
 
 /// One command.
 pub struct Row {
-    /// Its name on the line.
+    /// The first token of its line.
     pub name: &'static str,
-    /// How it is written.
+    /// The syntax of its line.
     pub usage: &'static str,
-    /// What it does, in one sentence.
+    /// Its effect, in one sentence.
     pub doc: &'static str,
-    /// Whether `noreply` as its last word also silences what is wrong with its other words.
+    /// Whether `noreply` as its last token also suppresses errors about its other tokens.
     pub may_be_quiet: bool,
-    /// Reads the words after the name.
-    pub read: for<'a> fn(Words<'a>) -> Result<Command<'a>, Refusal>,
+    /// Parses the tokens after the name.
+    pub read: for<'a> fn(Tokens<'a>) -> Result<Command<'a>, Refusal>,
 }
 
 /// All commands.
@@ -183,41 +183,41 @@ pub static COMMANDS: &[&Row] = &[
     &crawler::SLABS,
 ];
 
-/// A command line that has been refused.
+/// A refused command line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Refused {
     /// Why.
     pub refusal: Refusal,
-    /// Whether no answer is wanted.
+    /// Whether `noreply` is given.
     pub noreply: bool,
 }
 
-/// Reads a command line, given without its end.
+/// Parses a command line, given without its end.
 ///
 /// # Errors
-/// The answer that says what is wrong with it.
+/// Returns the answer that refuses it.
 #[inline]
 pub fn read_line(line: &[u8]) -> Result<Command<'_>, Refused> {
-    let mut words = Words::new(line);
-    let name = words.next().unwrap_or_default();
+    let mut tokens = Tokens::new(line);
+    let name = tokens.next().unwrap_or_default();
     let row = COMMANDS.iter().find(|row| row.name.as_bytes() == name);
     let Some(row) = row else {
         let is_foreign = foreign::is_foreign(line);
         let refusal = if is_foreign { Refusal::Foreign } else { Refusal::Unknown };
         return Err(Refused { refusal, noreply: false });
     };
-    match (row.read)(words) {
+    match (row.read)(tokens) {
         // Keys are read as they come, and so is what makes them a request line.
         Ok(command @ Command::Get { .. }) => Ok(command),
-        _ if foreign::is_request(words) => {
+        _ if foreign::is_request(tokens) => {
             Err(Refused { refusal: Refusal::Foreign, noreply: false })
         }
         Ok(command) => Ok(command),
         Err(refusal) => {
-            // memcached counts the words before it looks at the last one.
+            // memcached counts the tokens before it looks at the last one.
             let noreply = row.may_be_quiet
                 && refusal != Refusal::Unknown
-                && words.last().is_some_and(words::noreply);
+                && tokens.last().is_some_and(tokens::noreply);
             Err(Refused { refusal, noreply })
         }
     }

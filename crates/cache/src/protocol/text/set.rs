@@ -1,22 +1,22 @@
 //! The storage commands: a key, flags, an expiry, and a data block of a stated length.
 
-use super::words::{Words, key, noreply, number, signed};
+use super::tokens::{Tokens, key, noreply, number, signed};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
 /// What a storage command demands of the item that its key has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Demand {
-    /// `set`: nothing.
-    Nothing,
-    /// `add`: that there is none.
-    Absent,
-    /// `replace`: that there is one.
-    Present,
-    /// `append`: that there is one, which the data block continues.
-    Before,
-    /// `prepend`: that there is one, which continues the data block.
-    Behind,
+pub enum StoreVerb {
+    /// `set`: stores in any case.
+    Set,
+    /// `add`: stores if the key is absent.
+    Add,
+    /// `replace`: stores if the key is present.
+    Replace,
+    /// `append`: continues the value of a key that is present.
+    Append,
+    /// `prepend`: puts the data before the value of a key that is present.
+    Prepend,
 }
 
 /// A storage command's line.
@@ -25,7 +25,7 @@ pub struct Set<'a> {
     /// The key; an error when it is too long, which does not hide how much data follows.
     pub key: Result<&'a [u8], Refusal>,
     /// What it demands.
-    pub demand: Demand,
+    pub verb: StoreVerb,
     /// The client's own 32 bits.
     pub flags: u32,
     /// The expiry as it is written: 0 never, negative at once, small relative, else Unix time.
@@ -34,7 +34,7 @@ pub struct Set<'a> {
     pub value_bytes: usize,
     /// `cas`: the unique number that the item has to have.
     pub compare: Option<u64>,
-    /// Whether no answer is wanted.
+    /// Whether `noreply` is given.
     pub noreply: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) static SET: Row = Row {
     usage: "set KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Stores the data block that follows.",
     may_be_quiet: true,
-    read: |words| read(words, Demand::Nothing).map(Command::Set),
+    read: |tokens| read(tokens, StoreVerb::Set).map(Command::Set),
 };
 
 /// `add`.
@@ -56,7 +56,7 @@ pub(super) static ADD: Row = Row {
     usage: "add KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Stores the data block that follows, unless the key is there.",
     may_be_quiet: true,
-    read: |words| read(words, Demand::Absent).map(Command::Set),
+    read: |tokens| read(tokens, StoreVerb::Add).map(Command::Set),
 };
 
 /// `replace`.
@@ -65,7 +65,7 @@ pub(super) static REPLACE: Row = Row {
     usage: "replace KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Stores the data block that follows, if the key is there.",
     may_be_quiet: true,
-    read: |words| read(words, Demand::Present).map(Command::Set),
+    read: |tokens| read(tokens, StoreVerb::Replace).map(Command::Set),
 };
 
 /// `append`.
@@ -74,7 +74,7 @@ pub(super) static APPEND: Row = Row {
     usage: "append KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Puts the data block that follows behind the key's value; flags and expiry stay.",
     may_be_quiet: true,
-    read: |words| read(words, Demand::Before).map(Command::Set),
+    read: |tokens| read(tokens, StoreVerb::Append).map(Command::Set),
 };
 
 /// `prepend`.
@@ -83,7 +83,7 @@ pub(super) static PREPEND: Row = Row {
     usage: "prepend KEY FLAGS EXPTIME BYTES [noreply]",
     doc: "Puts the data block that follows before the key's value; flags and expiry stay.",
     may_be_quiet: true,
-    read: |words| read(words, Demand::Behind).map(Command::Set),
+    read: |tokens| read(tokens, StoreVerb::Prepend).map(Command::Set),
 };
 
 /// `cas`.
@@ -92,32 +92,32 @@ pub(super) static CAS: Row = Row {
     usage: "cas KEY FLAGS EXPTIME BYTES UNIQUE [noreply]",
     doc: "Stores the data block that follows, if nobody has stored since `gets` gave UNIQUE.",
     may_be_quiet: true,
-    read: |words| read_cas(words).map(Command::Set),
+    read: |tokens| read_cas(tokens).map(Command::Set),
 };
 
 #[inline]
-fn read(mut words: Words<'_>, demand: Demand) -> Result<Set<'_>, Refusal> {
-    let ([key, flags, exptime, bytes, last], _) = words.gather(4)?;
-    line(demand, [key, flags, exptime, bytes], noreply(last))
+fn read(mut tokens: Tokens<'_>, verb: StoreVerb) -> Result<Set<'_>, Refusal> {
+    let ([key, flags, exptime, bytes, last], _) = tokens.gather(4)?;
+    line(verb, [key, flags, exptime, bytes], noreply(last))
 }
 
-fn read_cas(mut words: Words<'_>) -> Result<Set<'_>, Refusal> {
-    let ([key, flags, exptime, bytes, unique, last], _) = words.gather(5)?;
-    let set = line(Demand::Nothing, [key, flags, exptime, bytes], noreply(last))?;
+fn read_cas(mut tokens: Tokens<'_>) -> Result<Set<'_>, Refusal> {
+    let ([key, flags, exptime, bytes, unique, last], _) = tokens.gather(5)?;
+    let set = line(StoreVerb::Set, [key, flags, exptime, bytes], noreply(last))?;
     let unique = number(unique, u64::MAX).ok_or(Refusal::BadLine)?;
     Ok(Set { compare: Some(unique), ..set })
 }
 
 #[inline]
 fn line(
-    demand: Demand,
+    verb: StoreVerb,
     [name, flags, exptime, bytes]: [&[u8]; 4],
     noreply: bool,
 ) -> Result<Set<'_>, Refusal> {
     let flags = number(flags, u64::from(u32::MAX)).ok_or(Refusal::BadLine)? as u32;
     let exptime = signed(exptime).ok_or(Refusal::BadLine)?;
     let value_bytes = number(bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
-    Ok(Set { key: key(name), demand, flags, exptime, value_bytes, compare: None, noreply })
+    Ok(Set { key: key(name), verb, flags, exptime, value_bytes, compare: None, noreply })
 }
 
 #[cfg(test)]
@@ -125,7 +125,7 @@ mod tests {
     use super::*;
 
     fn read(line: &[u8]) -> Result<Set<'_>, Refusal> {
-        super::read(Words::new(line), Demand::Nothing)
+        super::read(Tokens::new(line), StoreVerb::Set)
     }
 
     #[test]
@@ -135,7 +135,7 @@ mod tests {
         assert_eq!((set.flags, set.exptime, set.value_bytes), (u32::MAX, -1, 5));
         assert!(set.noreply);
         assert!(!read(b"key 0 0 0").unwrap().noreply);
-        let cas = read_cas(Words::new(b"key 0 0 0 7")).unwrap();
+        let cas = read_cas(Tokens::new(b"key 0 0 0 7")).unwrap();
         assert_eq!((cas.compare, cas.noreply), (Some(7), false));
     }
 
@@ -147,8 +147,8 @@ mod tests {
         for line in [&b"key x 0 1"[..], b"key 0 x 1", b"key 0 0 x", b"key 0 0 -1", b"key -1 0 1"] {
             assert_eq!(read(line), Err(Refusal::BadLine), "{line:?}");
         }
-        assert_eq!(read_cas(Words::new(b"key 0 0 0")), Err(Refusal::Unknown));
-        assert_eq!(read_cas(Words::new(b"key 0 0 0 -7")), Err(Refusal::BadLine));
+        assert_eq!(read_cas(Tokens::new(b"key 0 0 0")), Err(Refusal::Unknown));
+        assert_eq!(read_cas(Tokens::new(b"key 0 0 0 -7")), Err(Refusal::BadLine));
     }
 
     #[test]

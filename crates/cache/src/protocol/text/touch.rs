@@ -1,6 +1,6 @@
-//! `touch`: another expiry for what is there.
+//! `touch`: a new expiry for a present key.
 
-use super::words::{Words, key, noreply, signed};
+use super::tokens::{Tokens, key, noreply, signed};
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
@@ -13,8 +13,8 @@ pub(super) static TOUCH: Row = Row {
     read,
 };
 
-fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let ([name, exptime, last], _) = words.gather(2)?;
+fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let ([name, exptime, last], _) = tokens.gather(2)?;
     let key = key(name)?;
     let exptime = signed(exptime).ok_or(Refusal::BadExpiry)?;
     Ok(Command::Touch { key, exptime, noreply: noreply(last) })

@@ -1,6 +1,6 @@
 //! `watch`, and the streams that there are.
 
-use super::words::Words;
+use super::tokens::Tokens;
 use super::{Command, Row};
 use crate::protocol::Refusal;
 
@@ -13,7 +13,7 @@ impl Streams {
     pub const FETCHERS: Self = Self(1);
     /// Stores.
     pub const MUTATIONS: Self = Self(2);
-    /// Items that are let go.
+    /// Evictions.
     pub const EVICTIONS: Self = Self(4);
     /// Connections that come and go.
     pub const CONNEVENTS: Self = Self(8);
@@ -49,10 +49,10 @@ pub(super) static WATCH: Row = Row {
     read: read_watch,
 };
 
-fn read_watch(words: Words<'_>) -> Result<Command<'_>, Refusal> {
+fn read_watch(tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
     let (mut streams, mut is_any) = (Streams::default(), false);
-    for word in words {
-        let found = NAMES.iter().find(|(name, _)| name.as_bytes() == word);
+    for token in tokens {
+        let found = NAMES.iter().find(|(name, _)| name.as_bytes() == token);
         streams.0 |= found.ok_or(Refusal::Unknown)?.1.0;
         is_any = true;
     }

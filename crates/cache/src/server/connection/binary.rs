@@ -4,21 +4,22 @@ use std::fmt::Display;
 
 use wire::{Output, ProtocolError};
 
-use super::store::{Job, Reply, mode};
-use super::{CacheConnection, Step};
+use super::state::{CacheConnection, Step};
+use super::store_request::{Reply, StoreRequest, mode};
 use crate::model::{Access, Change, Entry, Item, Removed, Seconds, Sum, Summed};
 use crate::protocol::binary::{
-    self, Act, Answered, HEADER_BYTES, Header, Need, Read, Row, Status, long, put_answer,
+    self, Action, Answered, HEADER_BYTES, Header, KeyRule, Read, Row, Status, long, put_answer,
     put_error, word,
 };
-use crate::protocol::text::{Demand, answer};
+use crate::protocol::text::{StoreVerb, answer};
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
-use crate::server::{Service, statistics};
+use crate::server::service::Service;
+use crate::server::statistics;
 
-/// An expiry that says that a number is not to be made where there is none.
+/// The expiry with which an absent number is not created.
 const DO_NOT_MAKE: u32 = u32::MAX;
 
-/// A request whose lengths make sense.
+/// A request whose lengths are valid.
 struct Packet<'a> {
     header: Header,
     row: &'static Row,
@@ -28,7 +29,7 @@ struct Packet<'a> {
 
 impl CacheConnection {
     pub(super) fn step_packet(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
-        let Some(start) = bytes.first_chunk::<HEADER_BYTES>() else { return Step::More(0) };
+        let Some(start) = bytes.first_chunk::<HEADER_BYTES>() else { return Step::NeedMore(0) };
         let Some(header) = Header::read(start) else {
             return Step::Broken(ProtocolError::new("a packet does not begin as a request"));
         };
@@ -45,12 +46,12 @@ impl CacheConnection {
         let Some(row) = binary::row(header.opcode) else {
             put_error(&header, Status::Unknown, out.tail());
             self.refuse_bytes(header.body_bytes);
-            return Step::Used(HEADER_BYTES);
+            return Step::Consumed(HEADER_BYTES);
         };
         let key_fits = match row.key {
-            Need::Nothing => header.key_bytes == 0,
-            Need::Key => header.key_bytes > 0,
-            Need::Any => true,
+            KeyRule::Forbidden => header.key_bytes == 0,
+            KeyRule::Required => header.key_bytes > 0,
+            KeyRule::Optional => true,
         };
         if !key_fits
             || !row.extras.contains(&header.extras_bytes)
@@ -63,15 +64,15 @@ impl CacheConnection {
             );
         }
         let used = HEADER_BYTES + header.extras_bytes + header.key_bytes;
-        let Some(request) = bytes.get(..used) else { return Step::More(0) };
+        let Some(request) = bytes.get(..used) else { return Step::NeedMore(0) };
         let (extras, key) = request[HEADER_BYTES..].split_at(header.extras_bytes);
         let packet = Packet { header, row, extras, key };
-        if let Act::Store(demand) = row.act
-            && let Some(job) = self.packet_job(now_s, &header, (demand, row.quiet), extras, key)
+        if let Action::Store(verb) = row.act
+            && let Some(store) = self.packet_request(now_s, &header, (verb, row.quiet), extras, key)
         {
-            return self.step_job(now_s, &job, (request, used), &bytes[used..], out);
+            return self.step_store(now_s, &store, (request, used), &bytes[used..], out);
         }
-        if row.act == Act::Quit {
+        if row.act == Action::Quit {
             if !row.quiet {
                 put_answer(&header, Status::Done, &Answered::default(), out.tail());
             }
@@ -79,29 +80,29 @@ impl CacheConnection {
         }
         self.refuse_bytes(value_bytes);
         self.answer_packet(now_s, &packet, out);
-        Step::Used(used)
+        Step::Consumed(used)
     }
 
-    /// The job of a packet that stores.
-    pub(super) fn packet_job<'a>(
+    /// Returns the storage command of a packet.
+    pub(super) fn packet_request<'a>(
         &self,
         now_s: Seconds,
         header: &Header,
-        (demand, quiet): (Demand, bool),
+        (verb, quiet): (StoreVerb, bool),
         extras: &[u8],
         key: &'a [u8],
-    ) -> Option<Job<'a>> {
+    ) -> Option<StoreRequest<'a>> {
         let expires_s = self.service.clock.expires_s(i64::from(word(extras, 4)), now_s);
         let entry = Entry { key, value: b"", flags: word(extras, 0), expires_s };
         let compare = (header.cas != 0).then_some(header.cas);
         // With a unique number, what there has to be is the item that has it.
-        let demand = match demand {
-            Demand::Absent if compare.is_some() => Demand::Nothing,
-            demand => demand,
+        let verb = match verb {
+            StoreVerb::Add if compare.is_some() => StoreVerb::Set,
+            verb => verb,
         };
         let change = Change {
             entry,
-            mode: mode(demand),
+            mode: mode(verb),
             compare,
             stale_if_older: false,
             cas: None,
@@ -109,7 +110,7 @@ impl CacheConnection {
             binary_key: false,
         };
         let reply = Reply::Binary { header: *header, quiet };
-        Some(Job { change, value_bytes: header.value_bytes()?, reply })
+        Some(StoreRequest { change, value_bytes: header.value_bytes()?, reply })
     }
 
     fn answer_packet(&mut self, now_s: Seconds, packet: &Packet<'_>, out: &mut Output) {
@@ -120,11 +121,11 @@ impl CacheConnection {
             }
         };
         let status = match row.act {
-            Act::Read(read) => return self.read_packet(now_s, packet, read, out),
-            Act::Sum(increment) => return self.sum_packet(now_s, packet, increment, out),
-            Act::Stat => return put_all_statistics(&self.service, now_s, header, key, out),
-            Act::Delete => {
-                self.saw_delete(now_s, key);
+            Action::Read(read) => return self.read_packet(now_s, packet, read, out),
+            Action::Sum(increment) => return self.sum_packet(now_s, packet, increment, out),
+            Action::Stat => return put_all_statistics(&self.service, now_s, header, key, out),
+            Action::Delete => {
+                self.observe_delete(now_s, key);
                 let compare = (header.cas != 0).then_some(header.cas);
                 match self.service.store.remove(now_s, key, compare) {
                     Removed::Removed => Status::Done,
@@ -132,17 +133,17 @@ impl CacheConnection {
                     Removed::Exists => Status::Exists,
                 }
             }
-            Act::Flush => {
+            Action::Flush => {
                 let said = self.flush(now_s, Ok(i64::from(word(extras, 0))));
                 if said == answer::OK { Status::Done } else { Status::NotAllowed }
             }
-            Act::Version => {
+            Action::Version => {
                 let value = crate::VERSION.as_bytes();
                 return done(&Answered { value, ..Answered::default() }, out);
             }
-            Act::Noop => Status::Done,
+            Action::Noop => Status::Done,
             // Those that store or end have been carried out already.
-            Act::Sasl | Act::Store(_) | Act::Quit => Status::Unknown,
+            Action::Sasl | Action::Store(_) | Action::Quit => Status::Unknown,
         };
         match status {
             Status::Done => done(&Answered::default(), out),
@@ -169,7 +170,7 @@ impl CacheConnection {
         } else {
             service.store.get(now_s, key, |item| show(item))
         };
-        self.saw_read(now_s, key, found);
+        self.observe_read(now_s, key, found);
         if found.is_none() && !row.quiet {
             if read.gives_key {
                 let answered = Answered { key: shown_key, ..Answered::default() };
@@ -199,7 +200,7 @@ impl CacheConnection {
             expires_s: None,
             binary_key: false,
         };
-        self.saw_sum(now_s, key);
+        self.observe_sum(now_s, key);
         let status = match self.service.store.sum(now_s, key, &sum) {
             Summed::Done(_) if row.quiet => return,
             Summed::Done(total) => {
@@ -211,7 +212,7 @@ impl CacheConnection {
             Summed::NotANumber => Status::NotANumber,
             Summed::NotFound => Status::NotFound,
             Summed::Exists => Status::Exists,
-            Summed::NoRoom => Status::NoRoom,
+            Summed::NoRoom => Status::OutOfMemory,
         };
         put_error(header, status, out.tail());
     }

@@ -1,9 +1,9 @@
-//! A large data block on its way in.
+//! A large data block that is being received.
 
-use crate::server::incoming::Claim;
+use crate::server::incoming_memory::Reservation;
 
 /// A data block's buffer starts with at most this many bytes and doubles as they come, so that a
-/// mere claim of a large block takes no memory.
+/// mere announcement of a large block takes no memory.
 const FIRST_BYTES: usize = 64 << 10;
 
 /// The block, and the request that it belongs to.
@@ -15,22 +15,22 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     filled: usize,
     total: usize,
-    /// What keeps room for it, until it is stored or given up.
-    pub(super) claim: Option<Claim>,
+    /// Its reservation, until it is stored or dropped.
+    pub(super) reservation: Option<Reservation>,
 }
 
 impl Block {
-    /// A block of `total` bytes for `request`, for which `claim` keeps room.
-    pub(super) fn new(request: &[u8], total: usize, claim: Claim) -> Self {
+    /// A block of `total` bytes for `request`, for which `reservation` keeps memory.
+    pub(super) fn new(request: &[u8], total: usize, reservation: Reservation) -> Self {
         let request = request.to_vec();
-        Self { request, bytes: Vec::new(), filled: 0, total, claim: Some(claim) }
+        Self { request, bytes: Vec::new(), filled: 0, total, reservation: Some(reservation) }
     }
 
     pub(super) fn is_complete(&self) -> bool {
         self.filled == self.total
     }
 
-    /// Makes room for the next bytes, in steps that follow what has come.
+    /// Makes room for the next bytes, in proportion to those received.
     fn grow(&mut self) {
         if self.filled == self.bytes.len() {
             let wanted = (self.bytes.len() * 2).max(FIRST_BYTES).min(self.total);
@@ -38,18 +38,18 @@ impl Block {
         }
     }
 
-    /// Where the next bytes belong.
+    /// Returns the place of the next bytes.
     pub(super) fn place(&mut self) -> &mut [u8] {
         self.grow();
         &mut self.bytes[self.filled..]
     }
 
-    /// So many bytes of the place are filled.
+    /// Marks the next `count` bytes as filled.
     pub(super) fn placed(&mut self, count: usize) {
         self.filled += count;
     }
 
-    /// Takes the next bytes, and says how many.
+    /// Copies the next bytes. Returns their number.
     pub(super) fn take(&mut self, bytes: &[u8]) -> usize {
         let place = self.place();
         let count = bytes.len().min(place.len());

@@ -1,16 +1,16 @@
-//! Lists of all items. A list is made as it is read: neither it nor a copy of the keys is ever in
-//! memory as a whole.
+//! Lists of all items. A list is produced as fast as it is sent: neither it nor a copy of the keys
+//! is ever in memory as a whole.
 
 use wire::Output;
 
-use super::{CacheConnection, State};
+use super::state::{CacheConnection, State};
 use crate::model::{Cursor, Item, Seconds};
 use crate::protocol::base64;
 use crate::protocol::text::answer::{self, put_number};
 use crate::protocol::text::{Listing, put_encoded};
-use crate::server::Service;
+use crate::server::service::Service;
 
-/// This many items are looked at under one lock.
+/// The number of items visited under one lock.
 const TOGETHER: usize = 64;
 
 impl CacheConnection {
@@ -24,13 +24,13 @@ impl CacheConnection {
     ) {
         let service = &*self.service;
         let next = service.store.walk(now_s, cursor, TOGETHER, &mut |item| match listing {
-            Listing::Facts => put_facts(service, item, out.tail()),
-            Listing::Gets => put_get(item, out.tail()),
+            Listing::Metadump => put_facts(service, item, out.tail()),
+            Listing::Mgdump => put_get(item, out.tail()),
         });
         match (next, listing) {
             (Some(next), _) => self.state = State::List(listing, next),
-            (None, Listing::Facts) => self.end_list(answer::END, out),
-            (None, Listing::Gets) => self.end_list(b"EN\r\n", out),
+            (None, Listing::Metadump) => self.end_list(answer::END, out),
+            (None, Listing::Mgdump) => self.end_list(b"EN\r\n", out),
         }
     }
 

@@ -2,15 +2,14 @@
 
 use wire::Output;
 
-use super::CacheConnection;
+use super::state::CacheConnection;
 use crate::model::{Access, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed, Wanted};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
 
 impl CacheConnection {
-    /// `mg KEY v` for one of the wanted keys, without what other flags would ask for; gives the
-    /// value's length.
+    /// Answers `mg KEY v` for one key of a batch. Returns the value's length.
     #[inline]
     pub(super) fn plain_meta_get(
         &self,
@@ -22,7 +21,7 @@ impl CacheConnection {
         let service = &*self.service;
         let found = reads.get_wanted::<true, _>(wanted, number, |item| {
             let into = out.tail();
-            // The code, a length, what is told of a stale item, two line ends.
+            // The code, a length, the marks of a stale item, two line ends.
             into.reserve(3 + 20 + 6 + 2 + item.value.len() + 2);
             put_code(Some(item.value.len()), into);
             if item.stale || item.won {
@@ -76,7 +75,7 @@ impl CacheConnection {
             };
             service.store.access(now_s, key, &access, |item, seen| show(item, Some(seen)))
         };
-        self.saw_read(now_s, key, found);
+        self.observe_read(now_s, key, found);
         if found.is_none() && !meta.quiet {
             out.put(answer::META_MISS);
             put_echoes(meta, key, out.tail());
@@ -89,7 +88,7 @@ impl CacheConnection {
         service.threads[self.thread].add_metas(1);
         let mut buffer = [0; MOST_KEY_BYTES];
         let key = meta.key(&mut buffer);
-        self.saw_delete(now_s, key);
+        self.observe_delete(now_s, key);
         let expires_s = meta.exptime.map(|at| service.clock.expires_s(at, now_s));
         let removed = if meta.value_only || meta.invalidate {
             let mark = Mark {
@@ -134,13 +133,13 @@ impl CacheConnection {
             expires_s: expires(meta.exptime),
             binary_key: meta.binary_key,
         };
-        self.saw_sum(now_s, key);
+        self.observe_sum(now_s, key);
         let total = match service.store.sum(now_s, key, &sum) {
-            // What is made anew is told even to those who want to hear little.
+            // The creation of a number is answered in quiet mode, too.
             Summed::Done(total) if meta.quiet && !total.is_new => return,
             Summed::Done(total) => total,
             Summed::NotANumber => return out.put(Refusal::NotANumber.line()),
-            Summed::NoRoom => return out.put(Refusal::NoRoomForNumber.line()),
+            Summed::NoRoom => return out.put(Refusal::OutOfMemoryForNumber.line()),
             missed @ (Summed::NotFound | Summed::Exists) => {
                 out.put(if missed == Summed::NotFound { b"NF" } else { b"EX" });
                 put_echoes(meta, key, out.tail());
@@ -232,7 +231,7 @@ fn put_hit(
     into.extend_from_slice(LINE_END);
 }
 
-/// Who may make a stale item anew.
+/// Appends the marks of a stale item: `W` for the client that may recache it, `Z` for others.
 #[inline]
 fn put_marks(item: &Item<'_>, seen: Option<&Seen>, into: &mut Vec<u8>) {
     let won = seen.map_or(item.stale && !item.won, |seen| seen.won);

@@ -1,130 +1,29 @@
 //! One connection: requests in, answers out. Data plane: nothing is allocated per command, and
 //! the answers to a batch of commands go into one output that the loop sends with one write.
 
-mod ahead;
 mod binary;
 mod block;
 mod list;
 mod meta;
-mod store;
-mod tap;
+mod observers;
+mod prefetch;
+mod state;
+mod store_request;
 mod text;
 
 use std::sync::Arc;
 
 use memchr::memchr;
-use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake, Waker};
+use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
-use super::peers::Known;
-use super::samples::Meter;
-use super::service::Service;
-use super::watch::Watching;
-use crate::model::{Cursor, Seconds};
+use super::options::Speech;
+use super::sampling::Meter;
+use crate::model::Seconds;
 use crate::protocol::binary::REQUEST;
-use crate::protocol::text::{Listing, RequestForm};
-use block::Block;
-
-/// Which protocols a server's connections may speak.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Speech {
-    /// The first byte of a connection decides.
-    #[default]
-    Either,
-    /// Text and meta commands only.
-    Text,
-    /// The binary protocol only.
-    Binary,
-}
-
-/// What the next bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    /// The first byte of the connection, which says what is spoken.
-    Start,
-    /// A command line.
-    Line,
-    /// The keys of a `get`.
-    Keys(Keys),
-    /// The rest of a line that has been refused.
-    RestOfLine,
-    /// A request of the binary protocol.
-    Packet,
-    /// A data block that belongs into `block`.
-    Block,
-    /// So many bytes of a data block that has been refused.
-    Refused(usize),
-    /// Nothing yet: a list is on its way out.
-    List(Listing, Cursor),
-    /// Nothing any more: the connection is a stream of lines.
-    Watch,
-}
-
-/// A `get` under way.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Keys {
-    /// Whether unique numbers are wanted.
-    with_cas: bool,
-    /// The items' new expiry.
-    expires_s: Option<Seconds>,
-    /// The form of the keys so far: an HTTP request line is refused.
-    form: RequestForm,
-}
-
-/// What a step has done with the bytes it was given.
-enum Step {
-    /// Understood so many.
-    Used(usize),
-    /// Needs more bytes first, having understood so many.
-    More(usize),
-    /// Understood so many, and moved the clock.
-    Moved(usize),
-    /// The client wants no more.
-    Quit,
-    /// The client can't be understood any more.
-    Broken(ProtocolError),
-}
-
-/// The server side of one connection.
-#[derive(Debug)]
-pub struct CacheConnection {
-    service: Arc<Service>,
-    thread: usize,
-    state: State,
-    /// Whether requests are packets of the binary protocol.
-    is_binary: bool,
-    /// Whether the client has still to say who it is.
-    is_stranger: bool,
-    /// Who looks at the commands of this batch.
-    taps: u8,
-    block: Block,
-    known: Option<Known>,
-    waker: Option<Waker>,
-    watching: Option<Watching>,
-}
+pub use state::CacheConnection;
+use state::{State, Step};
 
 impl CacheConnection {
-    /// A connection to `service` that lives on thread number `thread`.
-    pub fn new(service: Arc<Service>, thread: usize) -> Self {
-        Self {
-            is_stranger: service.accounts.is_some(),
-            service,
-            thread,
-            state: State::Start,
-            is_binary: false,
-            taps: 0,
-            block: Block::default(),
-            known: None,
-            waker: None,
-            watching: None,
-        }
-    }
-
-    /// Forgets what is unfinished: the next bytes are the first.
-    pub(super) fn begin(&mut self) {
-        self.state = State::Start;
-        self.block = Block::default();
-    }
-
     #[inline]
     fn step(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
         match self.state {
@@ -132,10 +31,10 @@ impl CacheConnection {
             State::Packet => self.step_packet(now_s, bytes, out),
             State::Keys(keys) => self.step_keys(now_s, keys, 0, bytes, out),
             State::RestOfLine => match memchr(b'\n', bytes) {
-                None => Step::Used(bytes.len()),
+                None => Step::Consumed(bytes.len()),
                 Some(end) => {
                     self.state = State::Line;
-                    Step::Used(end + 1)
+                    Step::Consumed(end + 1)
                 }
             },
             State::Block => {
@@ -143,31 +42,31 @@ impl CacheConnection {
                 if self.block.is_complete() {
                     self.finish_block(now_s, out);
                 }
-                Step::Used(used)
+                Step::Consumed(used)
             }
             State::Refused(left) => {
                 let used = bytes.len().min(left);
                 self.refuse_bytes(left - used);
-                Step::Used(used)
+                Step::Consumed(used)
             }
             State::Start => {
                 self.is_binary = match self.service.options.speech {
-                    Speech::Either => bytes.first() == Some(&REQUEST) && !self.is_stranger,
+                    Speech::Either => bytes.first() == Some(&REQUEST) && !self.is_unauthenticated,
                     Speech::Text => false,
                     Speech::Binary => true,
                 };
                 self.state = self.idle();
-                Step::Used(0)
+                Step::Consumed(0)
             }
             State::List(listing, cursor) => {
                 self.step_list(now_s, listing, cursor, out);
-                Step::Used(0)
+                Step::Consumed(0)
             }
-            State::Watch => Step::Used(bytes.len()),
+            State::Watch => Step::Consumed(bytes.len()),
         }
     }
 
-    /// Answers what has come, until it ends or the output is full. `SAMPLED` measures it.
+    /// Answers the input until it ends or the output is full. `SAMPLED` measures each command.
     #[inline]
     fn work<const SAMPLED: bool>(
         &mut self,
@@ -181,7 +80,7 @@ impl CacheConnection {
         let mut meter = Meter::new();
         if self.state == State::Block && self.block.is_complete() {
             if let Some(samples) = samples {
-                meter.step(samples, Some(self.kind_of_block()));
+                meter.step(samples, Some(self.command_of_block()));
             }
             self.finish_block(now_s, out);
         }
@@ -201,16 +100,16 @@ impl CacheConnection {
                 kind
             });
             let step = self.step(now_s, bytes, out);
-            if SAMPLED && kind.is_some() && !matches!(step, Step::More(0)) {
+            if SAMPLED && kind.is_some() && !matches!(step, Step::NeedMore(0)) {
                 meter.count();
             }
             match step {
-                Step::Used(count) => used += count,
-                Step::More(count) => {
+                Step::Consumed(count) => used += count,
+                Step::NeedMore(count) => {
                     used += count;
                     break Ok(Flow::Continue);
                 }
-                Step::Moved(count) => {
+                Step::ClockMoved(count) => {
                     used += count;
                     now_s = self.service.seconds(now);
                     self.service.store.tick(now_s);
@@ -225,24 +124,14 @@ impl CacheConnection {
         input.consume(used);
         result
     }
-
-    /// The state between two requests.
-    fn idle(&self) -> State {
-        if self.is_binary { State::Packet } else { State::Line }
-    }
-
-    /// Lets so many bytes of a data block pass.
-    fn refuse_bytes(&mut self, left: usize) {
-        self.state = if left == 0 { self.idle() } else { State::Refused(left) };
-    }
 }
 
 impl Connection for CacheConnection {
     fn opened(&mut self, now: Ns, peer: &Peer, _out: &mut Output) -> Result<Flow, ProtocolError> {
         let now_s = self.service.seconds(now);
-        let known = self.service.peers.add(&peer.address, now_s);
-        self.service.watchers.tell_opened(&peer.address, known.number());
-        self.known = Some(known);
+        let client = self.service.peers.add(&peer.address, now_s);
+        self.service.watchers.publish_opened(&peer.address, client.number());
+        self.client = Some(client);
         self.waker = Some(peer.waker.clone());
         Ok(Flow::Continue)
     }
@@ -255,8 +144,8 @@ impl Connection for CacheConnection {
     ) -> Result<Flow, ProtocolError> {
         let now_s = self.service.seconds(now);
         self.service.store.tick(now_s);
-        if let Some(known) = &self.known {
-            known.note(now_s);
+        if let Some(client) = &self.client {
+            client.note(now_s);
         }
         match self.begin_batch() {
             false => self.work::<false>(now, now_s, input, out),
@@ -290,8 +179,8 @@ impl Connection for CacheConnection {
     }
 
     fn closed(&mut self, why: Closed) {
-        if let Some(known) = self.known.take() {
-            self.service.watchers.tell_closed(known.address(), &why, known.number());
+        if let Some(client) = self.client.take() {
+            self.service.watchers.publish_closed(client.address(), &why, client.number());
         }
         self.watching = None;
     }

@@ -3,26 +3,26 @@
 use memchr::memchr;
 use wire::{Output, ProtocolError};
 
-use super::{CacheConnection, Keys, State, Step};
+use super::state::{CacheConnection, Keys, State, Step};
 use crate::model::{Access, Cursor, Item, MOST_WANTED, Seconds, Sum, Summed, Wanted};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
-use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Words};
+use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Tokens};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
 use crate::server::statistics;
 
-/// So many plain reads are answered in a row, with the lock of one.
+/// The number of plain reads answered in a row, under one lock where the store has one.
 const MOST_IN_A_ROW: usize = 4 * MOST_WANTED;
 
-/// What says who a client is may be this long.
+/// The length of credentials at most.
 const MOST_TOKEN_BYTES: usize = 1024;
 
 impl CacheConnection {
     #[inline]
     pub(super) fn step_line(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
-        if !self.is_stranger
+        if !self.is_unauthenticated
             && let Some(first) = text::plain_read(bytes)
         {
-            return Step::Used(self.plain_reads(now_s, first, bytes, out));
+            return Step::Consumed(self.plain_reads(now_s, first, bytes, out));
         }
         self.step_any_line(now_s, bytes, out)
     }
@@ -38,8 +38,8 @@ impl CacheConnection {
         if let Err(Refused { refusal: Refusal::Foreign, .. }) = command {
             return Step::Broken(foreign());
         }
-        if self.is_stranger {
-            return self.step_stranger(command.ok(), used, rest, out);
+        if self.is_unauthenticated {
+            return self.step_unauthenticated(command.ok(), used, rest, out);
         }
         match command {
             Ok(Command::Get { with_cas, exptime, keys }) => {
@@ -58,12 +58,12 @@ impl CacheConnection {
                 if let Some(refusal) = mode.refused {
                     out.put(refusal.line());
                     self.refuse_bytes(mode.value_bytes + LINE_END.len());
-                    return Step::Used(used);
+                    return Step::Consumed(used);
                 }
                 let mut buffer = [0; MOST_KEY_BYTES];
-                let job = self.meta_job(now_s, &meta, mode, &mut buffer);
-                let step = self.step_job(now_s, &job, (line, used), rest, out);
-                if !matches!(step, Step::More(_)) {
+                let request = self.meta_request(now_s, &meta, mode, &mut buffer);
+                let step = self.step_store(now_s, &request, (line, used), rest, out);
+                if !matches!(step, Step::NeedMore(_)) {
                     self.service.threads[self.thread].add_metas(1);
                 }
                 step
@@ -72,22 +72,22 @@ impl CacheConnection {
             Ok(Command::DebugTime(change)) => {
                 let allowed = self.service.set_time(now_s, change);
                 out.put(if allowed { answer::OK } else { Refusal::Unknown.line() });
-                Step::Moved(used)
+                Step::ClockMoved(used)
             }
             Ok(Command::Watch(streams)) => {
                 self.watch(streams, out);
-                Step::Used(used)
+                Step::Consumed(used)
             }
             Ok(Command::Shutdown { rest }) => self.step_shutdown(rest, used, out),
             Ok(command) => {
                 self.answer(now_s, &command, out);
-                Step::Used(used)
+                Step::Consumed(used)
             }
             Err(refused) => {
                 if !refused.noreply {
                     out.put(refused.refusal.line());
                 }
-                Step::Used(used)
+                Step::Consumed(used)
             }
         }
     }
@@ -102,20 +102,20 @@ impl CacheConnection {
     ) -> Step {
         match set.key {
             Ok(key) => {
-                let job = self.text_job(now_s, set, key);
-                self.step_job(now_s, &job, (line, used), rest, out)
+                let request = self.text_request(now_s, set, key);
+                self.step_store(now_s, &request, (line, used), rest, out)
             }
             Err(refusal) => {
                 if !set.noreply {
                     out.put(refusal.line());
                 }
                 self.refuse_bytes(set.value_bytes + LINE_END.len());
-                Step::Used(used)
+                Step::Consumed(used)
             }
         }
     }
 
-    /// A line whose end has not come, or comes late.
+    /// A line whose end has not arrived, or is too far away.
     #[cold]
     fn step_long_line(
         &mut self,
@@ -126,21 +126,21 @@ impl CacheConnection {
     ) -> Step {
         // Only the keys of a get may go on for longer: they are answered as they come.
         for (name, with_cas) in [(&b"get "[..], false), (b"gets ", true)] {
-            if start.starts_with(name) && !self.is_stranger {
+            if start.starts_with(name) && !self.is_unauthenticated {
                 let keys = Keys { with_cas, expires_s: None, form: RequestForm::Empty };
                 return self.step_keys(now_s, keys, name.len(), bytes, out);
             }
         }
         if start.len() <= MOST_LINE_BYTES {
-            return Step::More(0);
+            return Step::NeedMore(0);
         }
         out.put(Refusal::LongLine.line());
         Step::Broken(ProtocolError::new("a command line is longer than 2,048 bytes"))
     }
 
-    /// A line of somebody who has not said who it is: a `set` whose data do is all that is
-    /// understood.
-    fn step_stranger(
+    /// A line of a client that has not authenticated: only a `set` whose data are credentials is
+    /// accepted.
+    fn step_unauthenticated(
         &mut self,
         command: Option<Command<'_>>,
         used: usize,
@@ -152,23 +152,23 @@ impl CacheConnection {
             Some(Command::Quit) => return Step::Quit,
             _ => {
                 out.put(Refusal::Unauthenticated.line());
-                return Step::Used(used);
+                return Step::Consumed(used);
             }
         };
         let total = set.value_bytes + LINE_END.len();
         if set.value_bytes > MOST_TOKEN_BYTES {
             out.put(Refusal::WrongPassword.line());
             self.refuse_bytes(total);
-            return Step::Used(used);
+            return Step::Consumed(used);
         }
-        let Some(data) = rest.get(..total) else { return Step::More(0) };
+        let Some(data) = rest.get(..total) else { return Step::NeedMore(0) };
         let (token, end) = data.split_at(set.value_bytes);
-        let mut words = Words::new(token);
+        let mut words = Tokens::new(token);
         let answer = match (words.next(), words.next()) {
             _ if end != LINE_END => Refusal::BadTokenEnd.line(),
             (Some(name), Some(password)) => {
-                if self.service.is_known(name, password) {
-                    self.is_stranger = false;
+                if self.service.authenticate(name, password) {
+                    self.is_unauthenticated = false;
                     answer::STORED
                 } else {
                     Refusal::WrongPassword.line()
@@ -177,13 +177,13 @@ impl CacheConnection {
             _ => Refusal::BadTokenForm.line(),
         };
         out.put(answer);
-        Step::Used(used + total)
+        Step::Consumed(used + total)
     }
 
-    fn step_shutdown(&mut self, mut rest: Words<'_>, used: usize, out: &mut Output) -> Step {
+    fn step_shutdown(&mut self, mut rest: Tokens<'_>, used: usize, out: &mut Output) -> Step {
         let Some(shutdown) = &self.service.shutdown else {
             out.put(Refusal::NoShutdown.line());
-            return Step::Used(used);
+            return Step::Consumed(used);
         };
         match (rest.next(), rest.next()) {
             (None | Some(b"graceful"), None) => {
@@ -192,7 +192,7 @@ impl CacheConnection {
             }
             _ => {
                 out.put(Refusal::BadShutdown.line());
-                Step::Used(used)
+                Step::Consumed(used)
             }
         }
     }
@@ -206,7 +206,7 @@ impl CacheConnection {
             Command::MetaDebug(ref meta) => self.meta_debug(now_s, meta, out),
             Command::MetaNoop => out.put(answer::META_NOOP),
             Command::Delete { key, noreply } => {
-                self.saw_delete(now_s, key);
+                self.observe_delete(now_s, key);
                 let found = self.service.store.delete(now_s, key);
                 let line = if found { answer::DELETED } else { answer::NOT_FOUND };
                 put_unless(noreply, line, out);
@@ -219,7 +219,7 @@ impl CacheConnection {
                 let access = Access { expires_s, ..Access::default() };
                 let show = |item: &Item<'_>, _: &_| item.value.len();
                 let found = self.service.store.access(now_s, key, &access, show);
-                self.saw_read(now_s, key, found);
+                self.observe_read(now_s, key, found);
                 let line = if found.is_some() { answer::TOUCHED } else { answer::NOT_FOUND };
                 put_unless(noreply, line, out);
             }
@@ -240,7 +240,7 @@ impl CacheConnection {
                 let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
                 put_unless(noreply, line, out);
             }
-            Command::Understood { noreply } => put_unless(noreply, answer::OK, out),
+            Command::Ignored { noreply } => put_unless(noreply, answer::OK, out),
             Command::RefreshCerts { noreply } => match self.service.refresh_certificates() {
                 Ok(()) => put_unless(noreply, answer::OK, out),
                 Err(why) => {
@@ -255,7 +255,7 @@ impl CacheConnection {
                 out.put(crate::VERSION.as_bytes());
                 out.put(LINE_END);
             }
-            // These never come here: their data or their end is the caller's business.
+            // The caller carries these out, as they have data or end the connection.
             Command::Get { .. }
             | Command::Set(_)
             | Command::MetaSet(..)
@@ -284,7 +284,7 @@ impl CacheConnection {
             expires_s: None,
             binary_key: false,
         };
-        self.saw_sum(now_s, key);
+        self.observe_sum(now_s, key);
         let line = match self.service.store.sum(now_s, key, &sum) {
             Summed::Done(total) => {
                 if !noreply {
@@ -294,13 +294,13 @@ impl CacheConnection {
                 return;
             }
             Summed::NotANumber => Refusal::NotANumber.line(),
-            Summed::NoRoom => Refusal::NoRoomForNumber.line(),
+            Summed::NoRoom => Refusal::OutOfMemoryForNumber.line(),
             Summed::NotFound | Summed::Exists => answer::NOT_FOUND,
         };
         put_unless(noreply, line, out);
     }
 
-    /// Forgets everything, now or at the time that `delay` means.
+    /// Removes all items, now or after `delay`.
     pub(super) fn flush(&self, now_s: Seconds, delay: Result<i64, Refusal>) -> &'static [u8] {
         let service = &*self.service;
         service.count_flush();
@@ -340,7 +340,7 @@ impl CacheConnection {
                         None => {
                             let show = |item: &Item<'_>| self.put_item(item, keys.with_cas, out);
                             let found = reads.get::<false, _>(key, show);
-                            self.saw_read(now_s, key, found);
+                            self.observe_read(now_s, key, found);
                         }
                         Some(_) => self.get_and_touch(now_s, key, keys, out),
                     }
@@ -348,7 +348,7 @@ impl CacheConnection {
                     keys.form = keys.form.after(key);
                     if out.is_full() {
                         self.state = State::Keys(keys);
-                        return Step::Used(used);
+                        return Step::Consumed(used);
                     }
                 }
                 Key::End(_) if keys.form == RequestForm::Whole => return Step::Broken(foreign()),
@@ -356,7 +356,7 @@ impl CacheConnection {
                     let is_empty = keys.form == RequestForm::Empty;
                     out.put(if is_empty { Refusal::Unknown.line() } else { answer::END });
                     self.state = State::Line;
-                    return Step::Used(used + count);
+                    return Step::Consumed(used + count);
                 }
                 Key::TooLong => {
                     if let Some(length) = taken_back {
@@ -364,18 +364,18 @@ impl CacheConnection {
                     }
                     out.put(Refusal::BadLine.line());
                     self.state = State::RestOfLine;
-                    return Step::Used(used);
+                    return Step::Consumed(used);
                 }
                 Key::Unfinished => {
                     self.state = State::Keys(keys);
-                    return Step::More(used);
+                    return Step::NeedMore(used);
                 }
             }
         }
     }
 
-    /// Answers the plain reads that `bytes` begins with, of which `first` is the first, and says
-    /// how many bytes they take.
+    /// Answers the plain reads at the start of `bytes`, of which `first` is the first. Returns
+    /// their length.
     #[inline]
     fn plain_reads(
         &self,
@@ -413,7 +413,7 @@ impl CacheConnection {
                     out.put(answer::END);
                     found
                 };
-                self.saw_read(now_s, key, found);
+                self.observe_read(now_s, key, found);
                 used += line_bytes;
                 count += 1;
                 if count == most || out.is_full() {
@@ -425,7 +425,7 @@ impl CacheConnection {
         used
     }
 
-    /// Says a value as `get` does, and gives its length.
+    /// Appends a value as `get` does. Returns its length.
     #[inline]
     fn put_item(&self, item: &Item<'_>, with_cas: bool, out: &mut Output) -> usize {
         let cas = with_cas.then_some(item.cas);
@@ -442,7 +442,7 @@ impl CacheConnection {
             answer::put_value(item.key, item.flags, item.value, cas, out.tail());
             item.value.len()
         });
-        self.saw_read(now_s, key, found);
+        self.observe_read(now_s, key, found);
     }
 }
 

@@ -4,9 +4,10 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use wire::Address;
 
-use super::Put;
+use super::sink::Put;
 use crate::model::Seconds;
-use crate::server::{INPUT_LIMIT_BYTES, Service};
+use crate::server::options::INPUT_LIMIT_BYTES;
+use crate::server::service::Service;
 
 /// What memcached counts and what does not happen here, as there are no slab classes and no
 /// threads beside those that serve.
@@ -82,8 +83,8 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     let incoming = &service.incoming;
     let lent_bytes = service.options.threads * INPUT_LIMIT_BYTES;
     put("read_buf_count", &service.options.threads);
-    put("read_buf_bytes", &(lent_bytes + incoming.claimed_bytes()));
-    put("read_buf_bytes_free", &incoming.limit_bytes().saturating_sub(incoming.claimed_bytes()));
+    put("read_buf_bytes", &(lent_bytes + incoming.reserved_bytes()));
+    put("read_buf_bytes_free", &incoming.limit_bytes().saturating_sub(incoming.reserved_bytes()));
     put("read_buf_oom", &incoming.refused());
     put("reserved_fds", &0);
     put("accepting_conns", &u8::from(counters.accepting));
@@ -148,7 +149,7 @@ fn put_holdings(service: &Service, put: &mut Put<'_>) {
     put("touched_bytes", &holdings.touched_bytes);
 }
 
-/// Where it listens, and who is connected.
+/// The listeners and the connections.
 pub(super) fn put_connections(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
     let listening = service.listening.get().map(Vec::as_slice).unwrap_or_default();
     let uptime_s = service.clock.uptime_s(now_s);

@@ -1,19 +1,19 @@
-//! Groups that memcached does not have: why items went, what commands cost, which keys are hot.
+//! Groups that memcached does not have: evictions, CPU time per command, hot keys.
 
-use super::Put;
+use super::sink::Put;
 use crate::model::{Powers, Seconds};
 use crate::protocol::text::put_encoded;
-use crate::server::Service;
-use crate::server::samples::{self, ONE_IN, Samples};
+use crate::server::sampling::{self, ONE_IN, Samples};
+use crate::server::service::Service;
 
-/// At most so many keys are shown.
+/// The number of keys shown at most.
 const MOST_SHOWN: usize = 20;
 
 fn all(service: &Service) -> impl Iterator<Item = &Samples> + Clone {
     service.threads.iter().map(|thread| &thread.samples)
 }
 
-/// `stats evictions`: by which policy items went, how old and how large they were.
+/// `stats evictions`: the policy, and the idle times and sizes of evicted items.
 pub(super) fn put_evictions(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let (counts, losses) = (service.store.counts(), service.store.losses());
     put("policy", &service.options.policy.name());
@@ -40,7 +40,7 @@ pub(super) fn put_evictions(service: &Service, _now_s: Seconds, put: &mut Put<'_
 /// `stats cpu`: what a command costs, from a sample, and what threads have used in all.
 pub(super) fn put_cpu(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("sampled_one_batch_in", &ONE_IN);
-    for cost in samples::costs(all(service)) {
+    for cost in sampling::costs(all(service)) {
         let name = &cost.name;
         put(&format!("{name}:sampled"), &cost.sampled);
         put(&format!("{name}:ns"), &format_args!("{:.1}", cost.ns));
@@ -56,7 +56,7 @@ pub(super) fn put_cpu(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
 
 /// `stats hotkeys`: the keys asked for most in the last half-lives.
 pub(super) fn put_hot_keys(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
-    let (hot, total) = samples::hot_keys(all(service), now_s);
+    let (hot, total) = sampling::hot_keys(all(service), now_s);
     put("sampled_one_batch_in", &ONE_IN);
     put("sampled_requests", &total);
     // A key that was certainly seen only once is not hot, however short the list is.
@@ -73,7 +73,7 @@ pub(super) fn put_hot_keys(service: &Service, now_s: Seconds, put: &mut Put<'_>)
     }
 }
 
-/// The CPU time of each of this process's threads, in nanoseconds, as far as the kernel tells it.
+/// The CPU time of each of this process's threads, in nanoseconds, as far as the kernel reports it.
 pub(super) fn thread_cpu() -> Vec<(String, u64)> {
     let Ok(folder) = std::fs::read_dir("/proc/self/task") else { return Vec::new() };
     let of = |task: std::fs::DirEntry| {

@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 use std::io::Write as _;
 
-use super::Put;
+use super::sink::Put;
 use crate::model::{Cursor, Item, Seconds};
 use crate::protocol::Refusal;
-use crate::protocol::text::Words;
+use crate::protocol::text::Tokens;
 use crate::protocol::text::answer;
-use crate::server::Service;
+use crate::server::service::Service;
 
 /// The largest class that memcached has.
 const MOST_CLASSES: u64 = 63;
@@ -16,10 +16,10 @@ const MOST_CLASSES: u64 = 63;
 /// A dump is at most this long.
 const MOST_DUMP_BYTES: usize = 2 << 20;
 
-/// This many items are looked at under one lock.
+/// The number of items visited under one lock.
 const TOGETHER: usize = 256;
 
-/// Sizes are told apart in steps of this.
+/// The resolution of sizes, in bytes.
 const SIZE_STEP: usize = 32;
 
 pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
@@ -114,7 +114,7 @@ pub(super) fn put_sizes(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
 }
 
 /// `stats cachedump CLASS LIMIT`: some keys, with their sizes and expiries.
-pub(super) fn dump(service: &Service, now_s: Seconds, mut rest: Words<'_>, into: &mut Vec<u8>) {
+pub(super) fn dump(service: &Service, now_s: Seconds, mut rest: Tokens<'_>, into: &mut Vec<u8>) {
     let number = |word: Option<&[u8]>| -> Result<u64, Refusal> {
         let text = std::str::from_utf8(word.ok_or(Refusal::BadStats)?);
         text.ok().and_then(|text| text.parse().ok()).ok_or(Refusal::BadLine)
@@ -157,7 +157,7 @@ fn dump_all(service: &Service, now_s: Seconds, limit: u64, into: &mut Vec<u8>) {
     };
     let mut cursor = Some(Cursor::default());
     let mut looked_at = 0;
-    // However many there are, no more are looked at than could be shown.
+    // The walk is bounded by the number of items that could be shown.
     while let Some(from) = cursor
         && looked_at < MOST_DUMP_BYTES / 16
     {

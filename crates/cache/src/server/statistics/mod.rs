@@ -5,6 +5,7 @@ mod insight;
 mod items;
 mod prometheus;
 mod settings;
+mod sink;
 
 pub(in crate::server) use prometheus::text as prometheus;
 
@@ -14,10 +15,8 @@ use std::sync::atomic::Ordering::Relaxed;
 use super::service::Service;
 use crate::model::Seconds;
 use crate::protocol::Refusal;
-use crate::protocol::text::{Words, answer};
-
-/// Takes one statistic.
-pub(super) type Put<'a> = dyn FnMut(&str, &dyn Display) + 'a;
+use crate::protocol::text::{Tokens, answer};
+use sink::Put;
 
 /// A group of statistics.
 struct Group {
@@ -73,7 +72,7 @@ pub(super) fn answer(
     service: &Service,
     now_s: Seconds,
     name: &[u8],
-    mut rest: Words<'_>,
+    mut rest: Tokens<'_>,
     into: &mut Vec<u8>,
 ) {
     match name {

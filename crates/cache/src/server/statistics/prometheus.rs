@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 
 use super::{general, insight};
 use crate::model::{Powers, Seconds};
-use crate::server::Service;
-use crate::server::samples;
+use crate::server::sampling;
+use crate::server::service::Service;
 
 /// Statistics that go up and down, or never change; the others only grow.
 const GAUGES: &[&str] = &[
@@ -61,7 +61,7 @@ pub(in crate::server) fn text(service: &Service, now_s: Seconds) -> String {
 
 fn put_cpu(service: &Service, text: &mut String) {
     let samples = service.threads.iter().map(|thread| &thread.samples);
-    let costs = samples::costs(samples);
+    let costs = sampling::costs(samples);
     let _ = writeln!(text, "# TYPE cache_command_cpu_nanoseconds gauge");
     for cost in &costs {
         let (name, ns) = (&cost.name, cost.ns);

@@ -2,9 +2,10 @@
 
 use wire::Backend;
 
-use super::Put;
+use super::sink::Put;
 use crate::model::Seconds;
-use crate::server::{Service, Speech};
+use crate::server::options::Speech;
+use crate::server::service::Service;
 
 /// What memcached can be set to and what does not exist here.
 const NOTHING_HERE: &[(&str, &str)] = &[

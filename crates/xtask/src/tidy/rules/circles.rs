@@ -14,6 +14,11 @@ use crate::tidy::tree::{Finding, Tree};
 /// Registries: one table, whose rows know what a row is. The rows are files of that folder.
 const REGISTRIES: &[(&str, &str, &str)] = &[
     (
+        "crates/cache/src/protocol/text/mod.rs",
+        "crates/cache/src/protocol/text/",
+        "the table names the row of each command, and each row returns a command",
+    ),
+    (
         "crates/xtask/src/credibility/checks/mod.rs",
         "crates/xtask/src/credibility/checks/",
         "the index names the judge of each check, and judges read and return its types",

@@ -54,7 +54,7 @@ pub fn put_facts(meta: &Meta<'_>, facts: &MetaFacts<'_>, into: &mut Vec<u8>) {
     }
 }
 
-/// Appends what the flags of a store asked for: the unique number, the key, the opaque word.
+/// Appends what the flags of a store asked for: the unique number, the key, the opaque token.
 #[inline]
 pub fn put_stored(meta: &Meta<'_>, key: &[u8], cas: u64, into: &mut Vec<u8>) {
     for flag in meta.answered() {
@@ -92,7 +92,7 @@ pub fn put_summed(
     }
 }
 
-/// Appends what the flags asked for that needs no item: the key and the opaque word.
+/// Appends what the flags asked for that needs no item: the key and the opaque token.
 #[inline]
 pub fn put_echoes(meta: &Meta<'_>, key: &[u8], into: &mut Vec<u8>) {
     meta.answered().for_each(|flag| put_echo(&flag, key, meta.binary_key, into));
@@ -110,9 +110,9 @@ fn put_echo(flag: &MetaFlag<'_>, key: &[u8], binary_key: bool, into: &mut Vec<u8
             into.extend_from_slice(b" k");
             into.extend_from_slice(key);
         }
-        MetaFlag::Opaque(word) => {
+        MetaFlag::Opaque(token) => {
             into.push(b' ');
-            into.extend_from_slice(word);
+            into.extend_from_slice(token);
         }
         _ => {}
     }

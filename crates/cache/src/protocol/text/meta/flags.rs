@@ -1,12 +1,12 @@
 //! The flags, which all meta commands read alike; each uses those that mean something to it.
 
-use super::super::words::{Words, number, signed};
+use super::super::tokens::{Tokens, number, signed};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
 
-/// A meta command has at most this many words, with its name and key.
+/// A meta command has at most this many tokens, with its name and key.
 const MOST_WORDS: usize = 19;
 
-/// An opaque word is at most this long, with its letter.
+/// An opaque token is at most this long, with its letter.
 const MOST_OPAQUE_BYTES: usize = 32;
 
 /// A key that is written in base64 has at most this many bytes.
@@ -28,7 +28,7 @@ pub enum MetaFlag<'a> {
     Key,
     /// `l`: seconds since the item was last read.
     LastAccess,
-    /// `O…`: this word, given back as it is.
+    /// `O…`: this token, given back as it is.
     Opaque(&'a [u8]),
     /// `s`: the length of the value.
     Size,
@@ -40,15 +40,15 @@ pub enum MetaFlag<'a> {
 
 impl<'a> MetaFlag<'a> {
     #[inline]
-    fn read(word: &'a [u8]) -> Option<Self> {
-        Some(match word.first()? {
+    fn read(token: &'a [u8]) -> Option<Self> {
+        Some(match token.first()? {
             b'c' => Self::Cas,
             b'f' => Self::Flags,
             b'h' => Self::Hit,
             b'k' => Self::Key,
             b'l' => Self::LastAccess,
             b'N' | b'T' => Self::Expiry,
-            b'O' => Self::Opaque(word),
+            b'O' => Self::Opaque(token),
             b's' => Self::Size,
             b't' => Self::TimeLeft,
             _ => return None,
@@ -60,18 +60,18 @@ impl<'a> MetaFlag<'a> {
 #[derive(Clone, Copy, Debug)]
 pub struct Meta<'a> {
     name: &'a [u8],
-    words: Words<'a>,
+    tokens: Tokens<'a>,
     /// `b`: whether the key is written in base64.
     pub binary_key: bool,
-    /// `v`: whether the value is wanted.
+    /// `v`: whether the value is returned.
     pub value: bool,
-    /// `q`: whether the answer that nearly always comes is not wanted.
+    /// `q`: whether the common answer is suppressed.
     pub quiet: bool,
-    /// `u`: whether the read goes unnoticed.
+    /// `u`: whether the read does not count as an access.
     pub unnoticed: bool,
     /// `I`: whether an item is marked as stale.
     pub invalidate: bool,
-    /// `x`: whether only the value goes.
+    /// `x`: whether only the value is removed.
     pub value_only: bool,
     /// `C…`: the unique number that the item has to have.
     pub compare: Option<u64>,
@@ -83,7 +83,7 @@ pub struct Meta<'a> {
     pub exptime: Option<i64>,
     /// `N…`: the expiry of an item that is made where there is none.
     pub vivify: Option<i64>,
-    /// `R…`: whoever first asks with less time left than this is to store the value anew.
+    /// `R…`: the first client that reads with less time left than this is to recache the value.
     pub recache: Option<i64>,
     /// Whether `R` stands behind `T`.
     pub recache_last: bool,
@@ -97,12 +97,12 @@ pub struct Meta<'a> {
 }
 
 impl<'a> Meta<'a> {
-    /// Reads what follows the key `name`. `before` words are in front of the flags.
+    /// Reads what follows the key `name`. `before` tokens are in front of the flags.
     #[inline]
-    pub(super) fn read(name: &'a [u8], words: Words<'a>, before: usize) -> Result<Self, Refusal> {
+    pub(super) fn read(name: &'a [u8], tokens: Tokens<'a>, before: usize) -> Result<Self, Refusal> {
         let mut meta = Self {
             name,
-            words,
+            tokens,
             binary_key: false,
             value: false,
             quiet: false,
@@ -123,17 +123,17 @@ impl<'a> Meta<'a> {
         };
         let (mut seen, mut count) = (0_u128, before);
         let mut refused = None;
-        for word in words {
+        for token in tokens {
             count += 1;
-            let letter = word[0];
+            let letter = token[0];
             let bit = 1 << (letter & 127);
             let noted = if letter >= 127 || seen & bit != 0 {
                 Err(Refusal::DuplicateFlag)
             } else {
                 seen |= bit;
-                meta.note(letter, word)
+                meta.note(letter, token)
             };
-            // Of several mistakes, the one that is told is what memcached tells: the last, up to
+            // Of several errors, memcached reports the last, up to
             // a flag that isn't understood at all; the client's own bits only when they are alone.
             refused = match (refused, noted) {
                 (told @ Some(Refusal::DuplicateFlag | Refusal::InvalidFlag), _) => told,
@@ -150,14 +150,14 @@ impl<'a> Meta<'a> {
 
     /// Notes one flag.
     #[inline]
-    fn note(&mut self, letter: u8, word: &'a [u8]) -> Result<(), Refusal> {
+    fn note(&mut self, letter: u8, token: &'a [u8]) -> Result<(), Refusal> {
         match letter {
             b'v' => self.value = true,
             b'q' => self.quiet = true,
-            b'O' => self.has_long_opaque = word.len() > MOST_OPAQUE_BYTES,
+            b'O' => self.has_long_opaque = token.len() > MOST_OPAQUE_BYTES,
             // The last two are routing hints for proxies, which a server lets pass.
             b'c' | b'f' | b'h' | b'k' | b'l' | b's' | b't' | b'P' | b'L' => {}
-            _ => return self.note_rare(letter, &word[1..]),
+            _ => return self.note_rare(letter, &token[1..]),
         }
         Ok(())
     }
@@ -194,7 +194,7 @@ impl<'a> Meta<'a> {
         Ok(())
     }
 
-    /// Refuses an opaque word that is too long; other mistakes are told first.
+    /// Refuses an opaque token that is too long, after all other errors.
     #[inline]
     pub(super) fn with_short_opaque(self) -> Result<Self, Refusal> {
         if self.has_long_opaque { Err(Refusal::LongOpaque) } else { Ok(self) }
@@ -216,7 +216,7 @@ impl<'a> Meta<'a> {
     /// The flags that show in the answer, in order.
     #[inline]
     pub fn answered(&self) -> impl Iterator<Item = MetaFlag<'a>> + use<'a> {
-        self.words.filter_map(MetaFlag::read)
+        self.tokens.filter_map(MetaFlag::read)
     }
 }
 
@@ -225,7 +225,7 @@ mod tests {
     use super::*;
 
     fn read(line: &[u8]) -> Result<Meta<'_>, Refusal> {
-        Meta::read(b"key", Words::new(line), 2).and_then(Meta::with_short_opaque)
+        Meta::read(b"key", Tokens::new(line), 2).and_then(Meta::with_short_opaque)
     }
 
     #[test]
@@ -262,7 +262,7 @@ mod tests {
 
     #[test]
     fn a_key_in_base64_is_decoded() {
-        let meta = Meta::read(b"a2V5", Words::new(b"b"), 2).unwrap();
+        let meta = Meta::read(b"a2V5", Tokens::new(b"b"), 2).unwrap();
         assert_eq!(meta.key(&mut [0; MOST_KEY_BYTES]), b"key");
     }
 }

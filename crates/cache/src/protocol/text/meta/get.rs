@@ -1,6 +1,6 @@
-//! `mg`, `me` and `mn`: reading, looking, and the end of a batch.
+//! `mg`, `me` and `mn`: reading, metadata, and the end of a batch.
 
-use super::super::words::{Words, key};
+use super::super::tokens::{Tokens, key};
 use super::super::{Command, Row};
 use super::Meta;
 use crate::protocol::Refusal;
@@ -15,7 +15,7 @@ pub(in super::super) static MG: Row = Row {
           it anew before it expires. W says that this is you, Z that it is another, X that the \
           value is stale.",
     may_be_quiet: false,
-    read: |words| read(words).map(Command::MetaGet),
+    read: |tokens| read(tokens).map(Command::MetaGet),
 };
 
 /// `me`.
@@ -24,7 +24,7 @@ pub(in super::super) static ME: Row = Row {
     usage: "me KEY [b]",
     doc: "All that is known of one key, for people.",
     may_be_quiet: false,
-    read: |words| read_debug(words).map(Command::MetaDebug),
+    read: |tokens| read_debug(tokens).map(Command::MetaDebug),
 };
 
 /// `mn`.
@@ -37,14 +37,14 @@ pub(in super::super) static MN: Row = Row {
 };
 
 #[inline]
-fn read(mut words: Words<'_>) -> Result<Meta<'_>, Refusal> {
-    let name = key(words.next().ok_or(Refusal::Unknown)?)?;
-    Meta::read(name, words, 2)?.with_short_opaque()
+fn read(mut tokens: Tokens<'_>) -> Result<Meta<'_>, Refusal> {
+    let name = key(tokens.next().ok_or(Refusal::Unknown)?)?;
+    Meta::read(name, tokens, 2)?.with_short_opaque()
 }
 
-fn read_debug(mut words: Words<'_>) -> Result<Meta<'_>, Refusal> {
-    let name = key(words.next().ok_or(Refusal::BadLine)?)?;
+fn read_debug(mut tokens: Tokens<'_>) -> Result<Meta<'_>, Refusal> {
+    let name = key(tokens.next().ok_or(Refusal::BadLine)?)?;
     // Its only flag has to come first; whatever else there is means nothing.
-    let flags = if words.next() == Some(b"b") { &b"b"[..] } else { b"" };
-    Meta::read(name, Words::new(flags), 2).map_err(|_| Refusal::BadLine)
+    let flags = if tokens.next() == Some(b"b") { &b"b"[..] } else { b"" };
+    Meta::read(name, Tokens::new(flags), 2).map_err(|_| Refusal::BadLine)
 }

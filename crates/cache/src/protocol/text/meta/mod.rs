@@ -1,5 +1,5 @@
-//! The meta commands: one key, and flags of one letter that change what is done and say what is
-//! wanted back.
+//! The meta commands: one key, and flags of one letter that modify the command and select the
+//! fields of the answer.
 
 mod answer;
 mod flags;

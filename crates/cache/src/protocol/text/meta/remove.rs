@@ -1,6 +1,6 @@
 //! `md`: removes one key, or marks it as stale.
 
-use super::super::words::{Words, key};
+use super::super::tokens::{Tokens, key};
 use super::super::{Command, Row};
 use super::Meta;
 use crate::protocol::Refusal;
@@ -13,12 +13,12 @@ pub(in super::super) static MD: Row = Row {
           expiry, E… with this cas), x takes only its value away; back come k, O…, b; q leaves \
           HD out.",
     may_be_quiet: false,
-    read: |words| read(words).map(Command::MetaDelete),
+    read: |tokens| read(tokens).map(Command::MetaDelete),
 };
 
-fn read(mut words: Words<'_>) -> Result<Meta<'_>, Refusal> {
-    let name = key(words.next().ok_or(Refusal::Unknown)?)?;
-    let meta = Meta::read(name, words, 2).map_err(|refusal| match refusal {
+fn read(mut tokens: Tokens<'_>) -> Result<Meta<'_>, Refusal> {
+    let name = key(tokens.next().ok_or(Refusal::Unknown)?)?;
+    let meta = Meta::read(name, tokens, 2).map_err(|refusal| match refusal {
         Refusal::ManyFlags => Refusal::ManyChangeFlags,
         _ => Refusal::WrongFlag,
     })?;

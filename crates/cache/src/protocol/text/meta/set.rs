@@ -1,8 +1,8 @@
 //! `ms`: stores one key.
 
 use super::super::set::MOST_VALUE_BYTES;
-use super::super::words::{Words, key, number};
-use super::super::{Command, Demand, Row};
+use super::super::tokens::{Tokens, key, number};
+use super::super::{Command, Row, StoreVerb};
 use super::Meta;
 use crate::protocol::Refusal;
 
@@ -22,43 +22,43 @@ pub(in super::super) static MS: Row = Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MetaMode {
     /// What it demands of the item that is there.
-    pub demand: Demand,
+    pub verb: StoreVerb,
     /// How long the data block is, without its end.
     pub value_bytes: usize,
-    /// What is wrong with the flags, which does not hide how much data follows.
+    /// The error in the flags; the data's length is known all the same.
     pub refused: Option<Refusal>,
 }
 
-fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let name = words.next().ok_or(Refusal::Unknown)?;
-    let bytes = words.next().ok_or(Refusal::BadLine)?;
+fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let name = tokens.next().ok_or(Refusal::Unknown)?;
+    let bytes = tokens.next().ok_or(Refusal::BadLine)?;
     let value_bytes = number(bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
     let refused = |refusal| {
-        let mode = MetaMode { demand: Demand::Nothing, value_bytes, refused: Some(refusal) };
-        // Its words are not looked at any more.
-        Meta::read(b"", Words::new(b""), 0).map(|meta| Command::MetaSet(meta, mode))
+        let mode = MetaMode { verb: StoreVerb::Set, value_bytes, refused: Some(refusal) };
+        // Its tokens are not parsed any more.
+        Meta::read(b"", Tokens::new(b""), 0).map(|meta| Command::MetaSet(meta, mode))
     };
-    let checked = key(name).and_then(|name| Meta::read(name, words, 3)).and_then(|meta| {
-        let demand = demand(meta.mode)?;
-        Ok((meta.with_short_opaque()?, demand))
+    let checked = key(name).and_then(|name| Meta::read(name, tokens, 3)).and_then(|meta| {
+        let verb = verb(meta.mode)?;
+        Ok((meta.with_short_opaque()?, verb))
     });
     match checked {
-        // This one is told before the flags are looked at, and nothing is said to follow.
+        // This error precedes those of the flags, and no data follow.
         Err(Refusal::ManyFlags) => Err(Refusal::ManyChangeFlags),
         Err(refusal) => refused(refusal),
-        Ok((meta, demand)) => {
-            Ok(Command::MetaSet(meta, MetaMode { demand, value_bytes, refused: None }))
+        Ok((meta, verb)) => {
+            Ok(Command::MetaSet(meta, MetaMode { verb, value_bytes, refused: None }))
         }
     }
 }
 
-fn demand(mode: Option<u8>) -> Result<Demand, Refusal> {
+fn verb(mode: Option<u8>) -> Result<StoreVerb, Refusal> {
     Ok(match mode {
-        None | Some(b'S' | b's') => Demand::Nothing,
-        Some(b'E' | b'e') => Demand::Absent,
-        Some(b'R' | b'r') => Demand::Present,
-        Some(b'A' | b'a') => Demand::Before,
-        Some(b'P' | b'p') => Demand::Behind,
+        None | Some(b'S' | b's') => StoreVerb::Set,
+        Some(b'E' | b'e') => StoreVerb::Add,
+        Some(b'R' | b'r') => StoreVerb::Replace,
+        Some(b'A' | b'a') => StoreVerb::Append,
+        Some(b'P' | b'p') => StoreVerb::Prepend,
         Some(_) => return Err(Refusal::StoreMode),
     })
 }

@@ -1,6 +1,6 @@
 //! `ma`: changes the number that a value is.
 
-use super::super::words::{Words, key};
+use super::super::tokens::{Tokens, key};
 use super::super::{Command, Row};
 use super::Meta;
 use crate::protocol::Refusal;
@@ -16,9 +16,9 @@ pub(in super::super) static MA: Row = Row {
     read,
 };
 
-fn read(mut words: Words<'_>) -> Result<Command<'_>, Refusal> {
-    let name = key(words.next().ok_or(Refusal::Unknown)?)?;
-    let meta = Meta::read(name, words, 2).map_err(|refusal| match refusal {
+fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
+    let name = key(tokens.next().ok_or(Refusal::Unknown)?)?;
+    let meta = Meta::read(name, tokens, 2).map_err(|refusal| match refusal {
         Refusal::ManyFlags => Refusal::ManyChangeFlags,
         _ => Refusal::WrongFlag,
     })?;

@@ -1,5 +1,5 @@
-//! Who is connected, for `stats conns`. Touched once for each connection, and by its own thread
-//! for each batch of commands. Control plane.
+//! The table of connections, for `stats conns`. Written once for each connection, and by its own
+//! thread for each batch of commands. Control plane.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
@@ -9,31 +9,31 @@ use wire::Address;
 
 use crate::model::Seconds;
 
-/// What is known of one connection.
+/// The state of one connection.
 #[derive(Debug)]
-pub(super) struct Facts {
+pub(super) struct ClientState {
     pub(super) address: Address,
     pub(super) last_s: AtomicU32,
-    /// Whether it has become a stream of lines.
+    /// Whether it is a watcher's.
     pub(super) watches: AtomicBool,
 }
 
-type Table = BTreeMap<u64, Arc<Facts>>;
+type Table = BTreeMap<u64, Arc<ClientState>>;
 
 /// Lower numbers are those of listeners.
 const FIRST_NUMBER: u64 = 100;
 
 /// All connections, by numbers that count up.
 #[derive(Debug, Default)]
-pub(super) struct Peers {
+pub(super) struct ClientTable {
     table: Arc<Mutex<Table>>,
 }
 
-/// One connection's place in the table, until it is dropped.
+/// One connection's entry, removed when it is dropped.
 #[derive(Debug)]
-pub(super) struct Known {
+pub(super) struct ClientEntry {
     number: u64,
-    facts: Arc<Facts>,
+    facts: Arc<ClientState>,
     table: Arc<Mutex<Table>>,
 }
 
@@ -42,10 +42,10 @@ fn lock(table: &Mutex<Table>) -> MutexGuard<'_, Table> {
     table.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Peers {
+impl ClientTable {
     /// Adds a connection.
-    pub(super) fn add(&self, address: &Address, now_s: Seconds) -> Known {
-        let facts = Arc::new(Facts {
+    pub(super) fn add(&self, address: &Address, now_s: Seconds) -> ClientEntry {
+        let facts = Arc::new(ClientState {
             address: address.clone(),
             last_s: AtomicU32::new(now_s),
             watches: AtomicBool::new(false),
@@ -53,16 +53,16 @@ impl Peers {
         let mut table = lock(&self.table);
         let number = table.last_key_value().map_or(FIRST_NUMBER, |(number, _)| number + 1);
         table.insert(number, Arc::clone(&facts));
-        Known { number, facts, table: Arc::clone(&self.table) }
+        ClientEntry { number, facts, table: Arc::clone(&self.table) }
     }
 
     /// All connections of this moment.
-    pub(super) fn all(&self) -> Vec<(u64, Arc<Facts>)> {
+    pub(super) fn all(&self) -> Vec<(u64, Arc<ClientState>)> {
         lock(&self.table).iter().map(|(number, facts)| (*number, Arc::clone(facts))).collect()
     }
 }
 
-impl Known {
+impl ClientEntry {
     /// Its number.
     pub(super) fn number(&self) -> u64 {
         self.number
@@ -73,7 +73,7 @@ impl Known {
         &self.facts.address
     }
 
-    /// It has become a stream of lines.
+    /// Marks it as a watcher's.
     pub(super) fn watches(&self) {
         self.facts.watches.store(true, Relaxed);
     }
@@ -85,7 +85,7 @@ impl Known {
     }
 }
 
-impl Drop for Known {
+impl Drop for ClientEntry {
     fn drop(&mut self) {
         lock(&self.table).remove(&self.number);
     }

@@ -1,21 +1,21 @@
-//! Storing: a request of any protocol becomes one job, whose data are waited for.
+//! Storage commands: a request of any protocol becomes one type, and waits for its data.
 
 use wire::Output;
 
 use super::block::Block;
-use super::{CacheConnection, State, Step};
+use super::state::{CacheConnection, State, Step};
 use crate::model::{Change, Entry, Mode, Seconds, StoreError, Stored};
 use crate::protocol::binary::{self, Answered, HEADER_BYTES, Header, Status};
 use crate::protocol::text::answer::{self, LINE_END};
-use crate::protocol::text::{self, Command, Demand, Meta, MetaMode, Set};
+use crate::protocol::text::{self, Command, Meta, MetaMode, Set, StoreVerb};
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
 
 /// A request of at most this many bytes, data included, waits in the input until all of it has
-/// come: so much the loop keeps as it is. The data of a larger one are read straight into a buffer
-/// of their own, which has to be claimed.
+/// come: the loop keeps that much as it is. The data of a larger one are read straight into a
+/// buffer of their own, which has to be reserved.
 const MOST_WAITING_BYTES: usize = 4 << 10;
 
-/// Who is told how a store has gone, and how.
+/// The form of the answer.
 #[derive(Clone, Copy)]
 pub(super) enum Reply<'a> {
     /// A classic command.
@@ -26,28 +26,28 @@ pub(super) enum Reply<'a> {
     Binary { header: Header, quiet: bool },
 }
 
-/// A store that only waits for its data.
+/// A storage command that only waits for its data.
 #[derive(Clone, Copy)]
-pub(super) struct Job<'a> {
+pub(super) struct StoreRequest<'a> {
     /// What is stored, without its value.
     pub(super) change: Change<'a>,
     pub(super) value_bytes: usize,
     pub(super) reply: Reply<'a>,
 }
 
-/// What a demand of the protocol means to the store.
-pub(super) fn mode(demand: Demand) -> Mode {
-    match demand {
-        Demand::Nothing => Mode::Set,
-        Demand::Absent => Mode::Add,
-        Demand::Present => Mode::Replace,
-        Demand::Before => Mode::Append,
-        Demand::Behind => Mode::Prepend,
+/// Returns the store's mode for a storage command.
+pub(super) fn mode(verb: StoreVerb) -> Mode {
+    match verb {
+        StoreVerb::Set => Mode::Set,
+        StoreVerb::Add => Mode::Add,
+        StoreVerb::Replace => Mode::Replace,
+        StoreVerb::Append => Mode::Append,
+        StoreVerb::Prepend => Mode::Prepend,
     }
 }
 
-impl Job<'_> {
-    /// How many bytes end the data.
+impl StoreRequest<'_> {
+    /// Returns the length of the end of the data.
     fn end_bytes(&self) -> usize {
         match self.reply {
             Reply::Text { .. } | Reply::Meta(_) => LINE_END.len(),
@@ -57,14 +57,19 @@ impl Job<'_> {
 }
 
 impl CacheConnection {
-    /// The job of a classic storage command.
+    /// Returns the request of a classic storage command.
     #[inline]
-    pub(super) fn text_job<'a>(&self, now_s: Seconds, set: &Set<'a>, key: &'a [u8]) -> Job<'a> {
+    pub(super) fn text_request<'a>(
+        &self,
+        now_s: Seconds,
+        set: &Set<'a>,
+        key: &'a [u8],
+    ) -> StoreRequest<'a> {
         let expires_s = self.service.clock.expires_s(set.exptime, now_s);
         let entry = Entry { key, value: b"", flags: set.flags, expires_s };
         let change = Change {
             entry,
-            mode: mode(set.demand),
+            mode: mode(set.verb),
             compare: set.compare,
             stale_if_older: false,
             cas: None,
@@ -72,146 +77,161 @@ impl CacheConnection {
             binary_key: false,
         };
         let reply = Reply::Text { noreply: set.noreply };
-        Job { change, value_bytes: set.value_bytes, reply }
+        StoreRequest { change, value_bytes: set.value_bytes, reply }
     }
 
-    /// The job of a meta store.
-    pub(super) fn meta_job<'a>(
+    /// Returns the request of a meta set.
+    pub(super) fn meta_request<'a>(
         &self,
         now_s: Seconds,
         meta: &Meta<'a>,
         mode_of: MetaMode,
         buffer: &'a mut [u8; MOST_KEY_BYTES],
-    ) -> Job<'a> {
-        let exptime = match mode_of.demand {
-            // What is continued keeps its expiry; what is made instead gets the one of `N`.
-            Demand::Before | Demand::Behind => meta.vivify,
+    ) -> StoreRequest<'a> {
+        let exptime = match mode_of.verb {
+            // An item that is continued keeps its expiry; one that is created gets that of `N`.
+            StoreVerb::Append | StoreVerb::Prepend => meta.vivify,
             _ => meta.exptime,
         };
         let expires_s = self.service.clock.expires_s(exptime.unwrap_or(0), now_s);
         let entry = Entry { key: meta.key(buffer), value: b"", flags: meta.flags, expires_s };
         let change = Change {
             entry,
-            mode: mode(mode_of.demand),
+            mode: mode(mode_of.verb),
             compare: meta.compare,
             stale_if_older: meta.invalidate,
             cas: meta.cas,
             vivify: meta.vivify.is_some(),
             binary_key: meta.binary_key,
         };
-        Job { change, value_bytes: mode_of.value_bytes, reply: Reply::Meta(*meta) }
+        StoreRequest { change, value_bytes: mode_of.value_bytes, reply: Reply::Meta(*meta) }
     }
 
-    /// A job whose request is `request`, and whose data begin `rest`.
+    /// Carries out a request, whose line or packet is `head`, once all its data are in `rest`.
     #[inline]
-    pub(super) fn step_job(
+    pub(super) fn step_store(
         &mut self,
         now_s: Seconds,
-        job: &Job<'_>,
-        (request, used): (&[u8], usize),
+        request: &StoreRequest<'_>,
+        (head, used): (&[u8], usize),
         rest: &[u8],
         out: &mut Output,
     ) -> Step {
-        let total = job.value_bytes + job.end_bytes();
-        if !self.service.store.fits(job.change.entry.key.len(), job.value_bytes) {
-            return self.refuse_job(now_s, job, StoreError::TooLarge, (used, total), out);
+        let total = request.value_bytes + request.end_bytes();
+        if !self.service.store.fits(request.change.entry.key.len(), request.value_bytes) {
+            return self.refuse_store(now_s, request, StoreError::TooLarge, (used, total), out);
         }
         if let Some(data) = rest.get(..total) {
-            let (value, end) = data.split_at(job.value_bytes);
-            self.store(now_s, job, value, end, out);
-            return Step::Used(used + total);
+            let (value, end) = data.split_at(request.value_bytes);
+            self.store(now_s, request, value, end, out);
+            return Step::Consumed(used + total);
         }
         if used + total <= MOST_WAITING_BYTES {
-            return Step::More(0);
+            return Step::NeedMore(0);
         }
-        let Some(claim) = self.service.incoming.claim(total) else {
-            return self.refuse_job(now_s, job, StoreError::NoRoom, (used, total), out);
+        let Some(reservation) = self.service.incoming.reserve(total) else {
+            return self.refuse_store(now_s, request, StoreError::NoRoom, (used, total), out);
         };
-        self.block = Block::new(request, total, claim);
+        self.block = Block::new(head, total, reservation);
         self.state = State::Block;
-        Step::Used(used)
+        Step::Consumed(used)
     }
 
-    /// Refuses a job whose request took `used` bytes, and lets its `total` bytes of data pass.
+    /// Refuses a request whose line or packet took `used` bytes, and skips its `total` bytes of
+    /// data.
     #[cold]
-    fn refuse_job(
+    fn refuse_store(
         &mut self,
         now_s: Seconds,
-        job: &Job<'_>,
+        request: &StoreRequest<'_>,
         why: StoreError,
         (used, total): (usize, usize),
         out: &mut Output,
     ) -> Step {
-        let change = &job.change;
+        let change = &request.change;
         let replaces = change.mode == Mode::Set && change.compare.is_none();
         self.service.store.refuse(now_s, change.entry.key, replaces, why);
-        self.saw_store(now_s, job, Err(&why));
-        put_refused(job, why, out);
+        self.observe_store(now_s, request, Err(&why));
+        put_refused(request, why, out);
         self.refuse_bytes(total);
-        Step::Used(used)
+        Step::Consumed(used)
     }
 
-    /// All data of a large block are there: its request is read again.
+    /// Carries out the request of a block that is complete, which is parsed again.
     pub(super) fn finish_block(&mut self, now_s: Seconds, out: &mut Output) {
         self.state = self.idle();
-        let Block { request, bytes, claim: _until_stored, .. } = std::mem::take(&mut self.block);
+        let Block { request: head, bytes, reservation: _until_stored, .. } =
+            std::mem::take(&mut self.block);
         let mut buffer = [0; MOST_KEY_BYTES];
-        let job = if self.is_binary {
-            self.packet_job_again(now_s, &request)
+        let request = if self.is_binary {
+            self.packet_request_again(now_s, &head)
         } else {
-            match text::read_line(&request) {
-                Ok(Command::Set(set)) => set.key.ok().map(|key| self.text_job(now_s, &set, key)),
+            match text::read_line(&head) {
+                Ok(Command::Set(set)) => {
+                    set.key.ok().map(|key| self.text_request(now_s, &set, key))
+                }
                 Ok(Command::MetaSet(meta, mode)) => {
-                    Some(self.meta_job(now_s, &meta, mode, &mut buffer))
+                    Some(self.meta_request(now_s, &meta, mode, &mut buffer))
                 }
                 _ => None,
             }
         };
-        // It was read once already, with the same result.
-        let Some(job) = job else { return };
-        let (value, end) = bytes.split_at(job.value_bytes.min(bytes.len()));
-        self.store(now_s, &job, value, end, out);
+        // It has been parsed before, with the same result.
+        let Some(request) = request else { return };
+        let (value, end) = bytes.split_at(request.value_bytes.min(bytes.len()));
+        self.store(now_s, &request, value, end, out);
     }
 
-    /// The job of a packet that has been accepted before.
-    fn packet_job_again<'a>(&self, now_s: Seconds, request: &'a [u8]) -> Option<Job<'a>> {
+    /// Returns the request of a packet that has been accepted before.
+    fn packet_request_again<'a>(
+        &self,
+        now_s: Seconds,
+        request: &'a [u8],
+    ) -> Option<StoreRequest<'a>> {
         let header = Header::read(request.first_chunk::<HEADER_BYTES>()?)?;
         let row = binary::row(header.opcode)?;
-        let binary::Act::Store(demand) = row.act else { return None };
+        let binary::Action::Store(verb) = row.act else { return None };
         let (extras, key) = request[HEADER_BYTES..].split_at_checked(header.extras_bytes)?;
-        self.packet_job(now_s, &header, (demand, row.quiet), extras, key)
+        self.packet_request(now_s, &header, (verb, row.quiet), extras, key)
     }
 
     #[inline]
-    fn store(&mut self, now_s: Seconds, job: &Job<'_>, value: &[u8], end: &[u8], out: &mut Output) {
-        let Change { entry, mode, compare, .. } = job.change;
+    fn store(
+        &mut self,
+        now_s: Seconds,
+        request: &StoreRequest<'_>,
+        value: &[u8],
+        end: &[u8],
+        out: &mut Output,
+    ) {
+        let Change { entry, mode, compare, .. } = request.change;
         let entry = Entry { value, ..entry };
-        if job.end_bytes() > 0 && end != LINE_END {
-            let noreply = matches!(job.reply, Reply::Text { noreply: true });
+        if request.end_bytes() > 0 && end != LINE_END {
+            let noreply = matches!(request.reply, Reply::Text { noreply: true });
             if !noreply {
                 out.put(Refusal::BadChunk.line());
             }
             return;
         }
         let service = &*self.service;
-        let stored = match job.reply {
+        let stored = match request.reply {
             Reply::Text { .. } if mode == Mode::Set && compare.is_none() => {
                 service.store.set(now_s, &entry).map(Stored::Stored)
             }
-            _ => service.store.change(now_s, &Change { entry, ..job.change }),
+            _ => service.store.change(now_s, &Change { entry, ..request.change }),
         };
-        self.saw_store(now_s, job, stored.as_ref());
+        self.observe_store(now_s, request, stored.as_ref());
         match stored {
-            Ok(stored) => put_stored(job, stored, out),
-            Err(error) => put_refused(job, error, out),
+            Ok(stored) => put_stored(request, stored, out),
+            Err(error) => put_refused(request, error, out),
         }
     }
 }
 
-/// Says how a store has gone.
+/// Appends the answer of a storage command.
 #[inline]
-fn put_stored(job: &Job<'_>, stored: Stored, out: &mut Output) {
-    match &job.reply {
+fn put_stored(request: &StoreRequest<'_>, stored: Stored, out: &mut Output) {
+    match &request.reply {
         Reply::Text { noreply: true } => {}
         Reply::Text { .. } => out.put(match stored {
             Stored::Stored(_) => answer::STORED,
@@ -228,11 +248,11 @@ fn put_stored(job: &Job<'_>, stored: Stored, out: &mut Output) {
                 Stored::NotFound => (b"NF", 0),
             };
             out.put(code);
-            text::put_stored(meta, job.change.entry.key, cas, out.tail());
+            text::put_stored(meta, request.change.entry.key, cas, out.tail());
             out.put(LINE_END);
         }
         Reply::Binary { header, quiet } => {
-            let status = match (stored, job.change.mode) {
+            let status = match (stored, request.change.mode) {
                 (Stored::Stored(_), _) if *quiet => return,
                 (Stored::Stored(cas), _) => {
                     let answered = Answered { cas, ..Answered::default() };
@@ -248,13 +268,13 @@ fn put_stored(job: &Job<'_>, stored: Stored, out: &mut Output) {
     }
 }
 
-/// Says why a store was refused.
-fn put_refused(job: &Job<'_>, error: StoreError, out: &mut Output) {
+/// Appends the answer of a refused storage command.
+fn put_refused(request: &StoreRequest<'_>, error: StoreError, out: &mut Output) {
     let (refusal, status) = match error {
         StoreError::TooLarge => (Refusal::TooLarge, Status::TooLarge),
-        StoreError::NoRoom => (Refusal::NoRoom, Status::NoRoom),
+        StoreError::NoRoom => (Refusal::OutOfMemory, Status::OutOfMemory),
     };
-    match &job.reply {
+    match &request.reply {
         Reply::Text { noreply: true } => {}
         Reply::Text { .. } | Reply::Meta(_) => out.put(refusal.line()),
         Reply::Binary { header, .. } => binary::put_error(header, status, out.tail()),

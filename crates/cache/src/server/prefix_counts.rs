@@ -1,13 +1,12 @@
-//! `stats detail`: what was asked for, by the part of the key before the first `:` or another
-//! character. Off unless
-//! somebody asks for it; then every command takes one lock.
+//! `stats detail`: counts of commands by the prefix of the key, which ends at the first `:` or
+//! another character. Off by default; when it is on, every command takes one lock.
 
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
-/// At most so many prefixes are told apart; others are not counted.
+/// The number of prefixes that are counted; further ones are not.
 const MOST_PREFIXES: usize = 10_000;
 
 /// The counts of one prefix.
@@ -21,14 +20,14 @@ struct Counts {
 
 /// The counts of all prefixes.
 #[derive(Debug)]
-pub(super) struct Detail {
+pub(super) struct PrefixCounts {
     /// Ends the prefix of a key.
     end: u8,
     on: AtomicBool,
     counts: Mutex<BTreeMap<Vec<u8>, Counts>>,
 }
 
-impl Detail {
+impl PrefixCounts {
     /// No counts yet; `end` ends the prefix of a key.
     pub(super) fn new(end: u8, on: bool) -> Self {
         Self { end, on: AtomicBool::new(on), counts: Mutex::default() }
@@ -40,7 +39,7 @@ impl Detail {
         self.on.load(Relaxed)
     }
 
-    /// Has it count, or not.
+    /// Switches counting on or off.
     pub(super) fn switch(&self, on: bool) {
         self.on.store(on, Relaxed);
     }
@@ -96,7 +95,7 @@ impl Detail {
         }
     }
 
-    /// Forgets all counts.
+    /// Resets all counts.
     pub(super) fn reset(&self) {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clear();
     }

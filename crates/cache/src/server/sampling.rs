@@ -1,4 +1,4 @@
-//! What a sample of all batches tells: the CPU time of each command, and the keys asked for most.
+//! A sample of all batches: the CPU time of each command, and the most requested keys.
 //!
 //! A thread takes about one batch of [`ONE_IN`] as a sample, after gaps of random length so that
 //! no rhythm of a client can hide from it. Within it, the thread's CPU clock is read whenever the
@@ -11,18 +11,18 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use wire::{Ns, clock};
 
-use super::hot::{Hot, HotKeys};
+use super::hot_keys::{HotKey, HotKeys};
 use crate::model::Seconds;
 use crate::protocol::{binary, text};
 
-/// One batch of so many is a sample.
+/// One batch in this many is a sample.
 pub(super) const ONE_IN: u32 = 128;
 
-/// Which command: the rows of text, those of the binary protocol, and what is neither.
+/// The number of a command: a row of the text or the binary protocol, or neither.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kind(u8);
+pub(super) struct CommandId(u8);
 
-impl Kind {
+impl CommandId {
     /// A line or packet that no row stands for.
     pub(super) const OTHER: Self = Self(0);
 
@@ -91,7 +91,7 @@ impl Sums {
 
     /// Nanoseconds for a command and the standard error of that: the ratio estimator and its
     /// variance (Cochran, Sampling Techniques, 3rd edition, sections 2.11 and 6.4). There is no
-    /// error to be told from fewer than two runs.
+    /// standard error for fewer than two runs.
     fn ratio(&self) -> Option<(f64, Option<f64>)> {
         if self.n <= 0.0 {
             return None;
@@ -103,7 +103,7 @@ impl Sums {
     }
 }
 
-/// What is known of one command's CPU time.
+/// The CPU time of one command.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Cost {
     pub(super) name: String,
@@ -131,14 +131,14 @@ pub(super) struct Samples {
     random: AtomicU64,
     /// What reading the clock costs.
     clock_ns: f64,
-    /// Locked by the thread for each sample, and by whoever reads.
+    /// Locked by the thread for each sample, and by readers.
     sampled: Mutex<Sampled>,
 }
 
 impl Samples {
     /// The samples of thread number `thread`.
     pub(super) fn new(thread: usize) -> Self {
-        let sums = vec![Sums::default(); Kind::all().count()];
+        let sums = vec![Sums::default(); CommandId::all().count()];
         let seed = (thread as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15);
         let samples = Self {
             left: AtomicU32::new(0),
@@ -150,7 +150,7 @@ impl Samples {
         samples
     }
 
-    /// Counts a batch, and says whether it is a sample.
+    /// Counts a batch. Returns whether it is a sample.
     #[inline]
     pub(super) fn is_due(&self) -> bool {
         let left = self.left.load(Relaxed);
@@ -204,7 +204,7 @@ fn clock_cost_ns() -> f64 {
 /// Measures the commands of one sampled batch.
 #[derive(Debug)]
 pub(super) struct Meter {
-    kind: Option<Kind>,
+    kind: Option<CommandId>,
     commands: u32,
     start: Ns,
 }
@@ -214,8 +214,8 @@ impl Meter {
         Self { kind: None, commands: 0, start: 0 }
     }
 
-    /// A step of `kind` follows; `None` goes on with the command before.
-    pub(super) fn step(&mut self, samples: &Samples, kind: Option<Kind>) {
+    /// Begins a step of `kind`; `None` continues the command before.
+    pub(super) fn step(&mut self, samples: &Samples, kind: Option<CommandId>) {
         if kind.is_some() && kind != self.kind {
             self.end(samples);
             (self.kind, self.commands) = (kind, 0);
@@ -239,20 +239,20 @@ impl Meter {
 
 /// The commands that were sampled by any thread.
 pub(super) fn costs<'a>(threads: impl Iterator<Item = &'a Samples> + Clone) -> Vec<Cost> {
-    let cost = |kind: Kind| {
+    let cost = |kind: CommandId| {
         let of = |samples: &Samples| samples.lock().sums[usize::from(kind.0)];
         let sums = threads.clone().fold(Sums::default(), |sum, one| sum.plus(&of(one)));
         let (ns, error_ns) = sums.ratio()?;
         Some(Cost { name: kind.name(), sampled: sums.n as u64, ns, error_ns })
     };
-    Kind::all().filter_map(cost).collect()
+    CommandId::all().filter_map(cost).collect()
 }
 
 /// The keys asked for most, the hottest first, and of how many sampled requests that is.
 pub(super) fn hot_keys<'a>(
     threads: impl Iterator<Item = &'a Samples>,
     now_s: Seconds,
-) -> (Vec<Hot>, u64) {
+) -> (Vec<HotKey>, u64) {
     let mut all = Vec::new();
     let total = threads.map(|samples| samples.lock().hot.gather(now_s, &mut all)).sum();
     all.sort_by(|one, other| other.count.cmp(&one.count).then_with(|| one.key.cmp(&other.key)));
@@ -293,17 +293,17 @@ mod tests {
 
     #[test]
     fn commands_are_known_by_their_first_word_or_opcode() {
-        assert_eq!(Kind::of_line(b"get key\r\n").name(), "get");
-        assert_eq!(Kind::of_line(b"quit\r\n").name(), "quit");
-        assert_eq!(Kind::of_line(b"bogus\r\n").name(), "other");
-        assert_eq!(Kind::of_packet(&[0x80, 0x00]).name(), "binary-get");
-        assert_eq!(Kind::of_packet(&[0x80]).name(), "other");
+        assert_eq!(CommandId::of_line(b"get key\r\n").name(), "get");
+        assert_eq!(CommandId::of_line(b"quit\r\n").name(), "quit");
+        assert_eq!(CommandId::of_line(b"bogus\r\n").name(), "other");
+        assert_eq!(CommandId::of_packet(&[0x80, 0x00]).name(), "binary-get");
+        assert_eq!(CommandId::of_packet(&[0x80]).name(), "other");
     }
 
     #[test]
     fn the_commands_of_a_batch_are_told_apart() {
         let samples = Samples::new(0);
-        let (get, set) = (Kind::of_line(b"get a\r\n"), Kind::of_line(b"set a 0 0 1\r\n"));
+        let (get, set) = (CommandId::of_line(b"get a\r\n"), CommandId::of_line(b"set a 0 0 1\r\n"));
         let mut meter = Meter::new();
         for kind in [Some(get), Some(get), Some(set), None] {
             meter.step(&samples, kind);

@@ -27,9 +27,9 @@ use std::io::{Read as _, Write as _};
 use std::process::Command;
 use std::time::Duration;
 
+use self::peer::{Peer, program};
 use cache::model::Sharing;
 use cache::server::{CacheServer, Options};
-use peer::{Peer, program};
 use rand::{SeedableRng, rngs::SmallRng};
 use side::Side;
 use wire::{Address, Backend};

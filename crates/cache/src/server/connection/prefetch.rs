@@ -1,6 +1,6 @@
-//! Finding the keys of a batch before its commands are carried out.
+//! Prefetching the items of a batch before its commands are carried out.
 
-use super::{CacheConnection, State};
+use super::state::{CacheConnection, State};
 use crate::model::Ahead;
 use crate::protocol::text::{self, Key};
 
@@ -8,8 +8,8 @@ use crate::protocol::text::{self, Key};
 const GET: &[u8] = b"get ";
 
 impl CacheConnection {
-    /// Has the store fetch what the reads at the start of `bytes` will need, and says how many
-    /// bytes they take: there is nothing to fetch again before these are answered.
+    /// Prefetches the items of the reads at the start of `bytes`. Returns the length of these
+    /// reads: nothing is prefetched again before they are answered.
     pub(super) fn look_ahead(&self, bytes: &[u8]) -> usize {
         if self.state != State::Line {
             return 0;
@@ -20,7 +20,7 @@ impl CacheConnection {
         while !ahead.is_full() {
             let rest = &bytes[at..];
             if let Some(read) = text::plain_read(rest) {
-                // These are found together when they are read.
+                // The store prefetches these itself.
                 if store.finds_together() {
                     break;
                 }

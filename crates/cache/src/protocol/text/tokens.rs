@@ -1,28 +1,28 @@
-//! The words of a line: what lies between spaces.
+//! The tokens of a line, separated by spaces.
 
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
 
-/// The words of a line, one after another. Only spaces part words, as in memcached.
+/// The tokens of a line in order. Only spaces separate tokens, as in memcached.
 #[derive(Clone, Copy, Debug)]
-pub struct Words<'a> {
+pub struct Tokens<'a> {
     rest: &'a [u8],
 }
 
-impl<'a> Words<'a> {
-    /// The words of `line`.
+impl<'a> Tokens<'a> {
+    /// The tokens of `line`.
     #[inline]
     pub fn new(line: &'a [u8]) -> Self {
         Self { rest: line }
     }
 
-    /// What of the line has not been read.
+    /// Returns the rest of the line.
     #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
 
-    /// All the words of the rest of a line, of which there are at least `least` and at most `MOST`;
-    /// and how many there are. Those that aren't there are empty.
+    /// Returns all tokens of the rest of a line, at least `least` and at most `MOST`, and their
+    /// count. Absent ones are empty.
     ///
     /// # Errors
     /// When there are fewer or more.
@@ -33,38 +33,38 @@ impl<'a> Words<'a> {
     ) -> Result<([&'a [u8]; MOST], usize), Refusal> {
         let mut all: [&[u8]; MOST] = [b""; MOST];
         let mut count = 0;
-        for word in self {
-            *all.get_mut(count).ok_or(Refusal::Unknown)? = word;
+        for token in self {
+            *all.get_mut(count).ok_or(Refusal::Unknown)? = token;
             count += 1;
         }
         if count < least { Err(Refusal::Unknown) } else { Ok((all, count)) }
     }
 }
 
-impl<'a> Iterator for Words<'a> {
+impl<'a> Iterator for Tokens<'a> {
     type Item = &'a [u8];
 
     #[inline]
     fn next(&mut self) -> Option<&'a [u8]> {
         let start = self.rest.iter().position(|byte| *byte != b' ')?;
-        let word = &self.rest[start..];
-        let end = word.iter().position(|byte| *byte == b' ').unwrap_or(word.len());
-        let (word, rest) = word.split_at(end);
+        let token = &self.rest[start..];
+        let end = token.iter().position(|byte| *byte == b' ').unwrap_or(token.len());
+        let (token, rest) = token.split_at(end);
         self.rest = rest;
-        Some(word)
+        Some(token)
     }
 }
 
-/// A word as a key.
+/// Returns a token as a key.
 ///
 /// # Errors
 /// When it is too long.
 #[inline]
-pub(super) fn key(word: &[u8]) -> Result<&[u8], Refusal> {
-    if word.len() > MOST_KEY_BYTES { Err(Refusal::BadLine) } else { Ok(word) }
+pub(super) fn key(token: &[u8]) -> Result<&[u8], Refusal> {
+    if token.len() > MOST_KEY_BYTES { Err(Refusal::BadLine) } else { Ok(token) }
 }
 
-/// Whether the last of the words, beyond those that have to be there, asks for no answer.
+/// Whether the last of the tokens, after the required ones, asks for no answer.
 #[inline]
 pub(super) fn noreply(last: &[u8]) -> bool {
     last == b"noreply"
@@ -72,12 +72,12 @@ pub(super) fn noreply(last: &[u8]) -> bool {
 
 /// An unsigned decimal number of at most `most`.
 #[inline]
-pub(super) fn number(word: &[u8], most: u64) -> Option<u64> {
-    if word.is_empty() || word.len() > 20 {
+pub(super) fn number(token: &[u8], most: u64) -> Option<u64> {
+    if token.is_empty() || token.len() > 20 {
         return None;
     }
     let mut sum = 0_u64;
-    for byte in word {
+    for byte in token {
         let digit = byte.wrapping_sub(b'0');
         if digit > 9 {
             return None;
@@ -89,12 +89,12 @@ pub(super) fn number(word: &[u8], most: u64) -> Option<u64> {
 
 /// A decimal number that may have a sign.
 #[inline]
-pub(super) fn signed(word: &[u8]) -> Option<i64> {
+pub(super) fn signed(token: &[u8]) -> Option<i64> {
     const MOST: u64 = i64::MAX as u64;
-    match word.split_first()? {
+    match token.split_first()? {
         (b'-', digits) => Some(-(number(digits, MOST)? as i64)),
         (b'+', digits) => Some(number(digits, MOST)? as i64),
-        _ => Some(number(word, MOST)? as i64),
+        _ => Some(number(token, MOST)? as i64),
     }
 }
 
@@ -104,9 +104,9 @@ mod tests {
 
     #[test]
     fn words_are_what_lies_between_spaces() {
-        let words: Vec<_> = Words::new(b"  set  a\tb 1 ").collect();
-        assert_eq!(words, [&b"set"[..], b"a\tb", b"1"]);
-        assert_eq!(Words::new(b"").next(), None);
+        let tokens: Vec<_> = Tokens::new(b"  set  a\tb 1 ").collect();
+        assert_eq!(tokens, [&b"set"[..], b"a\tb", b"1"]);
+        assert_eq!(Tokens::new(b"").next(), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The keys that are asked for most: a list of bounded size, from a sample of all requests.
+//! The most requested keys: a list of bounded size, from a sample of all requests.
 //!
 //! The method is Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation of Frequent and
 //! Top-k Elements in Data Streams, ICDT 2005, section 3): a key that is not in the full list takes
@@ -7,27 +7,27 @@
 
 use crate::model::Seconds;
 
-/// So many keys are kept. The search is linear: it is only made for sampled requests.
+/// The number of keys kept. The search is linear: it is only made for sampled requests.
 const PLACES: usize = 64;
 
-/// Counts are halved after so long, so that the list shows what is hot now.
+/// The interval after which counts are halved, so that the list shows what is hot now.
 const HALF_LIFE_S: Seconds = 10;
 
 /// One key and how often it was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hot {
+pub(super) struct HotKey {
     /// The key.
     pub(super) key: Vec<u8>,
     /// How often it was counted.
     pub(super) count: u64,
-    /// At most so many of them were other keys.
+    /// The maximum error of `count`.
     pub(super) over: u64,
 }
 
 /// The list of one thread.
 #[derive(Debug, Default)]
 pub(super) struct HotKeys {
-    places: Vec<Hot>,
+    places: Vec<HotKey>,
     total: u64,
     halved_s: Seconds,
 }
@@ -42,7 +42,7 @@ impl HotKeys {
             return;
         }
         if self.places.len() < PLACES {
-            return self.places.push(Hot { key: key.to_vec(), count: 1, over: 0 });
+            return self.places.push(HotKey { key: key.to_vec(), count: 1, over: 0 });
         }
         if let Some(rarest) = self.places.iter_mut().min_by_key(|hot| hot.count) {
             rarest.key.clear();
@@ -68,8 +68,8 @@ impl HotKeys {
         self.places.retain(|hot| hot.count > 0);
     }
 
-    /// Adds this list to one of all threads; the result is how many requests it is of.
-    pub(super) fn gather(&mut self, now_s: Seconds, into: &mut Vec<Hot>) -> u64 {
+    /// Adds this list to one of all threads. Returns the number of requests it covers.
+    pub(super) fn gather(&mut self, now_s: Seconds, into: &mut Vec<HotKey>) -> u64 {
         self.age(now_s);
         for hot in &self.places {
             match into.iter_mut().find(|known| known.key == hot.key) {
@@ -88,7 +88,7 @@ impl HotKeys {
 mod tests {
     use super::*;
 
-    fn gathered(keys: &mut HotKeys, now_s: Seconds) -> (Vec<Hot>, u64) {
+    fn gathered(keys: &mut HotKeys, now_s: Seconds) -> (Vec<HotKey>, u64) {
         let mut all = Vec::new();
         let total = keys.gather(now_s, &mut all);
         all.sort_by_key(|hot| std::cmp::Reverse(hot.count));

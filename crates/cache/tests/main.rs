@@ -1,0 +1,13 @@
+//! The tests of the service from outside, in one program.
+
+mod beside;
+mod commands;
+mod common;
+mod dialect;
+mod hit_ratio;
+mod insight;
+mod server;
+mod splits;
+mod store;
+mod text;
+mod traces;
