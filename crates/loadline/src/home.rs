@@ -2,10 +2,12 @@
 
 use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{ErrorKind, Read, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, bail};
 use ledger::{Ledger, LedgerError};
+use rustix::fs::OFlags;
 
 use crate::exit::Failure;
 use crate::out::note;
@@ -89,14 +91,7 @@ impl RunLock {
     /// Takes the host's lock, waiting for it only if asked to.
     pub(crate) fn take(wait: bool) -> anyhow::Result<Self> {
         let path = std::env::temp_dir().join("loadline.lock");
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let opened = match options.open(&path) {
-            // Another user made it: it can be locked all the same.
-            Err(error) if error.kind() == ErrorKind::PermissionDenied => File::open(&path),
-            opened => opened,
-        };
-        let mut file = opened.with_context(|| path.display().to_string())?;
+        let mut file = open_lock(&path).with_context(|| path.display().to_string())?;
         match file.try_lock() {
             Ok(()) => {}
             Err(TryLockError::WouldBlock) if wait => {
@@ -112,11 +107,32 @@ impl RunLock {
             }
         }
         let holder = format!("process {}: {}", std::process::id(), command_line());
-        // Who holds it is a courtesy to those who wait; in another user's file it can't be said.
+        // The holder's name is a courtesy to those who wait; another user's file is only read.
         let said = file.set_len(0).and_then(|()| file.rewind());
         let _ = said.and_then(|()| file.write_all(holder.as_bytes()));
         Ok(Self { _file: file })
     }
+}
+
+/// Opens the file of the lock, which lies in a folder that others may write to: a link or anything
+/// else than a regular file is refused, and another user's file is locked but never written.
+fn open_lock(path: &Path) -> std::io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let mut options = OpenOptions::new();
+    options.read(true).custom_flags(flags.bits() as i32);
+    let writable = options.clone().write(true).create(true).truncate(false).open(path);
+    let file = match writable {
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => options.open(path)?,
+        opened => opened?,
+    };
+    let about = file.metadata()?;
+    if !about.is_file() {
+        return Err(std::io::Error::other("is no regular file; remove it"));
+    }
+    if about.uid() != rustix::process::geteuid().as_raw() {
+        return options.open(path);
+    }
+    Ok(file)
 }
 
 /// What was typed, for people: bytes that are no text are replaced.

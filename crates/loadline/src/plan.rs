@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
 use load::units::{ByteCount, Span, UnitError};
+use report::one_line;
 
 use crate::exit::Failure;
 use crate::expected::Expected;
@@ -77,12 +78,12 @@ fn expected(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Expecte
 }
 
 fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
-    let mut text = format!("{}\n", plan.title);
+    let mut text = format!("{}\n", one_line(&plan.title));
     for claim in &plan.claims {
-        let _ = writeln!(text, "  claims: {claim}");
+        let _ = writeln!(text, "  claims: {}", one_line(claim));
     }
     for compromise in &plan.compromises {
-        let _ = writeln!(text, "  compromise: {compromise}");
+        let _ = writeln!(text, "  compromise: {}", one_line(compromise));
     }
     text.push_str("targets\n");
     for target in plan.targets() {
@@ -98,13 +99,14 @@ fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
         let skipped = skipped.unwrap_or_default();
         let pinned = (!target.cpus.is_empty()).then(|| format!(" on CPUs {:?}", target.cpus));
         let cpus = pinned.unwrap_or_default();
-        let _ = writeln!(text, "  {}: {}{cpus}{skipped}", target.name, what.trim());
+        let (name, what) = (one_line(&target.name), one_line(what.trim()));
+        let _ = writeln!(text, "  {name}: {what}{cpus}{skipped}");
     }
     text.push_str("points\n");
     for point in &plan.points {
-        let _ = writeln!(text, "  {}", point.label);
+        let _ = writeln!(text, "  {}", one_line(&point.label));
         for requirement in &point.requirements {
-            let _ = writeln!(text, "    requires {}", requirement.text);
+            let _ = writeln!(text, "    requires {}", one_line(&requirement.text));
         }
     }
     let rounds = &plan.rounds;

@@ -2,7 +2,7 @@
 
 /// Returns the text on one line with control characters escaped, so that a service can't write
 /// escape sequences to the reader's terminal.
-pub(crate) fn one_line(text: &str) -> String {
+pub fn one_line(text: &str) -> String {
     let mut line = String::with_capacity(text.len());
     for character in text.chars() {
         if character.is_control() {

@@ -7,6 +7,7 @@ use ledger::{Ledger, LedgerError, PastRun};
 use serde_json::{Map, Value, json};
 
 use crate::contest::change;
+use crate::escape::one_line;
 use crate::host::{kind_of, kind_words};
 use crate::json::SCHEMA;
 use crate::outcome::Outcome;
@@ -179,7 +180,12 @@ impl History {
 
     /// The history for a terminal.
     pub fn text(&self) -> String {
-        let mut text = format!("{}  {} of {}\n", self.title, self.metric.suite, self.target);
+        let mut text = format!(
+            "{}  {} of {}\n",
+            one_line(&self.title),
+            self.metric.suite,
+            one_line(&self.target)
+        );
         text.push_str(&format!("  host  {}\n", crate::escape::one_line(&self.host)));
         if self.elsewhere > 0 {
             let runs = if self.elsewhere == 1 { "run" } else { "runs" };

@@ -84,6 +84,7 @@ pub use compare::{Beside, Bound, Compared, Contest};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
+pub use escape::one_line;
 pub use event_kinds::EventKind;
 pub use events::EventSummary;
 pub use export::{ExportError, ExportFormat, export};

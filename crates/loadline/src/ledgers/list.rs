@@ -30,7 +30,7 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     } else {
         for run in runs {
             let (state, trials) = (run.state.word(), run.trials);
-            let (id, started, title) = (run.id, run.started_at, run.title);
+            let (id, started, title) = (run.id, run.started_at, report::one_line(&run.title));
             writeln!(out, "{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get())?;
         }
     }

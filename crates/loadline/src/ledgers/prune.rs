@@ -86,7 +86,13 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
     }
     let verb = if args.dry_run { "would delete" } else { "deleted" };
     for run in &chosen {
-        writeln!(out, "{verb} run {}  {}  {}", run.id, run.started_at, run.title)?;
+        writeln!(
+            out,
+            "{verb} run {}  {}  {}",
+            run.id,
+            run.started_at,
+            report::one_line(&run.title)
+        )?;
     }
     let kept = runs.len() - ids.len();
     let freed = freed_bytes.map(|freed| format!(", {} freed", report::bytes(freed as f64)));

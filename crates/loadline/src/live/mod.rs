@@ -32,6 +32,7 @@ use lab::plan::Plan;
 use lab::run::{Progress, RunEvent};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
+use report::one_line;
 use rustix::fs::FileType;
 
 use crate::out::note;
@@ -94,12 +95,13 @@ struct Lines {
 impl Lines {
     fn show(&mut self, progress: &Progress<'_>) {
         if let Some(RunEvent::Note(text)) = progress.event {
-            note(text);
+            text.lines().for_each(|line| note(one_line(line)));
         }
+        let point = one_line(progress.point);
         // Round 0 is what follows the last round.
         let line = match progress.round {
-            0 => format!("{}  {}", progress.point, progress.activity),
-            round => format!("{}  round {round}", progress.point),
+            0 => format!("{point}  {}", one_line(progress.activity)),
+            round => format!("{point}  round {round}"),
         };
         if line != self.last {
             let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));

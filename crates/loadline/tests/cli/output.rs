@@ -84,3 +84,31 @@ fn a_suite_whose_name_is_no_text_runs() {
     let output = place.command(&["run", "--wait"]).arg(name).output().expect("loadline runs");
     assert_eq!(code(&output), 3, "{}", stderr(&output));
 }
+
+#[test]
+fn a_lock_that_is_a_link_is_refused_and_what_it_points_at_stays_as_it_is() {
+    let place = Place::with(&broken());
+    let (lock, other) = (place.path().join("loadline.lock"), place.path().join("other"));
+    std::fs::write(&other, "kept").expect("a file");
+    std::os::unix::fs::symlink(&other, &lock).expect("a link");
+    let mut run = place.command(&["run", "suite.toml"]);
+    let output = run.env("TMPDIR", place.path()).output().expect("loadline runs");
+    assert_eq!(code(&output), 1);
+    assert!(stderr(&output).contains("loadline.lock"), "{}", stderr(&output));
+    assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "kept");
+}
+
+#[test]
+fn a_title_cannot_write_escape_sequences_to_the_terminal() {
+    let text = broken().replace("Small reads", "\\u001b[2JSmall");
+    let place = Place::with(&text);
+    for arguments in [&["plan", "suite.toml"][..], &["run", "suite.toml", "--wait"]] {
+        let output = place.loadline(arguments);
+        let all = [output.stdout, output.stderr].concat();
+        assert!(!all.contains(&0x1b), "{}", String::from_utf8_lossy(&all));
+    }
+    for arguments in [&["ledger", "list"][..], &["ledger", "prune", "--keep", "0", "--dry-run"]] {
+        let output = place.loadline(arguments);
+        assert!(stdout(&output).contains("\\u{1b}[2JSmall"), "{}", stdout(&output));
+    }
+}
