@@ -220,7 +220,7 @@ fn clients_on_several_threads_get_right_answers_however_the_store_is_shared() {
         let server = match CacheServer::start(options) {
             Ok(server) => server,
             Err(error) if backend == Backend::Uring => {
-                eprintln!("skipped: io_uring: {error}");
+                testing::skip(format!("io_uring: {error}"));
                 continue;
             }
             Err(error) => panic!("{error}"),

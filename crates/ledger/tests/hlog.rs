@@ -28,8 +28,7 @@ fn another_implementation_reads_every_second_with_its_percentiles() {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/lab/bin/python");
     let has = Command::new(&python).args(["-c", "import hdrh"]).status();
     if !has.is_ok_and(|status| status.success()) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "hdrhistogram is missing");
-        eprintln!("skipped: hdrhistogram (Python) is missing; `cargo xtask peers` brings it");
+        testing::skip("hdrhistogram (Python) is not installed (`cargo xtask peers` installs it)");
         return;
     }
     let mut ledger = Ledger::in_memory().unwrap();

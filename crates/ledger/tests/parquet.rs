@@ -104,8 +104,7 @@ fn another_program_reads_types_and_values_over_row_groups() {
     let python = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/venv/lab/bin/python");
     let has = Command::new(&python).args(["-c", "import duckdb"]).status();
     if !has.is_ok_and(|status| status.success()) {
-        assert!(std::env::var("CI").as_deref() != Ok("true"), "duckdb is missing");
-        eprintln!("skipped: duckdb (Python) is missing; `cargo xtask peers` brings it");
+        testing::skip("duckdb (Python) is not installed (`cargo xtask peers` installs it)");
         return;
     }
     let output = Command::new(python).args(["-c", READER]).arg(&path).output().unwrap();

@@ -13,8 +13,7 @@ use served::Served;
 fn is_there(program: &str) -> bool {
     let found = Command::new(program).arg("version").stdout(Stdio::null()).status().is_ok();
     if !found {
-        assert!(!std::env::var("CI").is_ok_and(|ci| ci == "true"), "{program} is missing");
-        println!("skipped: {program} is not installed");
+        testing::skip(format!("{program} is not installed"));
     }
     found
 }

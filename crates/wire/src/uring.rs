@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_batch_gives_each_socket_its_own_bytes_and_never_blocks() {
         let Ok(mut ring) = Uring::new() else {
-            return println!("skipped: this kernel gives no io_uring");
+            return testing::skip("this kernel has no io_uring");
         };
         let mut pairs: Vec<_> = (0..5).map(|_| UnixStream::pair().expect("a pair")).collect();
         for (number, (near, _)) in pairs.iter_mut().enumerate().skip(1) {
@@ -189,7 +189,7 @@ mod tests {
     fn a_ring_that_refuses_submissions_is_given_up_and_has_touched_no_buffer() {
         // A ring takes no submissions before it is enabled, which this one never is.
         let Ok(disabled) = io_uring::IoUring::builder().setup_r_disabled().build(64) else {
-            return println!("skipped: this kernel gives no io_uring");
+            return testing::skip("this kernel has no io_uring");
         };
         let mut ring = Uring::of(disabled);
         let (mut near, far) = UnixStream::pair().expect("a pair");

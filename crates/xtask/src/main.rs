@@ -1,6 +1,6 @@
 //! The project's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `memcheck`, `fuzz`, `races`, `test`. This file only wires: each subcommand is a file of the same
-//! name, and what they share is in `process`.
+//! `memcheck`, `fuzz`, `races`, `proof`, `test`. This file only wires: each subcommand is a file of
+//! the same name, and what they share is in `process`.
 
 mod bench;
 mod credibility;
@@ -9,8 +9,11 @@ mod memcheck;
 mod oracles;
 mod peers;
 mod process;
+mod proof;
 mod races;
+mod skips;
 mod soak;
+mod step;
 mod test;
 mod tidy;
 
@@ -46,6 +49,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// Have ThreadSanitizer look on while the cache's threads meet
     Races(races::Args),
+    /// Run heavy proofs: what CI and `make soak` run beside the tests
+    Proof(proof::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -61,6 +66,7 @@ fn main() -> ExitCode {
         Task::Memcheck(args) => memcheck::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Races(args) => races::run(&args),
+        Task::Proof(args) => proof::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

@@ -15,10 +15,20 @@ pub(crate) fn repository() -> PathBuf {
     crate_dir.ancestors().nth(2).unwrap_or(crate_dir).to_owned()
 }
 
+/// Cargo's output folder.
+pub(crate) fn target() -> PathBuf {
+    let stated = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
+    repository().join(stated.unwrap_or("target".into()))
+}
+
 /// The release build of loadline, which is what is measured.
 pub(crate) fn program() -> PathBuf {
-    let target = env::var_os("CARGO_TARGET_DIR").map(PathBuf::from);
-    target.unwrap_or_else(|| repository().join("target")).join("release/loadline")
+    target().join("release/loadline")
+}
+
+/// The file to which tests append their skips.
+pub(crate) fn skips() -> PathBuf {
+    target().join("skips.tsv")
 }
 
 /// Where a program is, as a shell would find it.

@@ -1,4 +1,4 @@
-//! `cargo xtask soak`: what a service has to bear, for minutes. Each service's soak is an ignored
+//! `cargo xtask soak`: the heavy proofs, then minutes of abuse. Each service's soak is an ignored
 //! test of the command, so that it runs the program that is shipped, from outside.
 
 use std::process::Command;
@@ -6,6 +6,7 @@ use std::process::Command;
 use anyhow::{Result, bail};
 
 use crate::process::run as run_command;
+use crate::proof;
 
 /// How long to soak.
 #[derive(clap::Args)]
@@ -24,6 +25,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if !(4.0..=86_400.0).contains(&seconds) {
         bail!("--minutes {} is not between 0.07 and 1440", args.minutes);
     }
+    proof::run(&proof::Args::default())?;
     // One after another: they measure memory, and share two processors with what they abuse.
     let mut soak = Command::new("cargo");
     soak.args(["test", "--release", "--locked", "-p", "loadline", "--test", "soak", "--"])

@@ -1,34 +1,23 @@
-//! `cargo xtask test`: all that a change must pass, in the order of what fails fastest. The
-//! first failure stops it and says how to run only that step again. The tests come last, so
-//! that the last lines on the screen, or in a log, are theirs.
+//! `cargo xtask test`: all that a change must pass, in the order of what fails fastest. The first
+//! failure stops it and prints the command of that step alone. At the end stand the time of each
+//! step and every test that was skipped, with its reason.
 
-use std::env;
-use std::process::Command;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow};
 
-use crate::{peers, process, tidy};
+use crate::proof::{self, PROOFS};
+use crate::skips::{self, Skips};
+use crate::step::{Step, Work};
+use crate::{peers, tidy};
 
 /// The flags of `cargo xtask test`; it has none, so that everybody runs the same.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
-/// One step: what it is for, and the work.
-struct Step {
-    name: &'static str,
-    work: Work,
-}
-
-enum Work {
-    /// A cargo command, with one variable of its environment where it needs one.
-    Cargo(&'static [&'static str], Option<(&'static str, &'static str)>),
-    /// A task of this program: the work, and the words that start it alone.
-    Own(fn() -> Result<()>, &'static str),
-}
-
 const STEPS: &[Step] = &[
     Step { name: "format", work: Work::Cargo(&["fmt", "--all", "--check"], None) },
+    Step { name: "tidy", work: Work::Own(tidy_all, "cargo xtask tidy") },
     Step {
         name: "lints",
         work: Work::Cargo(
@@ -38,98 +27,56 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "docs",
+        // Programs have no reader of their documentation, and checking them twice takes a minute.
         work: Work::Cargo(
-            &["doc", "--workspace", "--no-deps", "--locked"],
+            &["doc", "--workspace", "--lib", "--no-deps", "--locked"],
             Some(("RUSTDOCFLAGS", "-D warnings")),
         ),
     },
-    Step { name: "tidy", work: Work::Own(tidy_all, "cargo xtask tidy") },
     Step { name: "peers", work: Work::Own(peers_as_wished, "cargo xtask peers") },
     Step {
-        name: "lints with parquet",
-        work: Work::Cargo(
-            &[
-                "clippy",
-                "--package",
-                "loadline-ledger",
-                "--package",
-                "loadline",
-                "--features",
-                "parquet",
-                "--all-targets",
-                "--locked",
-                "--",
-                "-D",
-                "warnings",
-            ],
-            None,
-        ),
+        name: "tests",
+        // Examples are checked by the lints, and there are no tests in documentation.
+        work: Work::Cargo(&["test", "--workspace", "--tests", "--locked"], None),
     },
-    Step {
-        name: "parquet",
-        work: Work::Cargo(
-            &[
-                "test",
-                "--package",
-                "loadline-ledger",
-                "--features",
-                "parquet",
-                "--test",
-                "parquet",
-                "--locked",
-            ],
-            None,
-        ),
-    },
-    Step { name: "tests", work: Work::Cargo(&["test", "--workspace", "--locked"], None) },
 ];
 
-/// Runs the steps until one fails.
+/// Runs the steps until one fails, under CI the heavy proofs too.
 pub(crate) fn run(_: &Args) -> Result<()> {
-    for (index, step) in STEPS.iter().enumerate() {
-        println!("== {} ({} of {})", step.name, index + 1, STEPS.len());
+    let is_ci = std::env::var("CI").is_ok_and(|ci| ci == "true");
+    let skips = Skips::begin()?;
+    let proofs = PROOFS.iter().filter(|_| is_ci).flat_map(proof::steps);
+    let steps: Vec<Step> = STEPS.iter().copied().chain(proofs).collect();
+    let mut times = Vec::with_capacity(steps.len());
+    let mut failed = None;
+    for (index, step) in steps.iter().enumerate() {
+        println!("== {} ({} of {})", step.name, index + 1, steps.len());
         let start = Instant::now();
-        step.run().map_err(|error| {
-            anyhow!("{error:#}\n\nthe step `{}` failed; only it: {}", step.name, step.alone())
-        })?;
-        // Nothing follows the tests' own last lines.
-        if index + 1 < STEPS.len() {
-            println!("== {} passed in {:.1} s\n", step.name, start.elapsed().as_secs_f64());
+        let done = step.run();
+        times.push((step.name, start.elapsed()));
+        if let Err(error) = done {
+            let (name, alone) = (step.name, step.alone());
+            failed = Some(anyhow!("{error:#}\n\nthe step `{name}` failed; only it: {alone}"));
+            break;
         }
     }
-    Ok(())
+    print!("\n{}", table(&times));
+    let skipped = skips.end()?;
+    print!("{}", skips::list(&skipped));
+    match failed {
+        Some(error) => Err(error),
+        None if is_ci => skips::refuse_unexpected(&skipped),
+        None => Ok(()),
+    }
 }
 
-impl Step {
-    fn run(&self) -> Result<()> {
-        match self.work {
-            Work::Own(work, _) => work(),
-            Work::Cargo(args, variable) => {
-                let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-                // Cargo told this program which package it is. Build scripts may watch these
-                // variables, and would run again whenever `cargo test` is called directly.
-                for (name, _) in env::vars_os() {
-                    let text = name.to_string_lossy();
-                    if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                        cargo.env_remove(&name);
-                    }
-                }
-                cargo.args(args).envs(variable).current_dir(process::repository());
-                process::run(&mut cargo)
-            }
-        }
-    }
-
-    /// What one types to run only this step.
-    fn alone(&self) -> String {
-        match self.work {
-            Work::Own(_, words) => words.to_owned(),
-            Work::Cargo(args, variable) => {
-                let set = variable.map(|(name, value)| format!("{name}=\"{value}\" "));
-                format!("{}cargo {}", set.unwrap_or_default(), args.join(" "))
-            }
-        }
-    }
+/// The time of each step and of all.
+fn table(times: &[(&str, Duration)]) -> String {
+    let line = |name: &str, time: Duration| format!("  {name:<10} {:>7.1} s\n", time.as_secs_f64());
+    let mut text = String::from("== time per step\n");
+    text.extend(times.iter().map(|(name, time)| line(name, *time)));
+    text.push_str(&line("together", times.iter().map(|(_, time)| *time).sum()));
+    text
 }
 
 fn tidy_all() -> Result<()> {
@@ -137,7 +84,7 @@ fn tidy_all() -> Result<()> {
 }
 
 fn peers_as_wished() -> Result<()> {
-    let (peers, ci) = (env::var("PEERS").ok(), env::var("CI").ok());
+    let (peers, ci) = (std::env::var("PEERS").ok(), std::env::var("CI").ok());
     peers::bring(peers::Wish::of(peers.as_deref(), ci.as_deref()))
 }
 
@@ -146,15 +93,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn each_step_says_how_to_run_it_alone() {
+    fn each_step_has_a_command_that_runs_it_alone() {
         let lines: Vec<_> = STEPS.iter().map(Step::alone).collect();
-        assert_eq!(lines[0], "cargo fmt --all --check");
-        assert!(lines[2].starts_with("RUSTDOCFLAGS=\"-D warnings\" cargo doc "));
-        assert_eq!(lines[3], "cargo xtask tidy");
+        assert_eq!(lines[..2], ["cargo fmt --all --check", "cargo xtask tidy"]);
+        assert!(lines[3].starts_with("RUSTDOCFLAGS=\"-D warnings\" cargo doc "));
+        assert_eq!(lines.last().unwrap(), "cargo test --workspace --tests --locked");
     }
 
     #[test]
-    fn the_tests_come_last() {
-        assert_eq!(STEPS.last().unwrap().alone(), "cargo test --workspace --locked");
+    fn times_are_a_table_with_their_sum() {
+        let times = [("lints", Duration::from_millis(61_240)), ("tests", Duration::from_secs(9))];
+        let lines = "  lints         61.2 s\n  tests          9.0 s\n  together      70.2 s\n";
+        assert_eq!(table(&times), format!("== time per step\n{lines}"));
     }
 }

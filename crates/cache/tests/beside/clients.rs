@@ -25,7 +25,7 @@ pub(crate) fn python() -> Option<PathBuf> {
     }
     let install = is_ci() || std::env::var("PEERS").is_ok_and(|value| value == "install");
     if !install {
-        println!("skipped: Python's clients are not installed (PEERS=install brings them)");
+        testing::skip("Python's clients are not installed (PEERS=install installs them)");
         return None;
     }
     let system = program("python3")?;

@@ -48,7 +48,7 @@ fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
     let options = Options { listen, ..options };
     let server = CacheServer::start(options.clone()).or_else(|error| match options.backend {
         Backend::Uring => {
-            println!("skipped: {error}");
+            testing::skip(&error);
             CacheServer::start(Options { backend: Backend::Epoll, ..options })
         }
         Backend::Epoll | Backend::Auto => Err(error),

@@ -5,15 +5,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-/// Where a program is. A missing one is a named skip on a user's machine, and a failure in a CI.
+/// Where a peer's program is; without it the test is skipped.
 pub(crate) fn program(name: &str) -> Option<PathBuf> {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let found = std::env::split_paths(&path).map(|folder| folder.join(name)).find(|at| at.exists());
-    if found.is_none() {
-        assert!(!is_ci(), "{name} is missing: `cargo xtask peers` installs it");
-        println!("skipped: {name} is not installed (`cargo xtask peers` brings it)");
-    }
-    found
+    testing::program(name)
 }
 
 /// Whether everything has to be there.

@@ -73,8 +73,8 @@ hits = "= 1"
 #[test]
 fn prometheus_text_is_read_from_where_the_suite_says() {
     let python = std::process::Command::new("python3").arg("--version").output();
-    if python.is_err() && std::env::var("CI").is_err() {
-        println!("skipped: python3 is not installed");
+    if python.is_err() {
+        testing::skip("python3 is not installed");
         return;
     }
     let middle = r#"

@@ -4,17 +4,9 @@ use std::path::Path;
 
 use crate::common::{Place, code, stderr, stdout};
 
-/// Whether all of these are installed. A CI has them; elsewhere the test is skipped by its name.
-fn are_here(test: &str, programs: &[&str]) -> bool {
-    let path = std::env::var_os("PATH").unwrap_or_default();
-    let is_missing = |program: &&&str| {
-        !std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
-    };
-    let Some(missing) = programs.iter().find(is_missing) else { return true };
-    let insists = std::env::var("CI").is_ok_and(|ci| ci == "true");
-    assert!(!insists, "{missing} is not installed: cargo xtask peers");
-    println!("skipped {test}: {missing} is not installed");
-    false
+/// Whether all of these programs are installed; without one of them the test is skipped.
+fn are_here(programs: &[&str]) -> bool {
+    programs.iter().all(|program| testing::program(program).is_some())
 }
 
 /// Runs a suite with these settings and gives its exit code and its JSON.
@@ -57,7 +49,7 @@ fn assert_all_right(json: &serde_json::Value, trials: usize) {
 
 #[test]
 fn nginx_and_lighttpd_answer_every_request_of_their_suite_rightly() {
-    if !are_here("http-static", &["nginx", "lighttpd"]) {
+    if !are_here(&["nginx", "lighttpd"]) {
         return;
     }
     let (_, json) = run_http_static(&[]);
@@ -70,7 +62,7 @@ fn nginx_and_lighttpd_answer_every_request_of_their_suite_rightly() {
 
 #[test]
 fn another_body_than_the_suite_says_is_found_with_its_bytes() {
-    if !are_here("another body", &["nginx", "lighttpd"]) {
+    if !are_here(&["nginx", "lighttpd"]) {
         return;
     }
     let other = "workload.request.index.expect.body=\"<!doctype html>\\n<title>Other\"";
@@ -125,7 +117,7 @@ at_most = 1
 
 #[test]
 fn a_server_of_http_1_0_that_closes_after_each_answer_is_understood() {
-    if !are_here("http.server", &["python3"]) {
+    if !are_here(&["python3"]) {
         return;
     }
     let place = Place::with(&suite_of_python(
@@ -139,7 +131,7 @@ fn a_server_of_http_1_0_that_closes_after_each_answer_is_understood() {
 
 #[test]
 fn a_body_that_only_the_end_of_the_connection_ends_is_understood() {
-    if !are_here("a body until the end", &["python3"]) {
+    if !are_here(&["python3"]) {
         return;
     }
     let program = r#"

@@ -91,8 +91,7 @@ fn a_program_stands_for_one_closed_group_and_its_room_needs_one() {
 #[test]
 fn the_python_client_loads_its_suite_without_a_wrong_answer() {
     if std::process::Command::new("python3").arg("--version").output().is_err() {
-        assert!(std::env::var("CI").is_err(), "python3 is not installed");
-        println!("skipped: python3 is not installed");
+        testing::skip("python3 is not installed");
         return;
     }
     let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/program-client.toml");

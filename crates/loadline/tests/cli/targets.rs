@@ -206,8 +206,7 @@ fn a_figure_that_is_called_like_a_metric_is_that_metric() {
 fn data_that_were_prepared_once_are_kept_and_copied_for_every_later_start() {
     let redis = std::process::Command::new("redis-server").arg("--version").output();
     if redis.is_err() {
-        assert!(std::env::var("CI").is_err(), "redis-server is not installed: cargo xtask peers");
-        println!("skipped: redis-server is not installed");
+        testing::skip("redis-server is not installed (`cargo xtask peers` installs it)");
         return;
     }
     let target = "command = ['redis-server', '--bind', '127.0.0.1', '--port', '{port}', \

@@ -80,8 +80,7 @@ fn there(path: PathBuf, is_whole: bool, what: &str) -> Option<PathBuf> {
         return Some(path);
     }
     let missing = format!("{what} is missing: `cargo xtask peers` installs it");
-    assert!(std::env::var("CI").as_deref() != Ok("true"), "{missing}");
-    println!("skipped: {missing}");
+    testing::skip(missing);
     None
 }
 

@@ -253,7 +253,7 @@ fn what_was_not_asked_for_is_not_shown() {
 #[test]
 fn servers_are_found_by_ipv6_too() {
     if std::net::UdpSocket::bind("[::1]:0").is_err() {
-        println!("skipped: this host has no IPv6");
+        testing::skip("this host has no IPv6");
         return;
     }
     let served = Served::start_at("[::1]:0", RECORDS, &[]);

@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn a_page_is_drawn_as_large_as_it_is_asked_for() {
         let Some(browser) = browser() else {
-            eprintln!("skipped: chromium is not installed (`cargo xtask peers` brings it)");
+            testing::skip("chromium is not installed (`cargo xtask peers` installs it)");
             return;
         };
         let folder = tempfile::tempdir().unwrap();

@@ -16,7 +16,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("judge", &[]),
     ("ledger", &[]),
     ("wire", &[]),
-    ("xtask", &["judge"]),
+    ("testing", &[]),
+    ("xtask", &["judge", "testing"]),
 ];
 
 pub(super) const RULE: Rule = Rule {
@@ -40,7 +41,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
             allowed.contains(&name) || (allowed.contains(&"services") && SERVICES.contains(&name))
         };
         for to in dependencies(package.file) {
-            if ours.contains(&to.package) && !may_use(&to.package) {
+            let helps_tests = to.is_dev && to.package == "testing";
+            if ours.contains(&to.package) && !may_use(&to.package) && !helps_tests {
                 let advice = format!("`{}` may not use `{}`", package.name, to.package);
                 found.push(package.file.finding(to.line, advice));
             }
