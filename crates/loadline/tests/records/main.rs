@@ -193,7 +193,7 @@ fn many_channels_are_found_and_read_together_and_told_in_their_order() {
     let (text, why) =
         (String::from_utf8_lossy(&told.stdout), String::from_utf8_lossy(&told.stderr));
     assert_eq!(text.lines().count(), COUNT);
-    assert!(why.contains("nothing: nobody has") && why.contains("1 of 701"), "{why}");
+    assert!(why.contains("nothing: no server has") && why.contains("1 of 701"), "{why}");
     assert_eq!(told.status.code(), Some(1));
 }
 

@@ -20,7 +20,7 @@ pub use draft::Draft;
 pub use error::{GroupError, PutError};
 pub use filter::Filters;
 pub use membership::Gate;
-pub use record::{Notify, Record, Subscription};
+pub use record::{Notify, Offer, Record, Subscription};
 pub use versions::{Cursor, Update};
 
 use crate::protocol::Number;

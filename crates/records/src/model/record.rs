@@ -64,6 +64,17 @@ struct Progress {
     is_busy: AtomicBool,
 }
 
+/// What has become of an offered update.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Offer<T> {
+    /// There was none.
+    Nothing,
+    /// It was declined, and will be offered again.
+    Declined,
+    /// It was taken.
+    Taken(T),
+}
+
 /// A subscription, which ends when this is dropped.
 pub struct Subscription {
     record: Arc<Record>,
@@ -420,12 +431,33 @@ impl Subscription {
         wanted: &Bits,
         send: impl FnOnce(&Update, &[Value]) -> T,
     ) -> Option<T> {
+        match self.offer(wanted, |update, nodes| Some(send(update, nodes))) {
+            Offer::Taken(sent) => Some(sent),
+            Offer::Nothing | Offer::Declined => None,
+        }
+    }
+
+    /// As [`Subscription::next`], but `send` may decline the update with none: then the next offer
+    /// has its changes, too.
+    pub fn offer<T>(
+        &mut self,
+        wanted: &Bits,
+        send: impl FnOnce(&Update, &[Value]) -> Option<T>,
+    ) -> Offer<T> {
         let state = self.record.lock();
-        let next = state.versions.next(&mut self.cursor, wanted);
-        self.progress.seen.store(self.cursor.seen(), Relaxed);
-        self.progress.is_busy.store(next.is_some(), Relaxed);
-        let (update, nodes) = next?;
-        Some(send(&update, nodes))
+        let mut cursor = self.cursor.clone();
+        let next = state.versions.next(&mut cursor, wanted);
+        let offer = match next {
+            None => Offer::Nothing,
+            Some((update, nodes)) => send(&update, nodes).map_or(Offer::Declined, Offer::Taken),
+        };
+        let is_taken = matches!(offer, Offer::Taken(_));
+        self.progress.is_busy.store(is_taken, Relaxed);
+        if !matches!(offer, Offer::Declined) {
+            self.cursor = cursor;
+            self.progress.seen.store(self.cursor.seen(), Relaxed);
+        }
+        offer
     }
 
     /// Whether there may be another update.

@@ -126,6 +126,11 @@ impl Frames {
         Self { from, most_bytes, pool, assembly: None, unfinished: None }
     }
 
+    /// Changes the limit of a message, for those that begin from now on.
+    pub fn set_limit(&mut self, most_bytes: usize) {
+        self.most_bytes = most_bytes;
+    }
+
     /// The same, counted with others: what comes when they hold too much together is a fault.
     #[must_use]
     pub fn counted(mut self, unfinished: Unfinished) -> Self {

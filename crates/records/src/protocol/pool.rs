@@ -94,6 +94,12 @@ impl Pool {
         self.lock().buffers.len()
     }
 
+    /// Returns the buffers that wait to the system.
+    pub fn clear(&self) {
+        let spare = std::mem::take(&mut self.lock().buffers);
+        drop(spare);
+    }
+
     fn give_back(&self, memory: Memory) {
         let given_up = {
             let mut spare = self.lock();

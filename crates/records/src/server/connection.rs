@@ -7,12 +7,13 @@ use foldhash::fast::RandomState;
 use wire::{Address, Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
 use super::channel::{Channel, Identity, SERVICE_CHANNEL, Target};
+use super::in_flight::Sending;
 use super::inbox::Inbox;
 use super::operations::{Action, Context, Operations, begin, go_on};
 use super::ready::ReadyMonitors;
 use super::respond::{refuse, respond};
 use super::search::{answer_search, found};
-use super::service::Service;
+use super::service::{Service, count};
 use crate::model::Rights;
 use crate::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Named,
@@ -22,6 +23,10 @@ use crate::protocol::{
     Body, Command, Frame, Frames, Header, Order, Reader, Registry, Sender, Severity, Status,
     control, divide,
 };
+
+/// The most bytes of a message of a client that has not introduced itself: an introduction with
+/// long names fits.
+const MOST_FIRST_BYTES: usize = 16 << 10;
 
 /// The server side of one connection.
 #[derive(Debug)]
@@ -37,13 +42,16 @@ pub struct RecordsConnection {
     next_channel: u32,
     inbox: Arc<Inbox>,
     ready: ReadyMonitors,
+    sending: Sending,
 }
 
 impl RecordsConnection {
     /// A connection to `service`.
     pub fn new(service: Arc<Service>) -> Self {
-        let most_bytes = service.limits.message_bytes;
+        // Until the client has introduced itself.
+        let most_bytes = service.limits.message_bytes.min(MOST_FIRST_BYTES);
         let inbox = Arc::default();
+        let sending = Sending::new(&service.in_flight, &inbox);
         service.connected(&inbox);
         let frames = Frames::new(Sender::Client, most_bytes, service.pool.clone());
         Self {
@@ -57,6 +65,7 @@ impl RecordsConnection {
             next_channel: 1,
             inbox,
             ready: ReadyMonitors::default(),
+            sending,
         }
     }
 
@@ -115,6 +124,7 @@ impl RecordsConnection {
                 let user = text("user").filter(|_| is_named);
                 let user = user.unwrap_or_else(|| Arc::from("anonymous"));
                 let host = text("host").unwrap_or_else(|| Arc::from(""));
+                self.frames.set_limit(self.service.limits.message_bytes);
                 self.identity = Some(Identity { user, host, address: Arc::clone(&self.address) });
                 Status::ok()
             }
@@ -200,7 +210,7 @@ impl RecordsConnection {
     ) -> Result<(), ProtocolError> {
         let head = RequestHead::read(reader);
         reader.end()?;
-        let Self { service, known, inbox, channels, operations, identity, .. } = self;
+        let Self { service, known, inbox, channels, operations, identity, sending, .. } = self;
         let channel = channels.get(&head.channel);
         let Some(channel) = channel else {
             // The channel may have been closed while this was on its way.
@@ -209,7 +219,8 @@ impl RecordsConnection {
             }
             return Ok(());
         };
-        let mut context = Context { service, known, inbox, identity: identity.as_ref(), out };
+        let mut context =
+            Context { service, known, inbox, identity: identity.as_ref(), sending, out };
         if head.has(subcommand::INIT) {
             if operations.contains_key(&head.request) {
                 return Err(ProtocolError::new("the number of an operation is used for another"));
@@ -301,7 +312,8 @@ impl RecordsConnection {
         if self.inbox.has_gone() {
             self.close_gone(out);
         }
-        self.ready.serve(now, &self.inbox, &mut self.operations, &self.service, out);
+        let Self { ready, inbox, operations, service, sending, .. } = self;
+        ready.serve(now, inbox, operations, service, sending, out);
     }
 }
 
@@ -326,6 +338,7 @@ impl Connection for RecordsConnection {
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, ProtocolError> {
+        self.sending.settle(out);
         let before = out.len();
         let mut used = 0;
         let result = loop {
@@ -366,6 +379,14 @@ impl Connection for RecordsConnection {
     }
 
     fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
+        self.sending.settle(out);
+        if self.inbox.takes_check() && self.sending.is_stalled(now, out) {
+            // The message is cut off: what is unsent of it would keep its array.
+            out.clear(0);
+            self.sending.release();
+            count(&self.service.counts.stalled, 1);
+            return Err(ProtocolError::new("the client does not read, and others need the memory"));
+        }
         let before = out.len();
         self.push(now, out);
         self.divide(out, before);
@@ -388,5 +409,8 @@ impl Connection for RecordsConnection {
         // Subscriptions end with them.
         self.operations.clear();
         self.channels.clear();
+        self.sending.release();
+        // What is warm for the next messages of others is soon there again.
+        self.service.pool.clear();
     }
 }

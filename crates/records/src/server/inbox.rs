@@ -18,6 +18,8 @@ pub(super) struct Inbox {
     state: Mutex<InboxState>,
     /// Whether a record has been destroyed.
     gone: AtomicBool,
+    /// Whether the connection is to check that it still sends.
+    checks: AtomicBool,
     /// Whether what is listed may wait for more. Not where a monitor's record has changed for the
     /// second time: its queue may be short.
     may_wait: AtomicBool,
@@ -61,12 +63,28 @@ impl Inbox {
         }
     }
 
-    /// Reports that a record has been destroyed: the connection closes its channels to it.
-    pub(super) fn look_for_gone(&self) {
-        self.gone.store(true, SeqCst);
+    /// Has the connection resumed.
+    pub(super) fn wake(&self) {
         if let Some(waker) = &self.lock().waker {
             waker.wake();
         }
+    }
+
+    /// Reports that a record has been destroyed: the connection closes its channels to it.
+    pub(super) fn look_for_gone(&self) {
+        self.gone.store(true, SeqCst);
+        self.wake();
+    }
+
+    /// Has the connection check that it still sends.
+    pub(super) fn check_progress(&self) {
+        self.checks.store(true, SeqCst);
+        self.wake();
+    }
+
+    /// Whether a check was asked for since the last call.
+    pub(super) fn takes_check(&self) -> bool {
+        self.checks.load(SeqCst) && self.checks.swap(false, SeqCst)
     }
 
     /// Whether a record has been destroyed since the last call.

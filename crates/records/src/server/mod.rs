@@ -3,6 +3,7 @@
 mod calls;
 mod channel;
 mod connection;
+mod in_flight;
 mod inbox;
 mod monitor;
 mod operations;
@@ -27,6 +28,7 @@ pub use putlog::{PutEntry, PutLog};
 pub use search::Discovery;
 pub use service::{AddError, Limits, Service};
 
+use in_flight::OUTPUT_LIMIT_BYTES;
 use search::Finder;
 
 /// The options of a server.
@@ -56,10 +58,6 @@ impl Default for Options {
         }
     }
 }
-
-/// A connection with this many unsent bytes is not read from, and gets no updates, until they are
-/// sent. One array may pass the limit: so a slow subscriber holds one array, not a queue.
-const OUTPUT_LIMIT_BYTES: usize = 256 << 10;
 
 /// Small messages wait in the input for their end; large ones get a place of their own.
 const INPUT_LIMIT_BYTES: usize = 256 << 10;

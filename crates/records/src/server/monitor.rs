@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use wire::Output;
 
+use super::in_flight::Sending;
 use super::inbox::Notifier;
 use super::service::{Service, count};
-use crate::model::{Filters, Subscription, Update};
+use crate::model::{Filters, Offer, Subscription, Update};
 use crate::protocol::messages::ResponseHead;
 use crate::protocol::{Bits, Command, Order, Sender, Type, Value, message, unlocated};
 
@@ -25,6 +26,17 @@ pub(super) struct Monitor {
     pub(super) window: Option<u64>,
 }
 
+/// What has become of a monitor's turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Sent {
+    /// There is no update, or no room for one at the client.
+    Nothing,
+    /// There may be another update.
+    MaybeMore,
+    /// There is no memory for the update yet.
+    Deferred,
+}
+
 impl Monitor {
     /// The type of its updates.
     pub(super) fn kind(&self) -> &Type {
@@ -34,26 +46,35 @@ impl Monitor {
         }
     }
 
-    /// Writes the next update, if there is one and the client has room for it. Returns whether
-    /// there may be another.
-    pub(super) fn send_next(&mut self, request: u32, service: &Service, out: &mut Output) -> bool {
+    /// Writes the next update, if there is one, and the client has room for it and the service
+    /// memory.
+    pub(super) fn send_next(
+        &mut self,
+        request: u32,
+        service: &Service,
+        sending: &mut Sending,
+        out: &mut Output,
+    ) -> Sent {
         if !self.is_running || self.window == Some(0) {
-            return false;
+            return Sent::Nothing;
         }
         let record = Arc::clone(self.subscription.record());
         let Self { subscription, wanted, filters, placed, .. } = self;
-        let sent = subscription.next(wanted, |update, nodes| {
+        let offer = subscription.offer(wanted, |update, nodes| {
+            if placed.is_none() && !sending.admit(&update.changed, nodes) {
+                return None;
+            }
             if let Some((kind, bit)) = placed {
                 let mut nodes = nodes.to_vec();
                 let array = nodes[*bit].as_array();
                 let place = array.and_then(|array| service.shared_arrays.place(array.bytes()));
                 nodes[*bit] = place.map_or_else(|| unlocated(&nodes[*bit]), |place| place.value());
                 write_update(out, request, kind, update, &nodes);
-                return (true, update.lost);
+                return Some((true, update.lost));
             }
             if filters.is_empty() {
                 write_update(out, request, record.kind(), update, nodes);
-                return (true, update.lost);
+                return Some((true, update.lost));
             }
             let mut update = update.clone();
             let nodes = filters.apply(Service::now(), nodes, &mut update.changed);
@@ -61,12 +82,16 @@ impl Monitor {
             if is_sent {
                 write_update(out, request, record.kind(), &update, &nodes);
             }
-            (is_sent, update.lost)
+            Some((is_sent, update.lost))
         });
-        let Some((is_sent, lost)) = sent else { return false };
+        let (is_sent, lost) = match offer {
+            Offer::Nothing => return Sent::Nothing,
+            Offer::Declined => return Sent::Deferred,
+            Offer::Taken(sent) => sent,
+        };
         if !is_sent {
             // A filter has held it back; there may be another.
-            return true;
+            return Sent::MaybeMore;
         }
         count(&service.counts.updates, 1);
         if lost > 0 {
@@ -75,7 +100,7 @@ impl Monitor {
         if let Some(window) = &mut self.window {
             *window -= 1;
         }
-        true
+        Sent::MaybeMore
     }
 }
 

@@ -9,6 +9,7 @@ use wire::{Output, ProtocolError};
 
 use super::calls;
 use super::channel::{Channel, Identity, Target};
+use super::in_flight::Sending;
 use super::inbox::{Inbox, Notifier};
 use super::monitor::Monitor;
 use super::putlog::PutEntry;
@@ -61,6 +62,7 @@ pub(super) struct Context<'a> {
     pub(super) known: &'a mut Registry,
     pub(super) inbox: &'a Arc<Inbox>,
     pub(super) identity: Option<&'a Identity>,
+    pub(super) sending: &'a mut Sending,
     pub(super) out: &'a mut Output,
 }
 
@@ -223,7 +225,7 @@ pub(super) fn go_on(
             respond_part(context, command, head, record, part);
         }
         Action::Put(record, part, scratch) => {
-            let status = put(context, channel, record, part, scratch, reader, |_, _| ())?;
+            let status = put(context, channel, record, part, scratch, reader, |_, _, _| ())?;
             respond_status(context.out, command, head, &status);
         }
         Action::PutGet(record, [_, get], _) if head.has(subcommand::GET) => {
@@ -233,7 +235,8 @@ pub(super) fn go_on(
             respond_part(context, command, head, record, put);
         }
         Action::PutGet(record, [part, get], scratch) => {
-            let then = |out: &mut Output, nodes: &[Value]| {
+            let then = |sending: &mut Sending, out: &mut Output, nodes: &[Value]| {
+                sending.add(&get.fields, nodes);
                 respond_held(out, command, head, record.kind(), get, nodes);
             };
             let status = put(context, channel, record, part, scratch, reader, then)?;
@@ -275,7 +278,10 @@ fn respond_part(
     part: &mut Part,
 ) {
     count(&context.service.counts.gets, 1);
-    record.read(|nodes| respond_held(context.out, command, head, record.kind(), part, nodes));
+    record.read(|nodes| {
+        context.sending.add(&part.fields, nodes);
+        respond_held(context.out, command, head, record.kind(), part, nodes);
+    });
 }
 
 #[inline]
@@ -320,7 +326,7 @@ fn put(
     part: &Part,
     scratch: &mut Scratch,
     reader: &mut Reader<'_>,
-    then: impl FnOnce(&mut Output, &[Value]),
+    then: impl FnOnce(&mut Sending, &mut Output, &[Value]),
 ) -> Result<Status, ProtocolError> {
     scratch.0.resize(record.kind().width(), Value::Structure);
     let fields = reader.changed(record.kind(), context.known, &mut scratch.0);
@@ -329,7 +335,9 @@ fn put(
     let time = Service::now();
     let result = match channel.may_put {
         true => record
-            .put(time, &fields, &mut scratch.0, &part.filters, |nodes| then(context.out, nodes))
+            .put(time, &fields, &mut scratch.0, &part.filters, |nodes| {
+                then(context.sending, context.out, nodes);
+            })
             .map_err(|why| why.to_string()),
         false => Err(format!("you may not change {}", record.name())),
     };

@@ -8,7 +8,9 @@ use std::collections::VecDeque;
 
 use wire::{Ns, Output};
 
+use super::in_flight::{CHECK_NS, Sending};
 use super::inbox::Inbox;
+use super::monitor::Sent;
 use super::operations::{Action, Operations};
 use super::service::Service;
 
@@ -20,6 +22,10 @@ const GATHER_NS: Ns = 50_000;
 #[derive(Debug, Default)]
 pub(super) struct ReadyMonitors {
     listed: VecDeque<u32>,
+    /// Those whose update waits for memory.
+    deferred: Vec<u32>,
+    /// When the connections that take the memory are to be checked.
+    check_at: Ns,
     /// Until this time what is listed waits for more, if it may.
     gather_until: Ns,
     is_gathering: bool,
@@ -34,8 +40,16 @@ impl ReadyMonitors {
         inbox: &Inbox,
         operations: &mut Operations,
         service: &Service,
+        sending: &mut Sending,
         out: &mut Output,
     ) {
+        if !self.deferred.is_empty() {
+            if now >= self.check_at {
+                self.check_at = now + CHECK_NS;
+                service.in_flight.check_senders();
+            }
+            self.listed.extend(self.deferred.drain(..));
+        }
         let may_wait = now < self.gather_until && inbox.may_wait();
         // What waits stays in the inbox: a monitor that joins it there causes no wake.
         self.is_gathering = may_wait && inbox.has_listed();
@@ -55,14 +69,24 @@ impl ReadyMonitors {
             let Some(operation) = operations.get_mut(&request) else { continue };
             let Action::Monitor(monitor) = &mut operation.what else { continue };
             monitor.notifier.unlist();
-            if monitor.send_next(request, service, out) && monitor.notifier.mark_listed() {
-                self.listed.push_back(request);
+            match monitor.send_next(request, service, sending, out) {
+                Sent::Nothing => {}
+                Sent::MaybeMore if monitor.notifier.mark_listed() => {
+                    self.listed.push_back(request);
+                }
+                Sent::MaybeMore => {}
+                Sent::Deferred => {
+                    self.check_at = self.check_at.max(now + CHECK_NS);
+                    self.deferred.push(request);
+                }
             }
         }
     }
 
-    /// When the wait for more ends.
+    /// When it is to be served again, even without a change.
     pub(super) fn deadline(&self) -> Option<Ns> {
-        self.is_gathering.then_some(self.gather_until)
+        let gathered = self.is_gathering.then_some(self.gather_until);
+        let checked = (!self.deferred.is_empty()).then_some(self.check_at);
+        [gathered, checked].into_iter().flatten().min()
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock, Weak};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::channel::SERVICE_CHANNEL;
+use super::in_flight::InFlight;
 use super::inbox::Inbox;
 use super::putlog::PutLog;
 use super::shared_arrays::SharedArrays;
@@ -21,6 +22,9 @@ pub struct Limits {
     pub message_bytes: usize,
     /// The most bytes of messages that aren't complete, of all connections together.
     pub unfinished_bytes: usize,
+    /// The most bytes of large arrays that are being sent by all connections together, an array
+    /// that several send counted once; two arrays may always be. A monitor's update waits for it.
+    pub in_flight_bytes: usize,
     /// The most bytes of one segment of what is sent; without it, messages are sent in one piece.
     pub segment_bytes: Option<usize>,
     /// Records, in all.
@@ -41,6 +45,7 @@ impl Default for Limits {
         Self {
             message_bytes: MOST_MESSAGE_BYTES,
             unfinished_bytes: 2 * MOST_MESSAGE_BYTES,
+            in_flight_bytes: 24 << 20,
             segment_bytes: None,
             records: 1_000_000,
             channels: 100_000,
@@ -87,6 +92,8 @@ pub struct Service {
     /// Memory of large messages, warm.
     pub(super) pool: Pool,
     pub(super) unfinished: Unfinished,
+    /// The large arrays that connections are sending.
+    pub(super) in_flight: Arc<InFlight>,
     /// Arrays in memory that clients of this host may see.
     pub(super) shared_arrays: SharedArrays,
     records: RwLock<BTreeMap<Arc<str>, Arc<Record>>>,
@@ -110,6 +117,8 @@ pub(super) struct Counts {
     pub(super) updates: AtomicU64,
     pub(super) lost: AtomicU64,
     pub(super) searches: AtomicU64,
+    /// Connections that were closed because they did not read.
+    pub(super) stalled: AtomicU64,
 }
 
 /// How many large buffers that clients have filled a service keeps warm.
@@ -130,6 +139,7 @@ impl Service {
             guid: rand::random(),
             pool: Pool::new(WARM_BUFFERS),
             unfinished: Unfinished::new(limits.unfinished_bytes),
+            in_flight: InFlight::new(limits.in_flight_bytes),
             shared_arrays: SharedArrays::default(),
             records: RwLock::default(),
             gate: Gate::default(),
@@ -252,7 +262,7 @@ impl Service {
 
     /// What has been counted since the start, by name.
     pub fn counters(&self) -> Vec<(&'static str, u64)> {
-        let Counts { gets, puts, calls, updates, lost, searches } = &self.counts;
+        let Counts { gets, puts, calls, updates, lost, searches, stalled } = &self.counts;
         let all = [
             ("gets", gets),
             ("puts", puts),
@@ -260,8 +270,15 @@ impl Service {
             ("updates", updates),
             ("updates_lost", lost),
             ("searches", searches),
+            ("stalled_closed", stalled),
         ];
         all.into_iter().map(|(name, count)| (name, count.load(Relaxed))).collect()
+    }
+
+    /// How many bytes of large arrays are being sent, an array that several clients get counted
+    /// once.
+    pub fn in_flight_bytes(&self) -> usize {
+        self.in_flight.bytes()
     }
 
     pub(super) fn changes(&self) -> u16 {

@@ -317,10 +317,13 @@ fn what_breaks_the_protocol_ends_the_connection_with_a_word_why() {
         let fault = breaks(&mut session, channel);
         assert!(fault.contains(said), "{fault}");
     }
-    let mut stranger = Session::new(&service());
     let early = CreateChannels(vec![(1, "number".into())]);
-    let fault = stranger.fails_with(Command::CreateChannel, |writer| early.write(writer));
+    let fault =
+        Session::new(&service()).fails_with(Command::CreateChannel, |writer| early.write(writer));
     assert!(fault.contains("before the introduction"), "{fault}");
+    let large = Header::whole(Sender::Client, Order::Little, Command::Validation, 20_000).bytes();
+    let fault = Session::new(&service()).fails_raw(&large);
+    assert!(fault.contains("larger than the 16384"), "{fault}");
 }
 
 #[test]

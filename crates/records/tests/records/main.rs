@@ -4,4 +4,5 @@ mod connection;
 mod golden;
 mod groups;
 mod load;
+mod memory;
 mod session;

@@ -156,6 +156,16 @@ impl Session {
         self.answers().messages
     }
 
+    /// As a client that doesn't read: the connection is resumed, and its output stays.
+    pub(crate) fn resume_unread(&mut self) -> Result<(), ProtocolError> {
+        self.connection.resume(self.now, Wake::Posted, &mut self.out).map(drop)
+    }
+
+    /// Ends the connection.
+    pub(crate) fn close(mut self) {
+        self.connection.closed(wire::Closed::ByPeer);
+    }
+
     /// How long until the connection wants to be called.
     pub(crate) fn waits_ns(&self) -> Option<Ns> {
         self.connection.deadline().map(|at| at - self.now)

@@ -81,7 +81,7 @@ pub(crate) struct ProducerArgs {
     shared_memory: bool,
 }
 
-/// OperationKind can be produced.
+/// What can be produced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Kind {
     /// Arrays, each filled with its number
