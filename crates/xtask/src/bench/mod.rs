@@ -33,6 +33,8 @@ struct Row {
 enum Shown {
     /// As the program prints it.
     Printed,
+    /// The first point and the conclusion of what the program prints.
+    Excerpt,
     /// As a table with a line per target and point, for suites of many points.
     Table,
 }
@@ -53,7 +55,7 @@ const fn table(name: &'static str, run: &'static str) -> Row {
 
 /// Everything whose figures stand in a document.
 const ROWS: &[Row] = &[
-    Row { document: "README.md", ..printed("tour", "run suites/tour.toml") },
+    Row { document: "README.md", shown: Shown::Excerpt, ..printed("tour", "run suites/tour.toml") },
     printed("generator", "run suites/generator.toml"),
     printed("memcaslap", "run suites/memcaslap.toml"),
     printed("open-loop", "run suites/open-loop.toml"),
@@ -116,12 +118,39 @@ fn measure(row: &Row) -> Result<String> {
     let printed = ask(&format!("{} --wait", row.run))?;
     let shown = match row.shown {
         Shown::Printed => format!("```\n$ loadline {}\n{printed}```\n", row.run),
+        Shown::Excerpt => format!("```\n$ loadline {}\n{}```\n", row.run, excerpt(&printed)),
         // Where the program lies is this machine's.
         Shown::Table => {
             ask("report last --markdown")?.replace(&program().display().to_string(), "loadline")
         }
     };
     Ok(format!("{shown}Commit {}, {}.\n", commit()?, host()))
+}
+
+/// The title, the first point as far as its verdict and its first limit, and the conclusion. Cells
+/// behind the server's and what follows a limit's first clause are left out.
+fn excerpt(printed: &str) -> String {
+    let mut blocks = printed.split("\n\n");
+    let title = blocks.next().unwrap_or_default().lines().next().unwrap_or_default();
+    let mut lines = vec![title.to_owned(), String::new()];
+    let point: Vec<&str> = blocks.next().unwrap_or_default().lines().collect();
+    let limit = point.iter().position(|line| line.starts_with("  limit: "));
+    for line in &point[..limit.map_or(point.len(), |limit| limit + 1)] {
+        let (cell, _) = line.split_once("  generator ").unwrap_or((line, ""));
+        let (clause, _) = match line.starts_with("  limit: ") {
+            true => cell.split_once("; ").unwrap_or((cell, "")),
+            false => (cell, ""),
+        };
+        if !line.contains(" counted per operation ") && !line.starts_with("  beside: ") {
+            lines.push(clause.trim_end().to_owned());
+        }
+    }
+    let rest: Vec<&str> = blocks.collect();
+    if let Some((conclusion, others)) = rest.split_last() {
+        lines.push(if others.is_empty() { String::new() } else { "…".to_owned() });
+        lines.extend(conclusion.lines().map(str::to_owned));
+    }
+    lines.join("\n") + "\n"
 }
 
 /// What the program prints.
@@ -174,6 +203,17 @@ mod tests {
         let new = "a\n<!-- bench:x -->\nnew\n<!-- end -->\nb\n<!-- bench:y -->\n<!-- end -->\n";
         assert_eq!(replace(text, "bench:x", "new\n").as_deref(), Some(new));
         assert_eq!(replace(text, "bench:z", "new\n"), None);
+    }
+
+    #[test]
+    fn an_excerpt_has_the_first_points_verdict_and_the_conclusion() {
+        let printed = "Tour  run 7\n  claim  small\n\nget  depth 16\n  ours    1M/s  server 9 ns  \
+                       generator 8 ns\n  ours counted per operation get 1\n  verdict: better\n  \
+                       beside: p50\n  limit: ours: one thread; also more\n    try: less\n\n\
+                       get  depth 1\n  ours\n\nours is better.\nAll held.\n";
+        let short = "Tour  run 7\n\nget  depth 16\n  ours    1M/s  server 9 ns\n  \
+                     verdict: better\n  limit: ours: one thread\n…\nours is better.\nAll held.\n";
+        assert_eq!(excerpt(printed), short);
     }
 
     #[test]
