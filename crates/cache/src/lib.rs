@@ -2,7 +2,8 @@
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the store; neither does I/O. [`server`] puts
 //! them behind the loop of `wire`, [`client`] is the small client of `loadline cache`, and
-//! [`load`] is the service as the lab sees it. README.md says what it speaks and its limits.
+//! [`load`] is the service as the lab sees it. [`SERVICE`] holds its two commands, `serve cache`
+//! and `cache`. README.md says what it speaks and its limits.
 
 #![deny(unsafe_code)]
 
@@ -12,7 +13,24 @@ pub mod model;
 pub mod protocol;
 pub mod server;
 
+mod command;
+mod serve;
+
 mod sync;
+
+use service::{Face, Service};
+
+/// The service's row.
+pub static SERVICE: Service = Service {
+    name: "cache",
+    doc: "A key-value cache that speaks memcached's protocol",
+    is_hidden: false,
+    serve: Face::of::<serve::CacheArgs>(),
+    command: Some((
+        "Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …",
+        Face::of::<command::CacheArgs>(),
+    )),
+};
 
 /// The version that the service reports: that of the memcached whose answers it gives, and its own.
 /// Clients read the number at its start (libmemcached refuses one that is 0 or none).

@@ -66,7 +66,7 @@ const MEASURE_MOST: Span = Span { ns: 1_000_000_000 };
 
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let base = Plan::read(&args.suite, &args.settings, crate::registry::registry())
-        .map_err(Failure::Suite)?;
+        .map_err(crate::exit::suite)?;
     let is_rate = args.over.ends_with("rate");
     let from = load_of(args, &args.from, is_rate)?;
     let most = load_of(args, &args.most, is_rate)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
         whole: !is_rate,
     };
     let plan_at = |load: f64| plan_at(args, &base, load);
-    let first = plan_at(from).map_err(Failure::Suite)?;
+    let first = plan_at(from).map_err(crate::exit::suite)?;
     check(&first, args)?;
     let target = &first.targets()[0].name;
     let over = &args.over;

@@ -61,7 +61,7 @@ pub(crate) fn run(args: LadderArgs) -> Result<ExitCode, Failure> {
         (_, Some(rung), _) => decide(&args, rung, Decision::BackedOut, because),
         (None, None, Some(suite)) => {
             let mut plan = Plan::read(suite, &args.settings, crate::registry::registry())
-                .map_err(Failure::Suite)?;
+                .map_err(crate::exit::suite)?;
             if !plan.targets().iter().any(|target| target.rung.is_some()) {
                 let message = "has no [[rung]]: see docs/ladder.md";
                 return Err(Failure::Usage(format!("{} {message}", suite.display())));

@@ -4,31 +4,27 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod builds;
-mod cache;
 mod capacity;
 mod compare;
 mod doctor;
 mod exit;
 mod expected;
-mod file_limit;
 mod history;
 mod home;
 mod ladder;
 mod ledgers;
 mod live;
-mod out;
 mod plan;
-mod records;
 mod registry;
 mod report;
 mod rerun;
 mod run;
-mod serve;
 mod ui;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+use service::out;
 
 /// Finds how much load a service that keeps state carries, what gives way first, and whether a
 /// change helped.
@@ -80,12 +76,6 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show the ledger in a browser: its runs, their pages, two side by side
     Ui(ui::UiArgs),
-    /// Serve a service
-    Serve(serve::ServeArgs),
-    /// Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …
-    Cache(cache::CacheArgs),
-    /// Talk to a pvAccess server: get, put, monitor, info, list, call
-    Records(Box<records::RecordsArgs>),
     /// Run a program once and say what it cost (used by `run` itself)
     #[command(hide = true)]
     Once {
@@ -112,8 +102,13 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    file_limit::heed();
-    let outcome = match Cli::parse().command {
+    service::file_limit::heed();
+    let matches = Cli::command().subcommands(registry::commands()).get_matches();
+    if let Some(outcome) = registry::run(&matches) {
+        return outcome.unwrap_or_else(exit::Failure::report);
+    }
+    let typed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let outcome = match typed.command {
         Command::Run(args) => run::run(&args),
         Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -125,9 +120,6 @@ fn main() -> ExitCode {
         Command::Ledger(args) => ledgers::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Ui(args) => ui::run(&args),
-        Command::Serve(args) => serve::run(args),
-        Command::Cache(args) => cache::run(args),
-        Command::Records(args) => records::run(*args),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::InProcess { arguments } => Ok(lab::drive::in_process_main(
             registry::registry(),

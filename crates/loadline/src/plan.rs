@@ -40,7 +40,8 @@ pub(crate) struct SuiteArgs {
 impl SuiteArgs {
     /// Reads the suite.
     pub(crate) fn read(&self) -> Result<Plan, Failure> {
-        Plan::read(&self.suite, &self.settings, crate::registry::registry()).map_err(Failure::Suite)
+        Plan::read(&self.suite, &self.settings, crate::registry::registry())
+            .map_err(crate::exit::suite)
     }
 }
 

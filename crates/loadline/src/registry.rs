@@ -1,34 +1,79 @@
 //! The one table of services. The lab knows a service only through its row here.
 
-use clap::Parser;
-use load::Service;
+use std::sync::LazyLock;
 
-/// Every service of this program.
-pub(crate) static SERVICES: &[&Service] = &[
-    &::cache::load::SERVICE,
-    &::records::load::SERVICE,
-    &load::http::SERVICE,
-    &load::null::SERVICE,
-    &::cache::load::CODECS,
-    &load::http::CODECS,
+use clap::{ArgMatches, Command};
+use service::Outcome;
+
+/// A service's commands, where it has any, and its workloads and dialects for the lab.
+struct Row(Option<&'static service::Service>, &'static [&'static load::Service]);
+
+/// Every service of this program, a line each.
+#[rustfmt::skip]
+static ROWS: &[Row] = &[
+    Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS]),
+    Row(Some(&records::SERVICE), &[&records::load::SERVICE]),
+    Row(Some(&null::SERVICE), &[&load::null::SERVICE]),
+    Row(None, &[&load::http::SERVICE, &load::http::CODECS]),
 ];
 
 /// What the lab has to know of this program.
 pub(crate) fn registry() -> lab::plan::Registry<'static> {
-    lab::plan::Registry { services: SERVICES, check_arguments: &check_arguments }
+    static LOADS: LazyLock<Vec<&'static load::Service>> =
+        LazyLock::new(|| ROWS.iter().flat_map(|row| row.1).copied().collect());
+    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments }
+}
+
+fn services() -> impl Iterator<Item = &'static service::Service> {
+    ROWS.iter().filter_map(|row| row.0)
+}
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline serve cache --memory 256MiB
+  loadline serve records --config records.toml
+
+Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order;
+SIGHUP has it read accounts, tokens and certificates again.";
+
+/// `serve NAME` of every service.
+fn serve() -> Command {
+    let serve = Command::new("serve").about("Serve a service").after_help(EXAMPLES);
+    let serve = serve.subcommand_required(true).arg_required_else_help(true);
+    serve.subcommands(services().map(service::Service::serve_command))
+}
+
+/// The commands of all services, to be added to those of the lab.
+pub(crate) fn commands() -> impl Iterator<Item = Command> {
+    let clients = services()
+        .filter_map(|service| service.command.map(|(doc, face)| face.command(service.name, doc)));
+    std::iter::once(serve()).chain(clients)
+}
+
+/// Runs the service's command that was typed, if it was one.
+pub(crate) fn run(matches: &ArgMatches) -> Option<Outcome> {
+    let (name, matches) = matches.subcommand()?;
+    let named = |name: &str| services().find(|service| service.name == name);
+    if name == "serve" {
+        let (name, matches) = matches.subcommand()?;
+        return Some(named(name)?.serve.run(matches));
+    }
+    let (_, face) = named(name)?.command?;
+    Some(face.run(matches))
 }
 
 /// Whether `serve SERVICE ARGUMENTS` would be understood; nothing is started.
 fn check_arguments(service: &str, arguments: &[String]) -> Result<(), String> {
-    let fixed = ["loadline", "serve", service].map(str::to_owned);
-    match crate::Cli::try_parse_from(fixed.into_iter().chain(arguments.iter().cloned())) {
+    let fixed = ["serve", service].map(str::to_owned);
+    let command = serve().bin_name("loadline serve");
+    match command.try_get_matches_from(fixed.into_iter().chain(arguments.iter().cloned())) {
         Ok(_) => Ok(()),
         Err(error) => {
-            let said = error.render().to_string();
+            let text = error.render().to_string();
             // The first lines say what is wrong; the rest repeats the usage of the command line.
-            let lines = said.lines().take_while(|line| !line.starts_with("Usage"));
-            let said: Vec<_> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
-            Err(said.join("; ").trim_start_matches("error: ").replace("--", ""))
+            let lines = text.lines().take_while(|line| !line.starts_with("Usage"));
+            let lines: Vec<_> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
+            Err(lines.join("; ").trim_start_matches("error: ").replace("--", ""))
         }
     }
 }

@@ -37,7 +37,7 @@ pub(crate) fn run(mut args: RerunArgs) -> Result<ExitCode, Failure> {
     let settings = settings.context("the run's settings")?;
     let path = std::path::Path::new(&view.suite.path);
     let plan = Plan::parse(path, view.suite.text, &settings, crate::registry::registry())
-        .map_err(Failure::Suite)?;
+        .map_err(crate::exit::suite)?;
     if args.same_seed {
         args.how.seed = Some(view.run.seed);
     }

@@ -2,7 +2,8 @@
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the records; neither does I/O.
 //! [`server`] serves them with the loop of `wire`, [`client`] is the client of `loadline records`,
-//! [`load`] the workload and dialect of the lab. README.md lists the protocol's parts and limits.
+//! [`load`] the workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve records`
+//! and `records`. README.md lists the protocol's parts and limits.
 
 #![deny(unsafe_code)]
 
@@ -12,7 +13,24 @@ pub mod load;
 pub mod model;
 pub mod protocol;
 pub mod server;
+
+mod command;
+mod serve;
 mod shared;
+
+use ::service::{Face, Service};
+
+/// The service's row.
+pub static SERVICE: Service = Service {
+    name: "records",
+    doc: "Live records of typed values and big arrays, over EPICS pvAccess",
+    is_hidden: false,
+    serve: Face::of::<serve::RecordsArgs>(),
+    command: Some((
+        "Talk to a pvAccess server: get, put, monitor, info, list, call",
+        Face::of::<command::RecordsArgs>(),
+    )),
+};
 
 /// The version that the service reports.
 pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

@@ -28,9 +28,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     proof::run(&proof::Args::default())?;
     // One after another: they measure memory, and share two processors with what they abuse.
     let mut soak = Command::new("cargo");
-    soak.args(["test", "--release", "--locked", "-p", "loadline", "--test", "soak", "--"])
-        .args(["--ignored", "--nocapture", "--test-threads", "1"])
-        .env("SOAK_SECONDS", (seconds as u64).to_string())
-        .env("SOAK_STARTS", args.starts.to_string());
+    soak.args([
+        "test",
+        "--release",
+        "--locked",
+        "-p",
+        "loadline",
+        "--test",
+        "main",
+        "soak::",
+        "--",
+    ])
+    .args(["--ignored", "--nocapture", "--test-threads", "1"])
+    .env("SOAK_SECONDS", (seconds as u64).to_string())
+    .env("SOAK_STARTS", args.starts.to_string());
     run_command(&mut soak)
 }

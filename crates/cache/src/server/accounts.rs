@@ -1,10 +1,11 @@
 //! The accounts of clients that have to authenticate.
 
 use std::collections::BTreeMap;
+use std::sync::{Arc, PoisonError, RwLock};
 
-/// Names and their passwords.
+/// Names and their passwords. Copies share them: what one is renewed with, all have.
 #[derive(Clone, Default)]
-pub struct Accounts(BTreeMap<Vec<u8>, Vec<u8>>);
+pub struct Accounts(Arc<RwLock<BTreeMap<Vec<u8>, Vec<u8>>>>);
 
 /// A file of accounts that makes no sense.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -49,14 +50,22 @@ impl Accounts {
         match all.len() {
             0 => Err(AccountsError::Empty),
             count if count > MOST_ACCOUNTS => Err(AccountsError::TooMany),
-            _ => Ok(Self(all)),
+            _ => Ok(Self(Arc::new(RwLock::new(all)))),
         }
+    }
+
+    /// Takes the place of what was there, for those who sign in from then on.
+    pub fn renew(&self, renewed: Self) {
+        let renewed =
+            std::mem::take(&mut *renewed.0.write().unwrap_or_else(PoisonError::into_inner));
+        *self.0.write().unwrap_or_else(PoisonError::into_inner) = renewed;
     }
 
     /// Whether `password` is that of `name`. It takes as long for a password that is nearly right
     /// as for any other of its length.
     pub(super) fn has(&self, name: &[u8], password: &[u8]) -> bool {
-        let Some(right) = self.0.get(name) else { return false };
+        let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
+        let Some(right) = all.get(name) else { return false };
         let differs = right.iter().zip(password).fold(0, |sum, (one, other)| sum | (one ^ other));
         right.len() == password.len() && differs == 0
     }
@@ -64,7 +73,8 @@ impl Accounts {
 
 impl std::fmt::Debug for Accounts {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "Accounts({})", self.0.len())
+        let count = self.0.read().unwrap_or_else(PoisonError::into_inner).len();
+        write!(f, "Accounts({count})")
     }
 }
 

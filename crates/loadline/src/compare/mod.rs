@@ -29,8 +29,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
         return runs::judge(args, runs);
     }
     let suite = args.suite.as_deref().unwrap_or(Path::new(""));
-    let mut plan =
-        Plan::read(suite, &args.settings, crate::registry::registry()).map_err(Failure::Suite)?;
+    let mut plan = Plan::read(suite, &args.settings, crate::registry::registry())
+        .map_err(crate::exit::suite)?;
     match (&args.commits, &args.a, &args.b) {
         (Some(commits), ..) => commits::vary(args, commits, &mut plan)?,
         (None, Some(a), Some(b)) => plan.keep_targets(a, b).map_err(Failure::Usage)?,

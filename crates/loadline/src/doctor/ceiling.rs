@@ -12,11 +12,10 @@ use lab::cpus::pin_this_thread;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
 use load::units::Span;
-use load::{WorkloadSpec, null};
+use load::{WorkloadSpec, null as null_load};
+use null::NullConnection;
 use wire::clock::{MILLISECOND_NS, now};
 use wire::{Address, Config, ListenOptions, Listener, Server};
-
-use crate::serve::null::NullService;
 
 /// What the generator reached with one thread.
 #[derive(Clone, Copy, Debug)]
@@ -35,7 +34,7 @@ pub(super) fn ceilings(cpus: &[usize]) -> anyhow::Result<Vec<Ceiling>> {
     pin_this_thread(&cpus[..cpus.len().min(1)]).context("threads can't be pinned")?;
     let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = Listener::bind(&any, &ListenOptions::default())?;
-    let server = Server::start(Config::default(), vec![listener], |_| NullService::idle())?;
+    let server = Server::start(Config::default(), vec![listener], |_| NullConnection::idle())?;
     pin_this_thread(cpus)?;
     let pipelines = [1, 16];
     let ceilings = pipelines.map(|pipeline| ceiling(&server.addresses()[0], cpus, pipeline));
@@ -84,10 +83,10 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
     let connections = clients.connections;
     let load = Load {
         address,
-        dialect: &null::DIALECT,
+        dialect: &null_load::DIALECT,
         batch: None,
         program: None,
-        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null::SERVICE)?,
+        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null_load::SERVICE)?,
         clients: &[clients],
         round: 1,
         clock_zero: now(),

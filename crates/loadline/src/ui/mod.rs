@@ -1,23 +1,22 @@
-//! `loadline ui`: the ledger in a browser, for reading only. Control plane: axum on tokio.
+//! `loadline ui`: the ledger in a browser, for reading only, on the HTTP control plane that services
+//! have. Control plane.
 //!
 //! Nothing can be changed here and nothing is asked of another server, so that no user
 //! has to log in. What is left to guard is reading: only this machine reaches it, and a request has
 //! to name this machine. A page of some site whose name was made to lead here names that site.
 
-mod guard;
 mod pages;
 mod reading;
 mod site;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::Context as _;
 use serde_json::json;
-use tokio::signal::unix::{SignalKind, signal};
+use service::{End, HttpServer, HttpSettings};
 use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
@@ -29,9 +28,8 @@ use site::Site;
 /// The default address.
 const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4380);
 
-/// How many pages are made at a time, and how many requests may be answered or wait for their turn.
-/// Each page takes a core and holds its run in memory.
-const PAGES_AT_ONCE: usize = 2;
+/// How many requests may be answered or wait for their turn: each page takes a core and holds its
+/// run in memory.
 const REQUESTS_MOST: usize = 32;
 
 /// How long answers may take to leave after the signal to end.
@@ -74,46 +72,28 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     // What would go wrong with every page goes wrong now.
     let ledger = Reading::of(home.ledger.clone());
     ledger.look(|_| ()).map_err(|error| home.failure(error))?;
-    let runtime = tokio::runtime::Builder::new_current_thread()
-        .enable_all()
-        .max_blocking_threads(PAGES_AT_ONCE)
-        .build()
-        .context("cannot start")?;
-    let outcome = runtime.block_on(serve(args, ledger));
-    // A page that is still being made is not waited for.
-    runtime.shutdown_background();
-    outcome?;
+    // Before anything is ready, so that no signal is missed.
+    let end = End::catch()?;
+    let settings = HttpSettings {
+        address: args.listen,
+        is_public: args.public,
+        takes_names: false,
+        tokens: None,
+    };
+    let path = home.ledger.clone();
+    let site = Site { ledger, requests: Arc::new(Semaphore::new(REQUESTS_MOST)) };
+    let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));
+    let server =
+        server.map_err(|error| error.context("--listen 127.0.0.1:0 takes any free port"))?;
+    announce(args, &path, server.address())?;
+    end.wait_only();
+    // Connections that are open any longer are cut off.
+    server.stop(DRAIN);
     Ok(ExitCode::SUCCESS)
 }
 
-async fn serve(args: &UiArgs, ledger: Reading) -> anyhow::Result<()> {
-    // Before anything is ready, so that no signal is missed.
-    let mut interrupt = signal(SignalKind::interrupt()).context("cannot wait for signals")?;
-    let mut terminate = signal(SignalKind::terminate()).context("cannot wait for signals")?;
-    let listener = tokio::net::TcpListener::bind(args.listen).await.with_context(|| {
-        format!("cannot listen at {}; --listen 127.0.0.1:0 takes any free port", args.listen)
-    })?;
-    let address = listener.local_addr()?;
-    let requests = Arc::new(Semaphore::new(REQUESTS_MOST));
-    let site = Site { ledger, address, public: args.public, requests };
-    announce(args, &site)?;
-    let (end, ended) = tokio::sync::oneshot::channel::<()>();
-    let serving = axum::serve(listener, pages::router(Arc::new(site)))
-        .with_graceful_shutdown(async { drop(ended.await) });
-    let serving = tokio::spawn(serving.into_future());
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-    }
-    drop(end);
-    // Connections that are still open after that are closed.
-    let _ = tokio::time::timeout(DRAIN, serving).await;
-    Ok(())
-}
-
-/// Prints the address once.
-fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
-    let address = site.address;
+/// Prints once where it is.
+fn announce(args: &UiArgs, ledger: &Path, address: SocketAddr) -> anyhow::Result<()> {
     if args.json {
         let ready = json!({
             "ready": true,
@@ -121,11 +101,11 @@ fn announce(args: &UiArgs, site: &Site) -> anyhow::Result<()> {
             "pid": std::process::id(),
             "address": address.to_string(),
             "addresses": { "ui": address.to_string() },
-            "data": site.ledger.path(),
+            "data": ledger,
         });
         return Ok(out::print(format!("{ready}\n"))?);
     }
     out::print(format!("http://{address}/\n"))?;
-    note(format!("shows {}; Ctrl-C ends it", site.ledger.path().display()));
+    note(format!("shows {}; Ctrl-C ends it", ledger.display()));
     Ok(())
 }

@@ -7,14 +7,12 @@ use std::sync::Arc;
 use axum::Router;
 use axum::extract::{Path as InPath, Query, State};
 use axum::http::{StatusCode, header};
-use axum::middleware::from_fn_with_state;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use ledger::{Ledger, LedgerError, RunId, RunKind};
 use report::{ChartData, History, Listed, Progress, Question, Summary};
 use serde_json::Value;
 
-use super::guard::guard;
 use super::site::Site;
 
 pub(super) fn router(site: Arc<Site>) -> Router {
@@ -29,7 +27,6 @@ pub(super) fn router(site: Arc<Site>) -> Router {
         .route("/history", get(history))
         .route("/history.json", get(history_as_json))
         .fallback(async || Refused(StatusCode::NOT_FOUND, "There is no such page.".to_owned()))
-        .layer(from_fn_with_state(site.clone(), guard))
         .with_state(site)
 }
 

@@ -2,8 +2,8 @@
 //! pvDatabase's server. It is the peer for what pvxs doesn't have: put-get, process, puts into
 //! parts of arrays, and sending in segments.
 
-use crate::RECORDS;
-use crate::common::{Foreign, Served, ask, built, free_ports, peer, run};
+use super::RECORDS;
+use super::common::{Foreign, Served, ask, built, free_ports, peer, run};
 
 const SCRIPTS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/records/");
 

@@ -1,7 +1,7 @@
 //! Our client at the IOCs of Python's wheels: the database of EPICS behind pvxs, and behind
 //! pvAccessCPP.
 
-use crate::common::{Foreign, ask, free_ports, peer};
+use super::common::{Foreign, ask, free_ports, peer};
 
 #[test]
 fn our_client_reads_and_writes_at_iocs() {

@@ -1,7 +1,7 @@
 //! Beside pvxs itself: small C++ programs of ours around its client and its server.
 
-use crate::RECORDS;
-use crate::common::{Foreign, Served, ask, built, run};
+use super::RECORDS;
+use super::common::{Foreign, Served, ask, built, run};
 
 /// What pvxs' client says at the end of some tenths of a second.
 fn loaded(arguments: &[&str]) -> Option<serde_json::Value> {

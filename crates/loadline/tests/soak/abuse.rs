@@ -5,8 +5,8 @@ use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
-use crate::client::{Client, Random, tcp};
-use crate::memory::resident_bytes;
+use super::client::{Client, Random, tcp};
+use super::memory::resident_bytes;
 use crate::served::Served;
 
 const MEMORY_BYTES: u64 = 32 << 20;

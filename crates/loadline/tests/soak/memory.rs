@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use crate::client::Client;
+use super::client::Client;
 use crate::served::Served;
 
 /// What the process holds, as the kernel counts it.

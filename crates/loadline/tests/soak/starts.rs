@@ -5,7 +5,7 @@ use std::process::Stdio;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::SeqCst};
 use std::time::{Duration, Instant};
 
-use crate::client::Client;
+use super::client::Client;
 use crate::served::{serve, terminate};
 
 /// So many clients wait for each start.

@@ -136,6 +136,11 @@ impl RecordsServer {
         self.server.counters()
     }
 
+    /// A reader of the same counters that can be given away, and outlives the server.
+    pub fn counters_reader(&self) -> impl Fn() -> wire::Counters + Send + Sync + Clone + use<> {
+        self.server.counters_reader()
+    }
+
     /// Stops accepting, lets connections finish what is in flight until `drain` has passed, and
     /// returns once all threads have ended.
     pub fn stop(self, drain: Duration) -> wire::Counters {

@@ -6,16 +6,22 @@ use super::{Rule, SERVICES};
 use crate::tidy::manifest::{dependencies, packages};
 use crate::tidy::tree::{Finding, Tree};
 
-/// Who may use whom; a service has the row `service`, and `services` stands for all of them.
+/// Who may use whom. The row `services` is every service's, and allows all of them where it is
+/// named.
 const ARROWS: &[(&str, &[&str])] = &[
-    ("loadline", &["report", "lab", "services", "ledger", "judge", "load", "wire"]),
-    ("lab", &["load", "wire", "judge", "ledger"]),
-    ("report", &["judge", "ledger"]),
-    ("service", &["load", "wire"]),
-    ("load", &["wire"]),
+    (
+        "loadline",
+        &["report", "lab", "services", "service", "ledger", "judge", "load", "wire", "base"],
+    ),
+    ("lab", &["load", "wire", "base", "judge", "ledger"]),
+    ("report", &["judge", "ledger", "base"]),
+    ("services", &["load", "service", "wire", "base"]),
+    ("service", &["wire", "base"]),
+    ("load", &["wire", "base"]),
     ("judge", &[]),
-    ("ledger", &[]),
-    ("wire", &[]),
+    ("ledger", &["base"]),
+    ("wire", &["base"]),
+    ("base", &[]),
     ("testing", &[]),
     ("xtask", &["judge", "testing"]),
 ];
@@ -31,7 +37,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let ours: Vec<String> = crates().map(|package| package.name).collect();
     let mut found = Vec::new();
     for package in crates() {
-        let row = if SERVICES.contains(&package.name.as_str()) { "service" } else { &package.name };
+        let row =
+            if SERVICES.contains(&package.name.as_str()) { "services" } else { &package.name };
         let Some((_, allowed)) = ARROWS.iter().find(|(from, _)| *from == row) else {
             let advice = format!("give `{row}` a row in the table of arrows.rs");
             found.push(package.file.finding(1, advice));

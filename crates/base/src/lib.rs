@@ -1,0 +1,8 @@
+//! What every crate needs: quantities with their units, and files that are read within a limit.
+
+#![deny(unsafe_code)]
+
+mod file;
+pub mod units;
+
+pub use file::{FileError, read_bytes, read_text};

@@ -1,0 +1,28 @@
+//! The command from outside: one file per theme.
+
+mod capacity;
+pub(crate) mod common;
+mod compare;
+mod counters;
+mod history;
+mod http;
+mod in_process;
+pub(crate) mod ledgers;
+mod live;
+mod load;
+mod mistakes;
+mod output;
+mod programs;
+mod records;
+mod run;
+mod targets;
+mod ui;
+
+/// The page that shows how a service is added shows what is compiled.
+#[test]
+fn the_page_about_adding_a_service_shows_the_example_as_it_is() {
+    let page = include_str!("../../../../docs/adding-a-service.md");
+    let example = include_str!("../../examples/files.rs");
+    assert!(page.contains(example), "copy examples/files.rs into docs/adding-a-service.md");
+    assert!(example.lines().count() < 100, "it is meant to be short");
+}

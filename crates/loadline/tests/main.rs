@@ -1,0 +1,10 @@
+//! The command from outside, in one program: what it does, the cache, the records, and what
+//! services have to bear.
+
+mod cache;
+mod cli;
+mod records;
+mod served;
+mod soak;
+
+use cli::{common, ledgers};

@@ -1,0 +1,46 @@
+//! What a cache has to bear: starts under immediate load, clients that die in the middle of a
+//! word, readers who do not read, memory that is full, too many at once. After all of that its
+//! answers are right, its memory has not grown, and no place for a connection is lost.
+//!
+//! `make soak` runs the long ones, which are ignored otherwise; a short one of each kind is always
+//! run. How long they take: `SOAK_SECONDS`, `SOAK_STARTS`.
+
+mod abuse;
+mod client;
+mod memory;
+mod starts;
+
+use std::time::Duration;
+
+/// A number that the environment may set.
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).ok().map_or(default, |text| text.parse().expect(name))
+}
+
+#[test]
+fn a_few_starts_under_immediate_load_answer_rightly_from_the_first_moment() {
+    starts::run(8);
+}
+
+#[test]
+fn half_written_commands_take_no_place_and_leave_no_trace() {
+    abuse::half_written();
+}
+
+#[test]
+#[ignore = "takes a while: make soak"]
+fn a_thousand_starts_under_immediate_load_answer_rightly_from_the_first_moment() {
+    starts::run(setting("SOAK_STARTS", 1000));
+}
+
+#[test]
+#[ignore = "takes minutes: make soak"]
+fn abused_for_minutes_it_answers_rightly_and_keeps_its_memory_and_its_places() {
+    abuse::run(Duration::from_secs(setting("SOAK_SECONDS", 240)));
+}
+
+#[test]
+#[ignore = "takes a gigabyte of memory and some seconds: make soak"]
+fn memory_is_what_was_asked_for_while_the_index_grows_and_when_it_is_full() {
+    memory::run();
+}

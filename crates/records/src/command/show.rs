@@ -1,0 +1,183 @@
+//! Values and types, for people and for programs.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use crate::protocol::{Array, Chosen, Field, Item, Length, Number, Request, Type, Value};
+use serde_json::{Map, Value as Json, json};
+
+/// The fields of an item that were asked for.
+pub(crate) fn asked(request: &Request, item: &Item) -> Item {
+    request.field.as_ref().map_or_else(|| item.clone(), |selection| selection.part(item))
+}
+
+/// A value as JSON: structures are objects, arrays lists; numbers that JSON can't say are null.
+pub(crate) fn item_json(item: &Item) -> Json {
+    nodes_json(item.kind(), item.nodes())
+}
+
+fn nodes_json(kind: &Type, nodes: &[Value]) -> Json {
+    match (kind, &nodes[0]) {
+        (Type::Structure(structure), _) => fields_json(structure.fields(), nodes),
+        (Type::Structures(of), Value::Structures(all)) => {
+            let one = |nodes: &Option<Box<[Value]>>| match nodes {
+                Some(nodes) => fields_json(of.fields(), nodes),
+                None => Json::Null,
+            };
+            all.iter().map(one).collect()
+        }
+        (Type::Union(of), Value::Union(chosen)) => chosen_json(of.members(), chosen.as_deref()),
+        (Type::Unions(of), Value::Unions(all)) => {
+            all.iter().map(|chosen| chosen_json(of.members(), chosen.as_ref())).collect()
+        }
+        (_, Value::Any(item)) => item.as_deref().map_or(Json::Null, item_json),
+        (_, Value::Anys(all)) => {
+            all.iter().map(|item| item.as_ref().map_or(Json::Null, item_json)).collect()
+        }
+        (_, Value::Array(array)) => array.iter().map(|value| scalar_json(&value)).collect(),
+        (_, Value::Strings(all)) => all.iter().map(|text| json!(&**text)).collect(),
+        (_, value) => scalar_json(value),
+    }
+}
+
+fn fields_json(fields: &[Field], nodes: &[Value]) -> Json {
+    let pair =
+        |field: &Field| (field.name.to_string(), nodes_json(&field.kind, &nodes[field.at()..]));
+    Json::Object(fields.iter().map(pair).collect::<Map<_, _>>())
+}
+
+fn chosen_json(members: &[Field], chosen: Option<&Chosen>) -> Json {
+    let Some(chosen) = chosen else { return Json::Null };
+    let Some(member) = members.get(chosen.member as usize) else { return Json::Null };
+    let value = nodes_json(&member.kind, &chosen.nodes);
+    Json::Object([(member.name.to_string(), value)].into_iter().collect())
+}
+
+fn scalar_json(value: &Value) -> Json {
+    match value {
+        Value::Boolean(is) => json!(is),
+        Value::String(text) => json!(&**text),
+        value => match value.number() {
+            Some(Number::Whole(whole)) => {
+                i64::try_from(whole).map_or_else(|_| json!(u64::try_from(whole).ok()), Json::from)
+            }
+            Some(Number::Real(real)) => json!(real),
+            None => Json::Null,
+        },
+    }
+}
+
+/// A type as JSON: names of types, objects with the fields of structures.
+pub(crate) fn type_json(kind: &Type) -> Json {
+    let parts = |word: &str, id: &str, fields: &[Field]| {
+        let list: Vec<_> = fields
+            .iter()
+            .map(|field| json!({ "name": &*field.name, "type": type_json(&field.kind) }))
+            .collect();
+        json!({ word: id, "fields": list })
+    };
+    match kind {
+        Type::Scalar(scalar) => json!(scalar.name()),
+        Type::BoundedString(most) => json!(format!("string({most})")),
+        Type::Array(scalar, Length::Any) => json!(format!("{}[]", scalar.name())),
+        Type::Array(scalar, Length::AtMost(most)) => json!(format!("{}<{most}>", scalar.name())),
+        Type::Array(scalar, Length::Exactly(n)) => json!(format!("{}[{n}]", scalar.name())),
+        Type::Structure(all) => parts("structure", all.id(), all.fields()),
+        Type::Structures(all) => parts("structure[]", all.id(), all.fields()),
+        Type::Union(all) => parts("union", all.id(), all.members()),
+        Type::Unions(all) => parts("union[]", all.id(), all.members()),
+        Type::Any => json!("any"),
+        Type::Anys => json!("any[]"),
+    }
+}
+
+/// What a record holds in one line: its value, and what is out of the ordinary about it.
+pub(crate) fn record_line(item: &Item) -> String {
+    let mut line = match item.get("value") {
+        Some(Value::Structure) => match (item.number("value.index"), item.get("value.choices")) {
+            (Some(index), Some(Value::Strings(choices))) => {
+                let at = index.whole().and_then(|index| usize::try_from(index).ok());
+                let choice = at.and_then(|at| choices.get(at)).cloned();
+                choice.unwrap_or_else(|| Arc::from(format!("choice {}", index.real()))).to_string()
+            }
+            _ => return item_text(item),
+        },
+        Some(value) => value.to_string(),
+        None => return item_text(item),
+    };
+    if let Some(units) = item.text("display.units").filter(|units| !units.is_empty()) {
+        let _ = write!(line, " {units}");
+    }
+    let severity = item.number("alarm.severity").and_then(Number::whole).unwrap_or_default();
+    if severity != 0 {
+        let name = match severity {
+            1 => "MINOR",
+            2 => "MAJOR",
+            3 => "INVALID",
+            _ => "UNDEFINED",
+        };
+        let _ = write!(line, "  {name} {}", item.text("alarm.message").unwrap_or_default());
+    }
+    line
+}
+
+/// When a record took its value, if it says so.
+pub(crate) fn time(item: &Item) -> Option<String> {
+    let seconds = item.number("timeStamp.secondsPastEpoch")?.whole()?;
+    let nanoseconds = item.number("timeStamp.nanoseconds")?.whole()?;
+    let nanoseconds = i32::try_from(nanoseconds).ok()?;
+    let seconds = i64::try_from(seconds).ok()?;
+    // All zeros is what a record has that was never given a time.
+    if (seconds, nanoseconds) == (0, 0) {
+        return None;
+    }
+    jiff::Timestamp::new(seconds, nanoseconds).ok().map(|time| format!("{time:.6}"))
+}
+
+/// A value with all its fields, a line each.
+pub(crate) fn item_text(item: &Item) -> String {
+    if item.kind().structure().is_none() {
+        return item.nodes()[0].to_string();
+    }
+    let mut text = String::new();
+    for (bit, value) in item.nodes().iter().enumerate() {
+        if let (Some((path, _)), false) = (item.kind().path(bit), matches!(value, Value::Structure))
+        {
+            if !text.is_empty() {
+                text.push('\n');
+            }
+            let _ = write!(text, "{path}  {value}");
+        }
+    }
+    text
+}
+
+fn is_image(item: &Item) -> bool {
+    item.kind().structure().is_some_and(|of| of.id().starts_with("epics:nt/NTNDArray:"))
+}
+
+/// The sizes of an array of several dimensions, the slowest first, as NumPy writes them; of one
+/// that says none, or others than it has elements, how many elements it has.
+pub(crate) fn shape(item: &Item, array: &Array) -> Vec<usize> {
+    let size = |nodes: &Option<Box<[Value]>>| {
+        let whole = nodes.as_ref()?.get(1)?.number()?.whole()?;
+        usize::try_from(whole).ok()
+    };
+    let sizes: Option<Vec<usize>> = match item.get("dimension") {
+        Some(Value::Structures(all)) if is_image(item) => all.iter().rev().map(size).collect(),
+        _ => None,
+    };
+    let elements = |sizes: &Vec<usize>| {
+        sizes.iter().try_fold(1_usize, |all, size| all.checked_mul(*size)) == Some(array.len())
+    };
+    sizes.filter(|sizes| !sizes.is_empty() && elements(sizes)).unwrap_or(vec![array.len()])
+}
+
+/// The array that a record holds, wherever it holds it.
+pub(crate) fn array(item: &Item) -> Option<&Array> {
+    match item.get("value")? {
+        Value::Array(array) => Some(array),
+        Value::Union(Some(chosen)) => chosen.nodes.first()?.as_array(),
+        _ => None,
+    }
+}

@@ -1,0 +1,164 @@
+//! A data directory: FORMAT says which service and version it is of, LOCK that it is in use.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+/// The most that is read of FORMAT.
+const MOST_FORMAT_BYTES: u64 = 256;
+
+/// `--data`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct DataArgs {
+    /// The directory that keeps the service's data; it is made if it isn't there
+    #[arg(long, value_name = "DIR")]
+    pub data: PathBuf,
+}
+
+/// A data directory that this process holds; it is free again once this is dropped.
+#[derive(Debug)]
+pub struct DataDir {
+    path: PathBuf,
+    _lock: File,
+}
+
+impl DataDir {
+    /// Opens or makes the directory of `service`, whose files have the layout `version`.
+    ///
+    /// # Errors
+    /// When it is another service's or version's, in use, or can't be written. All these are
+    /// mistakes of what was typed, but for a disk that fails.
+    pub fn open(path: &Path, service: &str, version: u32) -> anyhow::Result<Self> {
+        let shown = path.display();
+        std::fs::create_dir_all(path)
+            .with_context(|| format!("--data {shown} can't be made; choose another directory"))?;
+        check_owner(path, service)?;
+        let lock_path = path.join("LOCK");
+        let lock = OpenOptions::new().create(true).truncate(false).write(true).open(&lock_path);
+        let mut lock = lock.with_context(|| {
+            format!("--data {shown}: {} can't be written; check who owns it", lock_path.display())
+        })?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => bail!(
+                "--data {shown} is in use by process {}: stop that one, or choose another \
+                 directory",
+                holder(&lock_path)
+            ),
+            Err(TryLockError::Error(error)) => {
+                return Err(error).with_context(|| format!("--data {shown} can't be locked"));
+            }
+        }
+        check_format(path, service, version)?;
+        lock.set_len(0)?;
+        writeln!(lock, "{}", std::process::id())?;
+        Ok(Self { path: path.to_owned(), _lock: lock })
+    }
+
+    /// Where it is.
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+}
+
+/// Who holds the lock, as its file says.
+fn holder(lock: &Path) -> String {
+    let text = base::read_text(lock, MOST_FORMAT_BYTES).unwrap_or_default();
+    match text.trim() {
+        "" => "unknown".to_owned(),
+        process => process.to_owned(),
+    }
+}
+
+/// Refuses, before anything is written, a directory that holds something else.
+fn check_owner(path: &Path, service: &str) -> anyhow::Result<()> {
+    // FORMAT.new is what a crash leaves of a directory that was being made.
+    const OURS: [&str; 2] = ["LOCK", "FORMAT.new"];
+    let shown = path.display();
+    if path.join("FORMAT").exists() {
+        return Ok(());
+    }
+    let names = std::fs::read_dir(path).with_context(|| format!("--data {shown}"))?;
+    let mut others = names.flatten().filter(|one| OURS.iter().all(|own| one.file_name() != *own));
+    match others.next() {
+        None => Ok(()),
+        Some(other) => bail!(
+            "--data {shown} holds {:?} but no FORMAT, so it is no data directory of {service}: \
+             choose an empty one",
+            other.file_name()
+        ),
+    }
+}
+
+/// Writes FORMAT into an empty directory; in another one it has to be the one that is meant.
+fn check_format(path: &Path, service: &str, version: u32) -> anyhow::Result<()> {
+    let (format, meant) = (path.join("FORMAT"), format!("{service} {version}"));
+    let shown = path.display();
+    if !format.exists() {
+        return write_whole(path, &format, &meant);
+    }
+    let text = base::read_text(&format, MOST_FORMAT_BYTES)?;
+    let (whose, found) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
+    if whose != service {
+        bail!("--data {shown} is of the service {whose:?}, not {service:?}: choose another");
+    }
+    match found.parse::<u32>() {
+        Ok(found) if found == version => Ok(()),
+        Ok(found) if found > version => bail!(
+            "--data {shown} has version {found} of {service}'s data, and this program knows \
+             version {version}: use the newer loadline that wrote it, or another directory"
+        ),
+        Ok(found) => bail!(
+            "--data {shown} has version {found} of {service}'s data, and this program knows \
+             version {version} only: start with an empty directory, or use the older loadline"
+        ),
+        Err(_) => bail!("{}: {found:?} is no version number", format.display()),
+    }
+}
+
+/// Writes a file that is there whole or not at all, even after a crash.
+fn write_whole(folder: &Path, path: &Path, text: &str) -> anyhow::Result<()> {
+    let temporary = path.with_extension("new");
+    let write = || {
+        let mut file = File::create(&temporary)?;
+        writeln!(file, "{text}")?;
+        file.sync_all()?;
+        std::fs::rename(&temporary, path)?;
+        File::open(folder)?.sync_all()
+    };
+    write().with_context(|| format!("{} can't be written", path.display()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_directory_belongs_to_one_service_one_version_and_one_process() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("data");
+        let refused = |service, version| {
+            DataDir::open(&path, service, version).expect_err("refused").to_string()
+        };
+        let open = DataDir::open(&path, "toy", 2).expect("made");
+        let said = refused("toy", 2);
+        assert!(said.contains(&format!("in use by process {}", std::process::id())), "{said}");
+        drop(open);
+        drop(DataDir::open(&path, "toy", 2).expect("free again"));
+        assert!(refused("other", 2).contains("of the service \"toy\", not \"other\""));
+        assert!(refused("toy", 1).contains("use the newer loadline"));
+        assert!(refused("toy", 3).contains("start with an empty directory"));
+        std::fs::write(path.join("FORMAT"), "toy x\n").expect("written");
+        assert!(refused("toy", 2).contains("\"x\" is no version number"));
+    }
+
+    #[test]
+    fn a_directory_of_something_else_is_refused() {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("letter.txt"), "Dear").expect("written");
+        let said = DataDir::open(folder.path(), "toy", 1).expect_err("refused").to_string();
+        assert!(said.contains("\"letter.txt\" but no FORMAT"), "{said}");
+    }
+}

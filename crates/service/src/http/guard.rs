@@ -1,0 +1,133 @@
+//! What every request passes: whether it names this server, carries a token where one is needed,
+//! and only wants to read.
+
+use std::net::IpAddr;
+
+use axum::extract::{Request, State};
+use axum::http::uri::Authority;
+use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::HttpSettings;
+use crate::Tokens;
+
+/// Headers of every answer. A page holds its styles and nothing else that acts.
+const HEADERS: &[(HeaderName, &str)] = &[
+    (
+        header::CONTENT_SECURITY_POLICY,
+        "default-src 'none'; style-src 'unsafe-inline'; img-src data:; form-action 'self'; \
+         base-uri 'none'; frame-ancestors 'none'",
+    ),
+    (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
+    (header::REFERRER_POLICY, "no-referrer"),
+    (header::CACHE_CONTROL, "no-store"),
+];
+
+/// What a request is checked against.
+#[derive(Clone, Debug)]
+pub(super) struct Guard {
+    port: u16,
+    is_public: bool,
+    takes_names: bool,
+    tokens: Option<Tokens>,
+}
+
+impl Guard {
+    /// The guard of a server at `port`.
+    pub(super) fn new(settings: HttpSettings, port: u16) -> Self {
+        let HttpSettings { is_public, takes_names, tokens, .. } = settings;
+        Self { port, is_public, takes_names, tokens }
+    }
+
+    /// Why a request is refused, if it is.
+    fn refusal(&self, request: &Request) -> Option<Response> {
+        if !self.takes_names && !names_us(request, self.port, self.is_public) {
+            let words = "Ask for this server by its address and port, or as localhost.\n";
+            return Some((StatusCode::MISDIRECTED_REQUEST, words).into_response());
+        }
+        if !self.tokens.as_ref().is_none_or(|tokens| carries_one(request, tokens)) {
+            let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
+            let words = "A token is needed: Authorization: Bearer TOKEN.\n";
+            return Some((StatusCode::UNAUTHORIZED, challenge, words).into_response());
+        }
+        if ![Method::GET, Method::HEAD].contains(request.method()) {
+            let allowed = [(header::ALLOW, "GET, HEAD")];
+            let words = "This is only for reading: GET and HEAD.\n";
+            return Some((StatusCode::METHOD_NOT_ALLOWED, allowed, words).into_response());
+        }
+        None
+    }
+}
+
+/// Refuses what is not for this server or wants more than to read; adds headers to every answer.
+pub(super) async fn guard(State(guard): State<Guard>, request: Request, next: Next) -> Response {
+    let mut answer = match guard.refusal(&request) {
+        Some(refusal) => refusal,
+        None => next.run(request).await,
+    };
+    for (name, value) in HEADERS {
+        answer.headers_mut().insert(name, HeaderValue::from_static(value));
+    }
+    answer
+}
+
+/// Whether the request has one of the tokens (RFC 6750, 2.1).
+fn carries_one(request: &Request, tokens: &Tokens) -> bool {
+    let mut values = request.headers().get_all(header::AUTHORIZATION).iter();
+    let (Some(value), None) = (values.next(), values.next()) else { return false };
+    let Some((scheme, token)) = value.as_bytes().split_at_checked(7) else { return false };
+    scheme.eq_ignore_ascii_case(b"bearer ") && tokens.has(token.trim_ascii())
+}
+
+/// Whether the one `Host` of a request is ours, and the authority of its target if it has one.
+fn names_us(request: &Request, port: u16, is_public: bool) -> bool {
+    let mut hosts = request.headers().get_all(header::HOST).iter();
+    let (Some(host), None) = (hosts.next(), hosts.next()) else { return false };
+    let target = request.uri().authority();
+    host.to_str().is_ok_and(|host| is_ours(host, port, is_public))
+        && target.is_none_or(|target| is_ours(target.as_str(), port, is_public))
+}
+
+/// Whether `HOST:PORT` is an address of this machine, or `localhost`. Other machines need another
+/// address, but no name: only names can be made to lead elsewhere.
+fn is_ours(host: &str, port: u16, public: bool) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else { return false };
+    let name = authority.host();
+    let name = name.strip_prefix('[').and_then(|name| name.strip_suffix(']')).unwrap_or(name);
+    let is_address = |ip: IpAddr| public || ip.is_loopback();
+    !host.contains('@')
+        && authority.port_u16().unwrap_or(80) == port
+        && (name.eq_ignore_ascii_case("localhost") || name.parse().is_ok_and(is_address))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_addresses_of_this_machine_and_localhost_with_the_port_are_ours() {
+        for ours in ["127.0.0.1:4380", "localhost:4380", "LOCALHOST:4380", "[::1]:4380"] {
+            assert!(is_ours(ours, 4380, false), "{ours}");
+        }
+        let others = [
+            "",
+            "localhost",
+            "localhost:",
+            "127.0.0.1:80",
+            "evil.example:4380",
+            "localhost.evil.example:4380",
+            "10.0.0.1:4380",
+            "[::2]:4380",
+            "a@127.0.0.1:4380",
+            "127.0.0.1:4380, evil.example",
+            "127.0.0.1:4380:4380",
+        ];
+        for other in others {
+            assert!(!is_ours(other, 4380, false), "{other}");
+        }
+        assert!(is_ours("10.0.0.1:4380", 4380, true), "another machine, where it is allowed");
+        assert!(!is_ours("evil.example:4380", 4380, true), "a name leads anywhere");
+        assert!(is_ours("localhost", 80, false), "the port that needn't be said");
+    }
+}

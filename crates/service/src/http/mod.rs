@@ -1,0 +1,290 @@
+//! The HTTP control plane: one thread with axum on tokio, within limits of its own, so that slow
+//! clients don't keep others from it.
+
+mod guard;
+
+use std::collections::VecDeque;
+use std::future::Future;
+use std::net::{SocketAddr, TcpListener};
+use std::path::PathBuf;
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use axum::Router;
+use axum::http::{StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::net::TcpStream;
+use tokio::sync::oneshot;
+use tokio::task::{AbortHandle, JoinSet};
+use wire::Address;
+
+use crate::{Failure, Tokens, metrics};
+use guard::{Guard, guard};
+
+/// Connections open at once; one more ends the one that has been open for longest.
+const MOST_CONNECTIONS: usize = 128;
+
+/// How long a request's head may take, and how long a connection may be without one.
+const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// A request's line and headers may be this long together.
+const MOST_HEAD_BYTES: usize = 16 << 10;
+
+/// How long accepting pauses where the system has no descriptor for a connection.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// `--metrics` and `--token-file`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HttpArgs {
+    /// Serve counters to Prometheus at http://ADDRESS/metrics; port 0 is any
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    pub metrics: Option<SocketAddr>,
+
+    /// Answer --metrics only with a token of this file, a line each, as `Authorization: Bearer`
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl HttpArgs {
+    pub(crate) fn settings(
+        &self,
+        address: SocketAddr,
+        is_public: bool,
+    ) -> Result<HttpSettings, Failure> {
+        let tokens = self.token_file.clone().map(Tokens::read).transpose();
+        let tokens = tokens.map_err(Failure::usage)?;
+        // A scraper may name the host in any way; its requests change nothing and show no data.
+        Ok(HttpSettings { address, is_public, takes_names: is_public, tokens })
+    }
+}
+
+/// An address with a port, as typed; port 0 stays what it is.
+///
+/// # Errors
+/// When it is none; the error shows one.
+pub fn socket_address(written: &str) -> Result<SocketAddr, String> {
+    match written.replacen("localhost:", "127.0.0.1:", 1).parse() {
+        Ok(Address::Internet(address)) => Ok(address),
+        _ => Err("write an address with a port, such as 127.0.0.1:9150".to_owned()),
+    }
+}
+
+/// How a control plane is reached.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Whether requests may name addresses that are not loopback ones.
+    pub is_public: bool,
+    /// Whether requests may name the host in any way. Otherwise only by an address or as
+    /// localhost, because a name can be made to lead here by anybody (DNS rebinding).
+    pub takes_names: bool,
+    /// Tokens, one of which each request has to carry.
+    pub tokens: Option<Tokens>,
+}
+
+/// A running control plane. Dropping it stops it at once.
+#[derive(Debug)]
+pub struct HttpServer {
+    address: SocketAddr,
+    end: Option<oneshot::Sender<Duration>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl HttpServer {
+    /// Binds, and serves what `router` makes of the address that was bound.
+    ///
+    /// # Errors
+    /// When the address can't be had, or the system has no thread for it; the error names it.
+    pub fn start(
+        settings: HttpSettings,
+        router: impl FnOnce(SocketAddr) -> Router,
+    ) -> anyhow::Result<Self> {
+        let wanted = settings.address;
+        let listener = TcpListener::bind(wanted).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
+        let address = listener.local_addr()?;
+        let state = Guard::new(settings, address.port());
+        let router = router(address).layer(from_fn_with_state(state, guard));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(2)
+            .build()
+            .context("cannot start the HTTP control plane")?;
+        let (end, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
+            runtime.block_on(serve(listener, router, ended));
+            // What still runs on another thread is not waited for.
+            runtime.shutdown_background();
+        });
+        let thread = Some(thread.context("cannot start the HTTP control plane")?);
+        Ok(Self { address, end: Some(end), thread })
+    }
+
+    /// Where it is, with the port that it was given.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops accepting, lets answers finish until `drain` has passed, and ends.
+    pub fn stop(mut self, drain: Duration) {
+        self.end_within(drain);
+    }
+
+    fn end_within(&mut self, drain: Duration) {
+        // Both are gone when it has ended already.
+        let _ = self.end.take().map(|end| end.send(drain));
+        let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+impl Drop for HttpServer {
+    fn drop(&mut self) {
+        self.end_within(Duration::ZERO);
+    }
+}
+
+/// `/metrics`, made anew for each request.
+pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) -> Router {
+    let text = std::sync::Arc::new(text);
+    let page = get(async move || ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], text()));
+    let none = async || (StatusCode::NOT_FOUND, "there is only /metrics\n");
+    Router::new().route("/metrics", page).fallback(none)
+}
+
+async fn serve(listener: TcpListener, router: Router, mut ended: oneshot::Receiver<Duration>) {
+    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
+    let graceful = GracefulShutdown::new();
+    let mut tasks = JoinSet::new();
+    // The oldest is first.
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
+    let drain = loop {
+        tokio::select! {
+            drain = &mut ended => break drain.unwrap_or_default(),
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => {
+                    if open.len() >= MOST_CONNECTIONS && let Some(oldest) = open.pop_front() {
+                        oldest.abort();
+                    }
+                    open.push_back(tasks.spawn(converse(stream, &router, &graceful)));
+                }
+                // Most often there is no descriptor left, which takes time to change.
+                Err(_) => tokio::time::sleep(ACCEPT_PAUSE).await,
+            },
+            Some(_) = tasks.join_next() => open.retain(|task| !task.is_finished()),
+        }
+    };
+    drop(listener);
+    // What isn't answered by then is cut off.
+    let _ = tokio::time::timeout(drain, graceful.shutdown()).await;
+}
+
+/// One connection.
+fn converse(
+    stream: TcpStream,
+    router: &Router,
+    graceful: &GracefulShutdown,
+) -> impl Future<Output = ()> + Send + 'static {
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
+    builder.max_buf_size(MOST_HEAD_BYTES);
+    let service = TowerToHyperService::new(router.clone());
+    let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
+    async {
+        // A client that breaks the protocol or goes away is no concern of others.
+        let _ = connection.await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+
+    use super::*;
+
+    fn settings(tokens: Option<Tokens>) -> HttpSettings {
+        let address = ([127, 0, 0, 1], 0).into();
+        HttpSettings { address, is_public: false, takes_names: false, tokens }
+    }
+
+    fn counting() -> impl Fn() -> String + Send + Sync {
+        let count = std::sync::atomic::AtomicU64::new(0);
+        move || format!("made {}\n", count.fetch_add(1, std::sync::atomic::Ordering::Relaxed))
+    }
+
+    fn ask(server: &HttpServer, request: &str) -> String {
+        let mut socket = TcpStream::connect(server.address()).expect("a connection");
+        let host = server.address().to_string();
+        socket.write_all(request.replace("HERE", &host).as_bytes()).expect("sent");
+        let mut answer = String::new();
+        socket.read_to_string(&mut answer).expect("text");
+        answer
+    }
+
+    const GET: &str = "GET /metrics HTTP/1.1\r\nHost: HERE\r\nConnection: close\r\n\r\n";
+
+    #[test]
+    fn metrics_are_made_for_each_request_and_nothing_else_is_there() {
+        let server = HttpServer::start(settings(None), |_| metrics_router(counting()));
+        let server = server.expect("a server");
+        let first = ask(&server, GET);
+        assert!(first.starts_with("HTTP/1.1 200 OK\r\ncontent-type: text/plain; version=0.0.4"));
+        assert!(first.ends_with("\r\n\r\nmade 0\n"), "{first}");
+        assert!(ask(&server, GET).ends_with("\r\n\r\nmade 1\n"));
+        let head = ask(&server, &GET.replace("GET", "HEAD"));
+        assert!(head.starts_with("HTTP/1.1 200 ") && head.ends_with("\r\n\r\n"), "{head}");
+        assert!(ask(&server, &GET.replace("/metrics", "/")).starts_with("HTTP/1.1 404 "));
+        assert!(ask(&server, &GET.replace("GET", "POST")).starts_with("HTTP/1.1 405 "));
+        let other = ask(&server, &GET.replace("HERE", "evil.example"));
+        assert!(other.starts_with("HTTP/1.1 421 "), "{other}");
+        let long = format!("GET /{} HTTP/1.1\r\nHost: HERE\r\n\r\n", "x".repeat(20_000));
+        let long = ask(&server, &long);
+        assert!(long.starts_with("HTTP/1.1 431 ") || long.starts_with("HTTP/1.1 414 "), "{long}");
+        server.stop(Duration::from_secs(1));
+    }
+
+    #[test]
+    fn connections_that_never_finish_their_heads_keep_nobody_out() {
+        let server = HttpServer::start(settings(None), |_| metrics_router(counting()));
+        let server = server.expect("a server");
+        let slow: Vec<_> = (0..2 * MOST_CONNECTIONS)
+            .map(|_| {
+                let mut socket = TcpStream::connect(server.address()).expect("a connection");
+                // The first ones may have been closed again.
+                let _ = socket.write_all(b"GET /metrics HTTP/1.1\r\nHost: ");
+                socket
+            })
+            .collect();
+        assert!(ask(&server, GET).starts_with("HTTP/1.1 200 "));
+        drop(slow);
+    }
+
+    #[test]
+    fn where_there_are_tokens_each_request_needs_one() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tokens");
+        std::fs::write(&path, "0123456789abcdef\n").expect("written");
+        let tokens = Tokens::read(path).expect("tokens");
+        let server = HttpServer::start(settings(Some(tokens)), |_| metrics_router(counting()));
+        let server = server.expect("a server");
+        let none = ask(&server, GET);
+        assert!(none.starts_with("HTTP/1.1 401 "), "{none}");
+        assert!(none.to_lowercase().contains("www-authenticate: bearer"), "{none}");
+        let with = |token| {
+            let line = format!("\r\nAuthorization: Bearer {token}\r\nConnection");
+            ask(&server, &GET.replace("\r\nConnection", &line))
+        };
+        assert!(with("0123456789abcdef").starts_with("HTTP/1.1 200 "));
+        assert!(with("0123456789abcdee").starts_with("HTTP/1.1 401 "));
+    }
+}

@@ -1,0 +1,237 @@
+//! The life of a service: what comes before its sockets, the ready line, signals, and its end.
+
+use std::fmt;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+use wire::Address;
+
+use crate::http::{HttpArgs, HttpServer, metrics_router};
+use crate::listen::check_exposure;
+use crate::notify::notify;
+use crate::privileges::Privileges;
+use crate::{CommonArgs, Failure, Outcome, Ready, TlsFiles, log};
+
+/// How long connections may finish what is in flight after the first signal.
+pub const DRAIN: Duration = Duration::from_secs(5);
+
+/// The most time that a control plane may take for its last answers.
+const HTTP_DRAIN: Duration = Duration::from_millis(500);
+
+/// What is read again at SIGHUP; an error leaves what was there before.
+type Reload = Box<dyn FnMut() -> anyhow::Result<()>>;
+
+/// A service that has begun and is not ready yet.
+pub struct Harness {
+    service: &'static str,
+    is_public: bool,
+    privileges: Option<Privileges>,
+    end: End,
+    reloads: Vec<(&'static str, Reload)>,
+    http: Option<HttpServer>,
+}
+
+/// A service that is bound and serves.
+pub struct Running {
+    /// The protocol of its connections, by which the ready line names their addresses.
+    pub speaks: &'static str,
+    /// Where it accepts connections.
+    pub addresses: Vec<Address>,
+    /// Where it receives datagrams, and by which name.
+    pub datagrams: Option<(&'static str, String)>,
+    /// The data directory, where it has one.
+    pub data: Option<PathBuf>,
+    /// Stops it within a time; returns what it has carried, where that is known.
+    pub stop: Box<dyn FnOnce(Duration) -> Option<wire::Counters>>,
+}
+
+impl Harness {
+    /// Begins: starts the log, catches the signals that end a service, so that none is missed, and
+    /// looks up the user that it shall become.
+    ///
+    /// # Errors
+    /// When there is no such user, or signals can't be caught.
+    pub fn begin(service: &'static str, args: &CommonArgs) -> Result<Self, Failure> {
+        log::start(args.log, args.log_json);
+        let privileges = args.user.as_deref().map(Privileges::of).transpose();
+        Ok(Self {
+            service,
+            is_public: args.public,
+            privileges: privileges.map_err(Failure::usage)?,
+            end: End::catch()?,
+            reloads: Vec::new(),
+            http: None,
+        })
+    }
+
+    /// Has another signal end the service as SIGTERM does.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn end_on(&mut self, signal: i32) -> Result<(), Failure> {
+        self.end.0.add_signal(signal).context("cannot wait for signals")?;
+        Ok(())
+    }
+
+    /// Refuses addresses of `option` that other machines can reach, unless `--public` is given.
+    ///
+    /// # Errors
+    /// A usage error that names the first such address.
+    pub fn check_exposure(&self, option: &str, addresses: &[Address]) -> Result<(), Failure> {
+        check_exposure(option, addresses, self.is_public)
+    }
+
+    /// Has SIGHUP read something again. The name is for the log.
+    pub fn reload(
+        &mut self,
+        what: &'static str,
+        read: impl FnMut() -> anyhow::Result<()> + 'static,
+    ) {
+        self.reloads.push((what, Box::new(read)));
+    }
+
+    /// Reads the files of encrypted connections, now and at each SIGHUP.
+    ///
+    /// # Errors
+    /// When they are of no use; the error names the file.
+    pub fn read_tls(&mut self, files: TlsFiles) -> Result<wire::Tls, Failure> {
+        let tls = files.read().map_err(Failure::usage)?;
+        let renewed = tls.clone();
+        self.reload("certificates", move || files.renew(&renewed));
+        Ok(tls)
+    }
+
+    /// Serves counters to Prometheus, where the arguments ask for it.
+    ///
+    /// # Errors
+    /// When the address is not allowed or can't be bound, or the tokens can't be read.
+    pub fn serve_metrics(
+        &mut self,
+        args: &HttpArgs,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        let Some(address) = args.metrics else { return Ok(()) };
+        let internet = [Address::Internet(address)];
+        check_exposure("--metrics", &internet, self.is_public)?;
+        let settings = args.settings(address, self.is_public)?;
+        if let Some(tokens) = settings.tokens.clone() {
+            self.reload("tokens", move || tokens.read_again());
+        }
+        let server = HttpServer::start(settings, |_| metrics_router(text));
+        let server = server.context("choose another address with --metrics")?;
+        self.http = Some(server);
+        Ok(())
+    }
+
+    /// Gives up the privileges of root, where `--user` says so. Later calls do nothing.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn drop_privileges(&mut self, bound: &[Address]) -> anyhow::Result<()> {
+        match self.privileges.take() {
+            Some(privileges) => privileges.drop_all(bound),
+            None => Ok(()),
+        }
+    }
+
+    /// Prints the ready line, serves until a signal, and stops within [`DRAIN`].
+    ///
+    /// # Errors
+    /// When privileges can't be given up, or nothing can be printed.
+    pub fn run(mut self, running: Running) -> Outcome {
+        self.drop_privileges(&running.addresses)?;
+        let addresses: Vec<_> = running.addresses.iter().map(ToString::to_string).collect();
+        let metrics = self.http.as_ref().map(|http| ("metrics", http.address().to_string()));
+        let named: Vec<_> = running.datagrams.into_iter().chain(metrics).collect();
+        let ready = Ready {
+            service: self.service,
+            speaks: running.speaks,
+            addresses: &addresses,
+            named: &named,
+            data: running.data.as_deref(),
+        };
+        ready.print()?;
+        notify("READY=1");
+        tracing::info!(?addresses, "ready");
+        self.end.wait(&mut self.reloads);
+        notify("STOPPING=1");
+        if let Some(http) = self.http {
+            http.stop(HTTP_DRAIN);
+        }
+        if let Some(counters) = (running.stop)(DRAIN) {
+            tracing::info!(
+                connections = counters.total_connections,
+                bytes_read = counters.bytes_read,
+                bytes_written = counters.bytes_written,
+                "stopped"
+            );
+        }
+        Ok(std::process::ExitCode::SUCCESS)
+    }
+}
+
+impl fmt::Debug for Harness {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Harness").field("service", &self.service).finish_non_exhaustive()
+    }
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("addresses", &self.addresses).finish_non_exhaustive()
+    }
+}
+
+/// The signals that a service handles.
+#[derive(Debug)]
+pub struct End(Signals);
+
+impl End {
+    /// Catches them from here on.
+    ///
+    /// # Errors
+    /// When the system refuses it.
+    pub fn catch() -> anyhow::Result<Self> {
+        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+        Ok(Self(signals.context("cannot wait for signals")?))
+    }
+
+    /// Waits for the first signal that ends; SIGHUP reads again. The second one quits at once, and
+    /// what is in flight is lost.
+    fn wait(mut self, reloads: &mut [(&'static str, Reload)]) {
+        for signal in self.0.forever() {
+            if signal != SIGHUP {
+                tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
+                break;
+            }
+            notify("RELOADING=1");
+            read_again(reloads);
+            notify("READY=1");
+        }
+        std::thread::spawn(move || {
+            if self.0.forever().any(|signal| signal != SIGHUP) {
+                let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+            }
+        });
+    }
+
+    /// Waits for the first signal that ends, with nothing to read again.
+    pub fn wait_only(self) {
+        self.wait(&mut []);
+    }
+}
+
+fn read_again(reloads: &mut [(&'static str, Reload)]) {
+    if reloads.is_empty() {
+        tracing::info!("SIGHUP: there are no files to read again");
+    }
+    for (what, reload) in reloads {
+        match reload() {
+            Ok(()) => tracing::info!("{what} were read again"),
+            Err(error) => tracing::warn!("{what} stay as they were: {error:#}"),
+        }
+    }
+}

@@ -1,0 +1,207 @@
+//! The harness from outside, around a toy service.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+use std::process::{Child, Command, Output, Stdio};
+
+use tempfile::TempDir;
+
+/// A running toy, with its data directory.
+struct Toy {
+    child: Child,
+    ready: serde_json::Value,
+    stderr: BufReader<std::process::ChildStderr>,
+}
+
+fn toy(data: &Path, arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_toy-service"));
+    command.arg("--data").arg(data).args(arguments).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+impl Toy {
+    fn start(data: &Path, arguments: &[&str]) -> Self {
+        Self::spawn(toy(data, arguments))
+    }
+
+    fn spawn(mut command: Command) -> Self {
+        let mut child = command.spawn().expect("the toy starts");
+        let mut line = String::new();
+        let stdout = child.stdout.take().expect("a pipe");
+        BufReader::new(stdout).read_line(&mut line).expect("a line");
+        let stderr = BufReader::new(child.stderr.take().expect("a pipe"));
+        let ready = serde_json::from_str(&line).expect("the ready line");
+        Self { child, ready, stderr }
+    }
+
+    fn connect(&self, name: &str) -> TcpStream {
+        let address = self.ready["addresses"][name].as_str().expect("an address");
+        TcpStream::connect(address).expect("a connection")
+    }
+
+    /// `/metrics`, with these lines in the request's head.
+    fn metrics(&self, lines: &str) -> String {
+        let mut socket = self.connect("metrics");
+        let host = socket.peer_addr().expect("an address");
+        let request = format!("GET /metrics HTTP/1.0\r\nHost: {host}\r\n{lines}\r\n");
+        socket.write_all(request.as_bytes()).expect("sent");
+        std::io::read_to_string(socket).expect("text")
+    }
+
+    fn signal(&self, name: &str) {
+        let process = self.child.id().to_string();
+        let status = Command::new("kill").args([name, &process]).status();
+        assert!(status.expect("kill runs").success());
+    }
+
+    /// Reads its log up to a line that holds `text`.
+    fn logs(&mut self, text: &str) {
+        let mut line = String::new();
+        while !line.contains(text) {
+            line.clear();
+            let read = self.stderr.read_line(&mut line).expect("a log");
+            assert!(read > 0, "it never logged {text:?}");
+        }
+    }
+}
+
+impl Drop for Toy {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+fn folder() -> TempDir {
+    tempfile::tempdir().expect("a folder")
+}
+
+/// That it ends with code 2 and says this.
+fn refuses(output: Output, said: &str) {
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.code() == Some(2) && text.contains(said), "{text}");
+}
+
+#[test]
+fn it_says_where_it_is_answers_shows_metrics_and_drains() {
+    let data = folder();
+    let arguments = ["--listen", "127.0.0.1:0,[::1]:0", "--metrics", "127.0.0.1:0"];
+    let mut toy = Toy::start(data.path(), &arguments);
+    assert_eq!((&toy.ready["service"], &toy.ready["ready"]), (&"toy".into(), &true.into()));
+    assert_eq!(toy.ready["pid"], toy.child.id());
+    assert_eq!(toy.ready["data"], data.path().to_str().expect("UTF-8"));
+    let mut answer = [0; 6];
+    for name in ["lines", "lines2"] {
+        let mut socket = toy.connect(name);
+        socket.write_all(b"hello\n").expect("sent");
+        socket.read_exact(&mut answer).expect("answered");
+        assert_eq!(&answer, b"hello\n");
+    }
+    let page = toy.metrics("");
+    assert!(page.contains("\ntoy_lines_total 2\n"), "{page}");
+    assert!(page.contains("\ntoy_connections_opened_total 2\n"), "{page}");
+    toy.signal("-TERM");
+    assert_eq!(toy.child.wait().expect("an end").code(), Some(0));
+    let format = std::fs::read_to_string(data.path().join("FORMAT")).expect("read");
+    assert_eq!(format, "toy 1\n");
+}
+
+#[test]
+fn options_that_it_does_not_take_and_addresses_that_are_not_meant_are_usage_errors() {
+    let data = folder();
+    let refuses = |arguments: &[&str], said| {
+        refuses(toy(data.path(), arguments).output().expect("it runs"), said);
+    };
+    refuses(&["--memory", "1MiB"], "unexpected argument '--memory'");
+    refuses(&["--listen", "0.0.0.0:0"], "--public");
+    refuses(&["--listen", "127.0.0.1:0", "--metrics", "[::]:0"], "--metrics [::]:0");
+    refuses(&["--user", "no-such-user"], "no such user");
+    refuses(&["--token-file", "x"], "--metrics");
+    let tokens = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file"];
+    refuses(&[&tokens[..], &["/dev/null"]].concat(), "holds no token");
+    let _open = Toy::start(data.path(), &["--listen", "127.0.0.1:0"]);
+    refuses(&["--listen", "127.0.0.1:0"], "in use by process");
+}
+
+#[test]
+fn a_hangup_reads_tokens_and_certificates_again() {
+    let (data, files) = (folder(), folder());
+    let [tokens, certificate, key] =
+        ["tokens", "certificate.pem", "key.pem"].map(|name| files.path().join(name));
+    let identity = || {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+        std::fs::write(&certificate, made.cert.pem()).expect("written");
+        std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
+    };
+    identity();
+    std::fs::write(&tokens, "0123456789abcdef\n").expect("written");
+    let [tokens_path, certificate_path, key_path] =
+        [&tokens, &certificate, &key].map(|path| path.to_str().expect("UTF-8"));
+    let listen = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
+    let secrets = ["--token-file", tokens_path, "--tls-cert", certificate_path, "--tls-key"];
+    let mut toy = Toy::start(data.path(), &[&listen[..], &secrets, &[key_path]].concat());
+    let with = |toy: &Toy, token| toy.metrics(&format!("Authorization: Bearer {token}\r\n"));
+    assert!(toy.metrics("").starts_with("HTTP/1.0 401 "));
+    assert!(with(&toy, "0123456789abcdef").starts_with("HTTP/1.0 200 "));
+    std::fs::write(&tokens, "fedcba9876543210\n").expect("written");
+    identity();
+    toy.signal("-HUP");
+    toy.logs("certificates were read again");
+    toy.logs("tokens were read again");
+    assert!(with(&toy, "0123456789abcdef").starts_with("HTTP/1.0 401 "));
+    assert!(with(&toy, "fedcba9876543210").starts_with("HTTP/1.0 200 "));
+    std::fs::write(&tokens, "").expect("written");
+    toy.signal("-HUP");
+    toy.logs("tokens stay as they were");
+    assert!(with(&toy, "fedcba9876543210").starts_with("HTTP/1.0 200 "));
+}
+
+#[test]
+fn a_service_manager_hears_when_it_is_ready_and_when_it_stops() {
+    let (data, files) = (folder(), folder());
+    let path = files.path().join("notify");
+    let manager = UnixDatagram::bind(&path).expect("bound");
+    let mut command = toy(data.path(), &["--listen", "127.0.0.1:0"]);
+    command.env("NOTIFY_SOCKET", &path);
+    let mut toy = Toy::spawn(command);
+    let state = || {
+        let mut bytes = [0; 64];
+        let length = manager.recv(&mut bytes).expect("a state");
+        String::from_utf8_lossy(&bytes[..length]).into_owned()
+    };
+    assert_eq!(state(), "READY=1");
+    toy.signal("-INT");
+    assert_eq!(state(), "STOPPING=1");
+    assert!(toy.child.wait().expect("an end").success());
+}
+
+#[test]
+fn another_user_is_what_the_process_becomes_once_it_is_bound() {
+    if !nix::unistd::geteuid().is_root() {
+        println!("skipped: only root can become another user");
+        return;
+    }
+    let (data, files) = (folder(), folder());
+    for path in [data.path(), files.path()] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+        std::fs::set_permissions(path, mode).expect("changed");
+    }
+    let socket = files.path().join("socket");
+    let listen = format!("unix:{}", socket.display());
+    let toy = Toy::start(data.path(), &["--listen", &listen, "-u", "nobody"]);
+    let status = std::fs::read_to_string(format!("/proc/{}/status", toy.child.id()));
+    let status = status.expect("read");
+    let nobody = nix::unistd::User::from_name("nobody").expect("read").expect("a user");
+    let line = |name| status.lines().find(|line| line.starts_with(name)).expect("a line");
+    let ids = |name| line(name).split_whitespace().skip(1).map(str::to_owned).collect::<Vec<_>>();
+    let uid = nobody.uid.to_string();
+    assert_eq!(ids("Uid:"), [&*uid, &*uid, &*uid, &*uid]);
+    let gid = nobody.gid.to_string();
+    assert_eq!(ids("Gid:"), [&*gid, &*gid, &*gid, &*gid]);
+    assert_eq!(ids("Groups:"), [gid]);
+    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&socket).expect("there"));
+    assert_eq!(owner, nobody.uid.as_raw());
+}
