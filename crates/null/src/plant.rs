@@ -120,8 +120,8 @@ fn converse(plant: Plant, mut stream: TcpStream) {
     }
 }
 
-/// A program that burns this one's cores until this one ends, in a process group of its own, so that it
-/// belongs to no target.
+/// A program that burns this one's cores until this one ends, in a process group of its own, so
+/// that it belongs to no target.
 pub(super) struct Neighbour(Child);
 
 impl Neighbour {

@@ -2,8 +2,8 @@
 //!
 //! [`protocol`] is bytes to types and back, [`model`] the records; neither does I/O.
 //! [`server`] serves them with the loop of `wire`, [`client`] is the client of `loadline records`,
-//! [`load`] the workload and dialect of the lab; [`SERVICE`] holds the two commands, `serve records`
-//! and `records`. README.md lists the protocol's parts and limits.
+//! [`load`] the workload and dialect of the lab; [`SERVICE`] holds the two commands,
+//! `serve records` and `records`. README.md lists the protocol's parts and limits.
 
 #![deny(unsafe_code)]
 

@@ -1,5 +1,4 @@
-//! `loadline ui`: the ledger in a browser, for reading only, on the HTTP control plane that services
-//! have. Control plane.
+//! `loadline ui`: the ledger in a browser, for reading only, on the HTTP control plane of services.
 //!
 //! Nothing can be changed here and nothing is asked of another server, so that no user
 //! has to log in. What is left to guard is reading: only this machine reaches it, and a request has

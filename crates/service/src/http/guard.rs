@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::HttpSettings;
+use super::settings::HttpSettings;
 use crate::Tokens;
 
 /// Headers of every answer. A page holds its styles and nothing else that acts.

@@ -2,11 +2,11 @@
 //! clients don't keep others from it.
 
 mod guard;
+mod settings;
 
 use std::collections::VecDeque;
 use std::future::Future;
 use std::net::{SocketAddr, TcpListener};
-use std::path::PathBuf;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -22,10 +22,11 @@ use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpStream;
 use tokio::sync::oneshot;
 use tokio::task::{AbortHandle, JoinSet};
-use wire::Address;
 
-use crate::{Failure, Tokens, metrics};
+use crate::metrics;
 use guard::{Guard, guard};
+
+pub use settings::{HttpArgs, HttpSettings, socket_address};
 
 /// Connections open at once; one more ends the one that has been open for longest.
 const MOST_CONNECTIONS: usize = 128;
@@ -38,56 +39,6 @@ const MOST_HEAD_BYTES: usize = 16 << 10;
 
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
-
-/// `--metrics` and `--token-file`.
-#[derive(Clone, Debug, clap::Args)]
-pub struct HttpArgs {
-    /// Serve counters to Prometheus at http://ADDRESS/metrics; port 0 is any
-    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
-    pub metrics: Option<SocketAddr>,
-
-    /// Answer --metrics only with a token of this file, a line each, as `Authorization: Bearer`
-    #[arg(long, value_name = "FILE", requires = "metrics")]
-    pub token_file: Option<PathBuf>,
-}
-
-impl HttpArgs {
-    pub(crate) fn settings(
-        &self,
-        address: SocketAddr,
-        is_public: bool,
-    ) -> Result<HttpSettings, Failure> {
-        let tokens = self.token_file.clone().map(Tokens::read).transpose();
-        let tokens = tokens.map_err(Failure::usage)?;
-        // A scraper may name the host in any way; its requests change nothing and show no data.
-        Ok(HttpSettings { address, is_public, takes_names: is_public, tokens })
-    }
-}
-
-/// An address with a port, as typed; port 0 stays what it is.
-///
-/// # Errors
-/// When it is none; the error shows one.
-pub fn socket_address(written: &str) -> Result<SocketAddr, String> {
-    match written.replacen("localhost:", "127.0.0.1:", 1).parse() {
-        Ok(Address::Internet(address)) => Ok(address),
-        _ => Err("write an address with a port, such as 127.0.0.1:9150".to_owned()),
-    }
-}
-
-/// How a control plane is reached.
-#[derive(Clone, Debug)]
-pub struct HttpSettings {
-    /// Where it listens.
-    pub address: SocketAddr,
-    /// Whether requests may name addresses that are not loopback ones.
-    pub is_public: bool,
-    /// Whether requests may name the host in any way. Otherwise only by an address or as
-    /// localhost, because a name can be made to lead here by anybody (DNS rebinding).
-    pub takes_names: bool,
-    /// Tokens, one of which each request has to carry.
-    pub tokens: Option<Tokens>,
-}
 
 /// A running control plane. Dropping it stops it at once.
 #[derive(Debug)]
@@ -211,6 +162,7 @@ mod tests {
     use std::net::TcpStream;
 
     use super::*;
+    use crate::Tokens;
 
     fn settings(tokens: Option<Tokens>) -> HttpSettings {
         let address = ([127, 0, 0, 1], 0).into();

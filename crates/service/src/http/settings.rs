@@ -1,0 +1,58 @@
+//! Where the control plane is, and what its requests need: as typed, and as meant.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use wire::Address;
+
+use crate::{Failure, Tokens};
+
+/// `--metrics` and `--token-file`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HttpArgs {
+    /// Serve counters to Prometheus at http://ADDRESS/metrics; port 0 is any
+    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
+    pub metrics: Option<SocketAddr>,
+
+    /// Answer --metrics only with a token of this file, a line each, as `Authorization: Bearer`
+    #[arg(long, value_name = "FILE", requires = "metrics")]
+    pub token_file: Option<PathBuf>,
+}
+
+impl HttpArgs {
+    pub(crate) fn settings(
+        &self,
+        address: SocketAddr,
+        is_public: bool,
+    ) -> Result<HttpSettings, Failure> {
+        let tokens = self.token_file.clone().map(Tokens::read).transpose();
+        let tokens = tokens.map_err(Failure::usage)?;
+        // A scraper may name the host in any way; its requests change nothing and show no data.
+        Ok(HttpSettings { address, is_public, takes_names: is_public, tokens })
+    }
+}
+
+/// An address with a port, as typed; port 0 stays what it is.
+///
+/// # Errors
+/// When it is none; the error shows one.
+pub fn socket_address(written: &str) -> Result<SocketAddr, String> {
+    match written.replacen("localhost:", "127.0.0.1:", 1).parse() {
+        Ok(Address::Internet(address)) => Ok(address),
+        _ => Err("write an address with a port, such as 127.0.0.1:9150".to_owned()),
+    }
+}
+
+/// How a control plane is reached.
+#[derive(Clone, Debug)]
+pub struct HttpSettings {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// Whether requests may name addresses that are not loopback ones.
+    pub is_public: bool,
+    /// Whether requests may name the host in any way. Otherwise only by an address or as
+    /// localhost, because a name can be made to lead here by anybody (DNS rebinding).
+    pub takes_names: bool,
+    /// Tokens, one of which each request has to carry.
+    pub tokens: Option<Tokens>,
+}
