@@ -29,7 +29,7 @@ const TYPED: &[(&str, &str)] = &[
     ("serve cache -d", "leave it to a service manager"),
     ("serve cache -p 0", "-p 0 needs -U or -s"),
     ("serve cache --max-item 0", "--max-item has to be at least"),
-    ("serve cache -l 127.0.0.1:0 --memory 1", "change --memory"),
+    ("serve cache -l 127.0.0.1:0 --memory 1KiB", "change --memory"),
     ("serve cache -m 999999999999999999", "-m is too many megabytes"),
     ("serve cache -l 127.0.0.1:0 --threads 2 --store single", "--store global-lock"),
     ("serve cache --auth-file nosuch", "nosuch: No such file"),
