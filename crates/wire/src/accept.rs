@@ -12,12 +12,13 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::clock::MILLISECOND_NS;
+use crate::config::WhenFull;
 use crate::counters::add;
 use crate::listen::Listener;
+use crate::mailbox::Accepted;
 use crate::poll::{Interest, Poller};
-use crate::server::{Shared, WhenFull};
+use crate::shared::Shared;
 use crate::slots::SPECIAL;
-use crate::transport::Transport;
 use crate::{Address, Ns};
 
 /// The first listener's token; the others follow.
@@ -28,14 +29,6 @@ const MAX_ACCEPTS_PER_TURN: usize = 64;
 
 /// How long accepting pauses when the system is out of descriptors or memory.
 const RETRY_NS: Ns = 100 * MILLISECOND_NS;
-
-/// An accepted connection on its way to its thread.
-#[derive(Debug)]
-pub(crate) struct Accepted {
-    pub(crate) socket: OwnedFd,
-    pub(crate) address: Address,
-    pub(crate) transport: Transport,
-}
 
 /// The listeners, and whether they are polled.
 pub(crate) struct Acceptor {
@@ -87,7 +80,9 @@ impl Acceptor {
                         let _ = sockopt::set_tcp_nodelay(&socket, true);
                     }
                     match self.listeners[index].transport() {
-                        Ok(transport) => into.push(Accepted { socket, address, transport }),
+                        Ok(transport) => {
+                            into.push(Accepted { socket, address, transport, listener: index })
+                        }
                         // No memory for it: the socket is closed.
                         Err(_) => shared.release_one(),
                     }

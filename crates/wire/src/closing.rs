@@ -11,14 +11,14 @@ use crate::mailbox::Message;
 use crate::poll::Interest;
 use crate::stream::{self, ReadOutcome};
 use crate::worker::Worker;
-use crate::{Closed, Connection, Datagrams, Input, Ns};
+use crate::{Closed, Connection, Input, Ns};
 
 /// For how long, and for how many bytes, a closed connection's socket is still read from, so that
 /// a reset doesn't discard the last answer.
 pub(crate) const LINGER_NS: Ns = SECOND_NS;
 const LINGER_BYTES: usize = 1 << 20;
 
-impl<C: Connection, D: Datagrams> Worker<C, D> {
+impl<C: Connection> Worker<C> {
     /// Calls [`Connection::closed`].
     fn notify_closed(&mut self, token: u64, why: Closed) {
         if matches!(why, Closed::ProtocolError(_)) {
@@ -74,8 +74,10 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
 
     /// Closes the socket and frees the slot.
     pub(crate) fn finish(&mut self, token: u64) {
-        if self.slots.remove(token).is_some() {
-            self.shared.release_one();
+        match self.slots.remove(token) {
+            Some(slot) if slot.is_outgoing => self.handle.release_outgoing(),
+            Some(_) => self.shared.release_one(),
+            None => {}
         }
     }
 
@@ -83,9 +85,8 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
     pub(crate) fn stop(&mut self, at_ns: Ns) {
         self.acceptor = None;
         self.stop_at_ns = Some(at_ns);
-        for mut socket in self.datagrams.drain(..) {
-            socket.expect_many();
-            socket.turn(self.now_ns, &self.shared.counters[self.index]);
+        for mut endpoint in self.endpoints.drain(..) {
+            endpoint.drain(self.now_ns, &self.shared.counters[self.index]);
         }
         for token in self.slots.tokens() {
             if self.slot(token).connection.is_some() && self.slot(token).output.is_none() {

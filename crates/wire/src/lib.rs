@@ -11,11 +11,28 @@
 //! - The traits: [`Connection`], [`Datagrams`], [`Input`], [`Output`]; [`deliver`] drives a
 //!   protocol without a socket.
 //! - Encryption under a connection, invisible to protocols: `Tls`, with the feature `tls`.
-//! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`].
+//! - The server: [`Listener`], [`DatagramListener`], [`Config`], [`Server`]; several protocols in
+//!   one server: [`ServerBuilder`].
+//! - What waits: [`TaskPool`] runs what blocks, [`Answers`] keeps the order of answers that
+//!   complete later, [`Connection::wants_input`] and [`Connection::has_pending`] pause and outlast
+//!   the peer's last request meanwhile.
+//! - From inside a loop: [`Loop::connect`] calls another server, [`Loop::watch`] wakes for a child
+//!   or any other descriptor.
 //! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
 //! - HTTP/1.1 as a client writes and reads it: [`http`].
 //! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
 //! - A metrics page over HTTP: [`Page`]. Control plane.
+//!
+//! Which of them a service needs:
+//!
+//! | it has | it uses |
+//! |---|---|
+//! | one protocol | [`Server::start`] |
+//! | a protocol per listener, or datagrams | [`ServerBuilder`], with `Box<dyn Connection>` |
+//! | answers that wait for a group commit | a [`TaskPool`], [`Answers`], a [`Waker`] per answer |
+//! | children | their pidfd with [`Loop::watch`]; the exit comes as [`Wake::Posted`] |
+//! | beacons, searches | [`Datagrams`] with a deadline, [`DatagramOptions`] for multicast |
+//! | calls of other servers | [`Loop::connect`] with a protocol of its own |
 
 #![deny(unsafe_code)]
 
@@ -24,20 +41,28 @@ pub mod http;
 pub mod stream;
 
 mod accept;
+mod answers;
 mod buffers;
 mod closing;
+mod config;
 mod counters;
 mod datagrams;
 mod descriptors;
+mod event_loop;
+mod handle;
 mod input;
 mod listen;
 mod mailbox;
+mod opening;
 mod output;
 mod page;
 mod poll;
 mod protocol;
 mod server;
+mod serving;
+mod shared;
 mod slots;
+mod tasks;
 mod timers;
 #[cfg(feature = "tls")]
 mod tls;
@@ -46,14 +71,19 @@ mod tls_client;
 mod transport;
 mod turn;
 mod uring;
+mod uring_batch;
 mod uring_turn;
+mod watching;
 mod worker;
 
+pub use answers::{AnswerId, Answers};
 pub use bytes::Bytes;
+pub use config::{Backend, Config, ThreadIndex, WhenFull};
 pub use counters::Counters;
 pub use descriptors::allow_descriptors;
+pub use handle::{Loop, Watch};
 pub use input::Input;
-pub use listen::{DatagramListener, ListenOptions, Listener};
+pub use listen::{DatagramListener, DatagramOptions, ListenOptions, Listener};
 pub use output::Output;
 pub use page::Page;
 pub use poll::{Event, Interest, Poller};
@@ -61,7 +91,8 @@ pub use protocol::{
     Address, Batch, Closed, Connection, Datagrams, Flow, Ns, Peer, ProtocolError, Replies, Wake,
     Waker,
 };
-pub use server::{Backend, Config, Server, ThreadIndex, WhenFull};
+pub use server::{Server, ServerBuilder};
+pub use tasks::{PoolFull, Task, TaskPanicked, TaskPool};
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 #[cfg(feature = "tls")]

@@ -3,7 +3,7 @@
 //! Control plane: done once, before anything is served.
 
 use std::io::{self, ErrorKind};
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
@@ -165,6 +165,38 @@ fn remove_stale(path: &Path, name: &SocketAddrUnix) -> io::Result<()> {
     }
 }
 
+/// Options of a datagram socket.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DatagramOptions {
+    /// Other sockets may share the address (`SO_REUSEADDR`): multicasts and broadcasts reach all
+    /// of them, other datagrams one.
+    pub shares_address: bool,
+    /// Datagrams may be sent to broadcast addresses.
+    pub may_broadcast: bool,
+    /// The multicast groups to join, each on the interface that has this address.
+    pub groups: Vec<(Ipv4Addr, Ipv4Addr)>,
+    /// Multicasts are sent over the interface that has this address, with TTL 1, and reach this
+    /// host's own sockets.
+    pub multicast_interface: Option<Ipv4Addr>,
+}
+
+impl DatagramOptions {
+    fn set(&self, socket: &OwnedFd) -> io::Result<()> {
+        if self.may_broadcast {
+            sockopt::set_socket_broadcast(socket, true)?;
+        }
+        for (group, interface) in &self.groups {
+            sockopt::set_ip_add_membership(socket, group, interface)?;
+        }
+        if let Some(interface) = &self.multicast_interface {
+            sockopt::set_ip_multicast_if(socket, interface)?;
+            sockopt::set_ip_multicast_loop(socket, true)?;
+            sockopt::set_ip_multicast_ttl(socket, 1)?;
+        }
+        Ok(())
+    }
+}
+
 /// A bound UDP address: one socket per thread, among which the kernel distributes the senders.
 #[derive(Debug)]
 pub struct DatagramListener {
@@ -178,11 +210,24 @@ impl DatagramListener {
     /// # Errors
     /// When the address is in use, not permitted, or a Unix socket's; the error names it.
     pub fn bind(address: &Address, threads: usize) -> io::Result<Self> {
+        Self::bind_with(address, threads, &DatagramOptions::default())
+    }
+
+    /// Binds one socket with these options for each of `threads`.
+    ///
+    /// # Errors
+    /// When the address is in use, not permitted, or a Unix socket's, or an option is refused; the
+    /// error names the address.
+    pub fn bind_with(
+        address: &Address,
+        threads: usize,
+        options: &DatagramOptions,
+    ) -> io::Result<Self> {
         let Address::Internet(internet) = address else {
             let error = io::Error::new(ErrorKind::Unsupported, "not an internet address");
             return Err(named(&error, "cannot receive datagrams on", address));
         };
-        Self::bind_internet(*internet, threads)
+        Self::bind_internet(*internet, threads, options)
             .map_err(|error| named(&error, "cannot receive datagrams on", address))
     }
 
@@ -191,8 +236,12 @@ impl DatagramListener {
         &self.address
     }
 
-    fn bind_internet(mut address: SocketAddr, threads: usize) -> io::Result<Self> {
-        if threads > 1 && address.port() != 0 {
+    fn bind_internet(
+        mut address: SocketAddr,
+        threads: usize,
+        options: &DatagramOptions,
+    ) -> io::Result<Self> {
+        if threads > 1 && address.port() != 0 && !options.shares_address {
             // SO_REUSEPORT also shares the address with another process of the same user. One
             // socket bound without it, and closed again, detects that the address is in use.
             bind(socket_with(family(&address), SocketType::DGRAM, FLAGS, None)?, &address)?;
@@ -203,7 +252,11 @@ impl DatagramListener {
             if threads > 1 {
                 sockopt::set_socket_reuseport(&socket, true)?;
             }
+            if options.shares_address {
+                sockopt::set_socket_reuseaddr(&socket, true)?;
+            }
             bind(&socket, &address)?;
+            options.set(&socket)?;
             address = getsockname(&socket)?.try_into()?;
             sockets.push(socket);
         }

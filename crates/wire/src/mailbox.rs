@@ -7,8 +7,18 @@ use std::{io, mem};
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use crate::Ns;
-use crate::accept::Accepted;
+use crate::transport::Transport;
+use crate::{Address, Ns};
+
+/// An accepted connection on its way to its thread.
+#[derive(Debug)]
+pub(crate) struct Accepted {
+    pub(crate) socket: OwnedFd,
+    pub(crate) address: Address,
+    pub(crate) transport: Transport,
+    /// The index of its listener, whose protocol it speaks.
+    pub(crate) listener: usize,
+}
 
 /// A message to a loop's thread.
 #[derive(Debug)]

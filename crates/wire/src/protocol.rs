@@ -185,53 +185,170 @@ pub trait Connection {
         let _ = out;
     }
 
-    /// The connection has ended; nothing more can be sent.
+    /// Whether the protocol takes more input. While it is false, the peer is not read from and
+    /// [`Connection::receive`] is not called: how a protocol pauses whose answers wait for
+    /// something other than the peer. Read after every call; it may change in
+    /// [`Connection::resume`].
+    fn wants_input(&self) -> bool {
+        true
+    }
+
+    /// Whether answers are still to come. While it is true, neither the end of the peer's input,
+    /// nor the idle time-out, nor a server that stops and drains closes the connection.
+    fn has_pending(&self) -> bool {
+        false
+    }
+
+    /// The connection has ended; nothing more can be sent. The only call for an outgoing
+    /// connection that couldn't be made.
     fn closed(&mut self, why: Closed) {
         let _ = why;
     }
 }
 
-/// Server side of a datagram socket: a batch of datagrams in, a batch of replies out.
+/// A connection whose protocol is chosen at run time: a server with listeners of several protocols
+/// serves `Box<dyn Connection>`. A server with one protocol names its type and pays nothing.
+impl<C: Connection + ?Sized> Connection for Box<C> {
+    fn opened(&mut self, now: Ns, peer: &Peer, out: &mut Output) -> Result<Flow, ProtocolError> {
+        (**self).opened(now, peer, out)
+    }
+
+    fn receive(
+        &mut self,
+        now: Ns,
+        input: &mut Input,
+        out: &mut Output,
+    ) -> Result<Flow, ProtocolError> {
+        (**self).receive(now, input, out)
+    }
+
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
+        (**self).resume(now, why, out)
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        (**self).deadline()
+    }
+
+    fn place(&mut self) -> Option<&mut [u8]> {
+        (**self).place()
+    }
+
+    fn placed(&mut self, count: usize) {
+        (**self).placed(count);
+    }
+
+    fn too_large(&mut self, out: &mut Output) {
+        (**self).too_large(out);
+    }
+
+    fn wants_input(&self) -> bool {
+        (**self).wants_input()
+    }
+
+    fn has_pending(&self) -> bool {
+        (**self).has_pending()
+    }
+
+    fn closed(&mut self, why: Closed) {
+        (**self).closed(why);
+    }
+}
+
+/// A protocol over the datagram sockets of one thread: a batch of datagrams in, datagrams to any
+/// address out. `now` is its only clock.
 pub trait Datagrams {
+    /// The sockets are bound. `waker` wakes the protocol from any thread.
+    fn opened(&mut self, now: Ns, waker: &Waker, out: &mut Replies) {
+        let _ = (now, waker, out);
+    }
+
     /// Answers a batch; a datagram without an answer is simply skipped.
     fn datagrams(&mut self, now: Ns, batch: &Batch, replies: &mut Replies);
+
+    /// An event other than datagrams: the deadline, or a wake. Whatever is put into `out` is sent,
+    /// also where no datagram asked for it.
+    fn resume(&mut self, now: Ns, why: Wake, out: &mut Replies) {
+        let _ = (now, why, out);
+    }
+
+    /// When [`Datagrams::resume`] is to be called with [`Wake::Timer`], if at all. Read after
+    /// every other call; that call has to move a time that has come.
+    fn deadline(&self) -> Option<Ns> {
+        None
+    }
 }
 
 /// The most memory that an empty [`Batch`] keeps.
 const KEPT_BATCH_BYTES: usize = 256 * 1024;
 
-/// Datagrams received in one turn.
+/// Datagrams received in one turn, all by one socket; or datagrams to send.
 #[derive(Debug, Default)]
 pub struct Batch {
     bytes: Vec<u8>,
-    entries: Vec<(Address, std::ops::Range<usize>)>,
+    entries: Vec<Datagram>,
+    socket: usize,
+}
+
+#[derive(Debug)]
+struct Datagram {
+    address: Address,
+    range: std::ops::Range<usize>,
+    socket: usize,
 }
 
 /// Datagrams to send, each to its own address.
 pub type Replies = Batch;
 
 impl Batch {
+    /// The number of the socket by which the datagrams came, and by which replies go unless they
+    /// name another: its place in the list that [`ServerBuilder::datagrams`] was given.
+    ///
+    /// [`ServerBuilder::datagrams`]: crate::ServerBuilder::datagrams
+    pub fn socket(&self) -> usize {
+        self.socket
+    }
+
+    pub(crate) fn set_socket(&mut self, socket: usize) {
+        self.socket = socket;
+    }
+
     /// Appends a datagram from or to `address`.
+    #[inline]
     pub fn push(&mut self, address: Address, datagram: &[u8]) {
         self.compose(address, |bytes| bytes.extend_from_slice(datagram));
     }
 
+    /// Appends a datagram to `address`, to be sent by the socket with this number.
+    pub fn push_by(&mut self, socket: usize, address: Address, datagram: &[u8]) {
+        let own = std::mem::replace(&mut self.socket, socket);
+        self.push(address, datagram);
+        self.socket = own;
+    }
+
     /// Appends a datagram that `write` formats in place. It must only append.
+    #[inline]
     pub fn compose(&mut self, address: Address, write: impl FnOnce(&mut Vec<u8>)) {
         let start = self.bytes.len();
         write(&mut self.bytes);
-        self.entries.push((address, start..self.bytes.len()));
+        let range = start..self.bytes.len();
+        self.entries.push(Datagram { address, range, socket: self.socket });
+    }
+
+    /// The number of the socket that the datagram at `index` came or goes by.
+    pub(crate) fn socket_of(&self, index: usize) -> Option<usize> {
+        self.entries.get(index).map(|entry| entry.socket)
     }
 
     /// The datagram at `index`, counted from 0.
     pub fn get(&self, index: usize) -> Option<(&Address, &[u8])> {
-        let (address, range) = self.entries.get(index)?;
-        Some((address, &self.bytes[range.clone()]))
+        let entry = self.entries.get(index)?;
+        Some((&entry.address, &self.bytes[entry.range.clone()]))
     }
 
     /// The datagrams, in order.
     pub fn iter(&self) -> impl Iterator<Item = (&Address, &[u8])> {
-        self.entries.iter().map(|(address, range)| (address, &self.bytes[range.clone()]))
+        self.entries.iter().map(|entry| (&entry.address, &self.bytes[entry.range.clone()]))
     }
 
     /// The number of datagrams.
@@ -273,8 +390,10 @@ mod tests {
         batch.push(at(1), b"one");
         batch.push(at(2), b"");
         batch.compose(at(3), |bytes| bytes.extend_from_slice(b"three"));
+        batch.push_by(2, at(4), b"four");
+        assert_eq!((batch.socket_of(2), batch.socket_of(3)), (Some(0), Some(2)));
         let all: Vec<_> = batch.iter().map(|(_, bytes)| bytes).collect();
-        assert_eq!(all, [&b"one"[..], b"", b"three"]);
+        assert_eq!(all, [&b"one"[..], b"", b"three", b"four"]);
         assert_eq!(batch.get(2), Some((&at(3), &b"three"[..])));
         batch.clear();
         assert!(batch.is_empty() && batch.get(0).is_none());

@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use crate::poll::Interest;
 use crate::timers::NEVER;
 use crate::transport::Transport;
-use crate::{Closed, Input, Ns, Output};
+use crate::{Address, Closed, Input, Ns, Output};
 
 /// Tokens with this bit stand for something other than a connection.
 pub(crate) const SPECIAL: u64 = 1 << 63;
@@ -38,6 +38,14 @@ pub(crate) struct Slot<C> {
     pub(crate) armed_ns: Ns,
     /// When bytes were last received or sent.
     pub(crate) active_ns: Ns,
+    /// When the handshake or the connect has to be done, or [`NEVER`].
+    pub(crate) establish_by_ns: Ns,
+    /// The peer has sent its last byte, and answers are pending.
+    pub(crate) input_ended: bool,
+    /// An outgoing connection, which the limit on connections doesn't count.
+    pub(crate) is_outgoing: bool,
+    /// The peer of an outgoing connection until it is connected.
+    pub(crate) connecting_to: Option<Box<Address>>,
     /// Bytes that may still be read and discarded while the socket lingers.
     pub(crate) linger_left_bytes: usize,
 }
@@ -57,6 +65,10 @@ impl<C> Slot<C> {
             posted: Arc::default(),
             armed_ns: NEVER,
             active_ns: now_ns,
+            establish_by_ns: NEVER,
+            input_ended: false,
+            is_outgoing: false,
+            connecting_to: None,
             linger_left_bytes: 0,
         }
     }

@@ -13,7 +13,7 @@ use crate::tls::Session;
 use crate::{Input, Output};
 
 /// The state of a handshake.
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS has one"))]
+#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS waits for the peer"))]
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Handshake {
     /// The connection's bytes may be read and sent.
@@ -32,6 +32,8 @@ pub(crate) enum Transport {
     /// Unencrypted.
     #[default]
     Plain,
+    /// An outgoing connection that isn't connected yet; plain once it is.
+    Connecting,
     /// Encrypted. Boxed, because few connections are.
     #[cfg(feature = "tls")]
     Tls(Box<Session>),
@@ -49,6 +51,7 @@ impl Transport {
     pub(crate) fn is_handshaking(&self) -> bool {
         match self {
             Self::Plain => false,
+            Self::Connecting => true,
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.is_handshaking(),
         }
@@ -59,10 +62,15 @@ impl Transport {
         match self {
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.handshake(socket),
-            Self::Plain => {
-                let _ = socket;
-                Handshake::Done
-            }
+            // Called when the socket is writable: the attempt has ended.
+            Self::Connecting => match stream::connected(socket) {
+                Ok(()) => {
+                    *self = Self::Plain;
+                    Handshake::Done
+                }
+                Err(error) => Handshake::Failed(error.kind()),
+            },
+            Self::Plain => Handshake::Done,
         }
     }
 
@@ -76,6 +84,7 @@ impl Transport {
     ) -> ReadOutcome {
         match self {
             Self::Plain => stream::read_into(socket, input, limit),
+            Self::Connecting => ReadOutcome::Blocked,
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.read_into(socket, input, limit),
         }
@@ -91,6 +100,7 @@ impl Transport {
     ) -> FlushOutcome {
         match self {
             Self::Plain => stream::flush(socket, output, most),
+            Self::Connecting => FlushOutcome::Blocked,
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.flush(socket, output, most),
         }
@@ -100,7 +110,7 @@ impl Transport {
     #[inline]
     pub(crate) fn has_plaintext(&self) -> bool {
         match self {
-            Self::Plain => false,
+            Self::Plain | Self::Connecting => false,
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.has_plaintext(),
         }
@@ -110,7 +120,7 @@ impl Transport {
     #[inline]
     pub(crate) fn has_unsent(&self) -> bool {
         match self {
-            Self::Plain => false,
+            Self::Plain | Self::Connecting => false,
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.has_unsent(),
         }
@@ -121,7 +131,7 @@ impl Transport {
         match self {
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.end(socket),
-            Self::Plain => {
+            Self::Plain | Self::Connecting => {
                 let _ = socket;
             }
         }

@@ -23,7 +23,7 @@ pub fn deliver<C: Connection>(
 ) -> Result<Flow, ProtocolError> {
     loop {
         let flow = connection.receive(now, input, out)?;
-        if flow == Flow::Close || input.is_empty() || out.is_full() {
+        if flow == Flow::Close || input.is_empty() || out.is_full() || !connection.wants_input() {
             return Ok(flow);
         }
         match connection.place() {
@@ -135,7 +135,7 @@ impl<C: Connection> Turn<'_, C> {
             self.note(result);
             return TurnEnd::Unchanged;
         }
-        if result == Ok(Flow::Continue) && !self.input.is_empty() && !self.output.is_full() {
+        if result == Ok(Flow::Continue) && self.may_receive() {
             result = self.receive();
         }
         self.run(result)
@@ -145,6 +145,7 @@ impl<C: Connection> Turn<'_, C> {
         // Input comes first: a peer that is pushed to without pause could otherwise never ask
         // the protocol to stop.
         if self.input.len() < MAX_INTERLEAVED_READ_BYTES
+            && self.connection.wants_input()
             && let ReadOutcome::Bytes(count) =
                 self.transport.read_into(self.socket, self.input, MAX_INTERLEAVED_READ_BYTES)
         {
@@ -155,10 +156,15 @@ impl<C: Connection> Turn<'_, C> {
             }
         }
         let flow = self.connection.resume(self.now_ns, Wake::Drained, self.output)?;
-        if flow == Flow::Close || self.input.is_empty() || self.output.is_full() {
+        if flow == Flow::Close || !self.may_receive() {
             return Ok(flow);
         }
         self.receive()
+    }
+
+    /// Whether input waits that the protocol takes, and there is room for its answers.
+    fn may_receive(&self) -> bool {
+        !self.input.is_empty() && !self.output.is_full() && self.connection.wants_input()
     }
 
     #[inline]

@@ -8,44 +8,17 @@ use crate::counters::add;
 use crate::slots::SPECIAL;
 use crate::stream::{ReadOutcome, kind};
 use crate::turn::TurnEnd;
-use crate::uring::{MAX_BATCH, Outcome, Uring};
+use crate::uring::{MAX_BATCH, Uring};
+use crate::uring_batch::{SPACE_BYTES, Sent, UringBatch};
 use crate::worker::Worker;
-use crate::{Closed, Connection, Datagrams};
-
-/// The most bytes received for one connection per submission; the rest follows in its next turn.
-/// Not a power of two, so that the starts of all spaces don't share the same few cache sets.
-const SPACE_BYTES: usize = (16 << 10) + 5 * 64;
+use crate::{Closed, Connection};
 
 /// A connection with more to send uses a system call of its own.
 const MAX_BATCHED_SEND_BYTES: usize = 64 << 10;
 
-/// A thread's ring, and the memory of its batches.
-#[derive(Debug)]
-pub(crate) struct UringTurn {
-    ring: Uring,
-    space: Vec<u8>,
-    /// The tokens of the connections that receive in this batch, and their outcomes.
-    receiving: Vec<u64>,
-    outcomes: Vec<Outcome>,
-    /// The tokens of the connections whose answers wait for the batch's send.
-    sending: Vec<u64>,
-}
-
-impl UringTurn {
-    pub(crate) fn new(ring: Uring) -> Self {
-        let space = vec![0; MAX_BATCH * SPACE_BYTES];
-        Self { ring, space, receiving: Vec::new(), outcomes: Vec::new(), sending: Vec::new() }
-    }
-
-    /// Whether the ring was given up: the loop then continues with epoll alone.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.ring.is_lost()
-    }
-}
-
-impl<C: Connection, D: Datagrams> Worker<C, D> {
+impl<C: Connection> Worker<C> {
     /// Dispatches the ready connections of the last wait.
-    pub(crate) fn dispatch_batch(&mut self, events: usize, uring: &mut UringTurn) {
+    pub(crate) fn dispatch_batch(&mut self, events: usize, uring: &mut UringBatch) {
         uring.receiving.clear();
         for index in 0..events {
             let event = self.poller.event(index);
@@ -56,7 +29,7 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
                 self.dispatch(event);
             }
         }
-        let UringTurn { ring, space, receiving, outcomes, sending } = uring;
+        let UringBatch { ring, space, receiving, outcomes, sending } = uring;
         // A batch of one is a plain receive with overhead.
         if let [token] = receiving[..] {
             return self.read(token);
@@ -102,6 +75,9 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
         }
         let Some(slot) = self.slots.get_mut(token) else { return false };
         let Some(connection) = &mut slot.connection else { return false };
+        if !connection.wants_input() || slot.input_ended {
+            return false;
+        }
         // Bytes that have a place of their own are read straight into it.
         if connection.place().is_some_and(|place| !place.is_empty()) {
             return false;
@@ -142,13 +118,4 @@ impl<C: Connection, D: Datagrams> Worker<C, D> {
             self.settle(token, after);
         }
     }
-}
-
-/// Whether a turn has sent its answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sent {
-    /// It was sent, as far as the socket took it.
-    Now,
-    /// It waits for the batch's send.
-    Deferred,
 }

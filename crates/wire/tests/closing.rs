@@ -1,8 +1,6 @@
 //! The end of a connection: every answer arrives, every connection is told once, none leaks.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, Random, client, serve, until};
+use crate::common::{HANG_GUARD, Lines, Random, client, serve, until};
 use std::io::{ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::sync::{Arc, Mutex};

@@ -1,14 +1,14 @@
 //! Datagrams: a batch in, a batch out, beside streams in the same server.
 
-mod common;
-
-use common::{HANG_GUARD, client, echo, internet, listener, loopback};
+use crate::common::{HANG_GUARD, client, echo, internet, listener, loopback};
 use std::collections::BTreeSet;
 use std::io::{Read, Write};
 use std::net::UdpSocket;
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
-use wire::{Batch, Config, DatagramListener, Datagrams, Ns, Replies, Server};
+use wire::{
+    Batch, Config, Connection, DatagramListener, Datagrams, Ns, Replies, Server, ServerBuilder,
+};
 
 /// Says back what it hears in capitals, and notes how many came together.
 struct Shouter {
@@ -36,16 +36,18 @@ fn shouter(
     let noted = Arc::clone(&batches);
     let gate = Mutex::new(gate);
     let datagrams = vec![DatagramListener::bind(&loopback(), threads).expect("a listener")];
-    let server = Server::start_with_datagrams(
-        Config { threads, ..Config::default() },
-        vec![listener()],
-        |_| echo(),
-        datagrams,
-        move |_| Shouter { batches: Arc::clone(&noted), gate: gate.lock().expect("gate").take() },
-    );
+    let shouter =
+        move |_| Shouter { batches: Arc::clone(&noted), gate: gate.lock().expect("gate").take() };
+    let builder = ServerBuilder::new(Config { threads, ..Config::default() });
+    let server = builder.listen(listener(), |_| echo()).datagrams(datagrams, shouter).start();
     let server = server.expect("a server");
     let address = internet(&server.datagram_addresses()[0]);
     (server, address, batches)
+}
+
+/// A server without listeners for connections.
+fn datagram_server() -> ServerBuilder<Box<dyn Connection>> {
+    ServerBuilder::new(Config::default())
 }
 
 fn caller(address: std::net::SocketAddr) -> UdpSocket {
@@ -67,7 +69,9 @@ fn datagrams_that_wait_together_are_answered_together() {
     let (server, address, batches) = shouter(1, Some(gate));
     let caller = caller(address);
     caller.send(b"first").expect("send");
-    common::until("the first is being answered", || !batches.lock().expect("batches").is_empty());
+    crate::common::until("the first is being answered", || {
+        !batches.lock().expect("batches").is_empty()
+    });
     // Of many lengths, so that none can be taken for its neighbour.
     let call = |number: usize| format!("call {number} {}", "a".repeat(4 * number));
     for number in 0..100 {
@@ -79,7 +83,7 @@ fn datagrams_that_wait_together_are_answered_together() {
     let mut heard: BTreeSet<String> = (0..101).map(|_| hear(&caller)).collect();
     assert!(heard.remove("FIRST"));
     assert_eq!(heard, (0..100).map(|number| call(number).to_uppercase()).collect());
-    common::until("all are received", || server.counters().datagrams_received == 102);
+    crate::common::until("all are received", || server.counters().datagrams_received == 102);
     let counters = server.stop(HANG_GUARD);
     assert_eq!((counters.datagrams_sent, counters.datagrams_dropped), (101, 0));
     let batches = batches.lock().expect("batches");
@@ -135,30 +139,19 @@ fn a_reply_that_cannot_be_sent_is_counted_and_the_others_go_on() {
         }
     }
     let datagrams = vec![DatagramListener::bind(&loopback(), 1).expect("a listener")];
-    let server = Server::start_with_datagrams(
-        Config::default(),
-        Vec::new(),
-        |_| echo(),
-        datagrams,
-        |_| TooMuch,
-    );
+    let server = datagram_server().datagrams(datagrams, |_| TooMuch).start();
     let server = server.expect("a server");
     let caller = caller(internet(&server.datagram_addresses()[0]));
     caller.send(b"begin").expect("send");
     assert_eq!((hear(&caller), hear(&caller)), ("begin".to_owned(), "end".to_owned()));
-    common::until("all are counted", || server.counters().datagrams_dropped == 2);
+    crate::common::until("all are counted", || server.counters().datagrams_dropped == 2);
     assert_eq!(server.counters().datagrams_sent, 2);
 }
 
 #[test]
 fn a_listener_for_another_number_of_threads_is_refused() {
     let datagrams = vec![DatagramListener::bind(&loopback(), 2).expect("a listener")];
-    let server = Server::start_with_datagrams(
-        Config::default(),
-        Vec::new(),
-        |_| echo(),
-        datagrams,
-        |_| Shouter { batches: Arc::default(), gate: None },
-    );
+    let shouter = |_| Shouter { batches: Arc::default(), gate: None };
+    let server = datagram_server().datagrams(datagrams, shouter).start();
     assert_eq!(server.expect_err("refused").kind(), std::io::ErrorKind::InvalidInput);
 }

@@ -1,8 +1,7 @@
-//! Out of descriptors: accepting pauses and goes on. A process of its own, as it lowers its limit.
+//! Out of descriptors: accepting pauses and goes on.
+//! In a process of its own, as it lowers its limit.
 
-mod common;
-
-use common::{client, echo, serve, until};
+use crate::common::{alone, client, echo, serve, until};
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::fs::File;
 use std::io::{Read, Write};
@@ -21,6 +20,13 @@ fn ask(client: &mut TcpStream) {
 
 #[test]
 fn out_of_descriptors_accepting_pauses_and_does_not_spin() {
+    alone(
+        "descriptors::out_of_descriptors_accepting_pauses_and_does_not_spin",
+        run_out_of_descriptors,
+    );
+}
+
+fn run_out_of_descriptors() {
     let (server, address) = serve(Config::default(), |_| echo());
     let mut first = client(address);
     ask(&mut first);

@@ -1,8 +1,6 @@
 //! A server may speak first, on any kind of stream socket.
 
-mod common;
-
-use common::{HANG_GUARD, client, listener, serve};
+use crate::common::{HANG_GUARD, client, listener, serve};
 use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use wire::{
@@ -60,7 +58,7 @@ fn one_server_listens_on_tcp_and_unix_sockets_at_once() {
     let stream = UnixStream::connect(&path).expect("a connection");
     stream.set_read_timeout(Some(HANG_GUARD)).expect("a time-out");
     greeted(stream, "hello unix:\n");
-    let tcp = client(common::internet(&server.addresses()[0]));
+    let tcp = client(crate::common::internet(&server.addresses()[0]));
     let greeting = format!("hello {}\n", tcp.local_addr().expect("an address"));
     greeted(tcp, &greeting);
     assert_eq!(server.counters().total_connections, 2);
@@ -76,7 +74,7 @@ fn a_server_is_reached_over_ipv6_where_the_host_has_it() {
         return;
     };
     let server = Server::start(Config::default(), vec![listener], |_| Greeter).expect("a server");
-    let client = client(common::internet(&server.addresses()[0]));
+    let client = client(crate::common::internet(&server.addresses()[0]));
     let greeting = format!("hello {}\n", client.local_addr().expect("an address"));
     assert!(greeting.starts_with("hello [::1]:"));
     greeted(client, &greeting);

@@ -1,13 +1,15 @@
-//! Idle connections hold no buffers. A process of its own, as it looks at memory.
+//! Idle connections hold no buffers. In a process of its own, as it measures memory.
 
-mod common;
-
-use common::{client, echo, memory_bytes, serve};
+use crate::common::{alone, client, echo, memory_bytes, serve};
 use std::io::{Read, Write};
 use wire::Config;
 
 #[test]
 fn an_idle_connection_holds_less_than_a_page() {
+    alone("idle::an_idle_connection_holds_less_than_a_page", idle_connections_hold_no_buffers);
+}
+
+fn idle_connections_hold_no_buffers() {
     const CONNECTIONS: usize = 400;
     const MESSAGE_BYTES: usize = 100_000;
     let (server, address) = serve(Config::default(), |_| echo());
@@ -19,7 +21,7 @@ fn an_idle_connection_holds_less_than_a_page() {
         // In two pieces, so that the first has to wait somewhere.
         let before = server.counters().bytes_read;
         client.write_all(&message[..MESSAGE_BYTES / 2]).expect("write");
-        common::until("the first half is read", || {
+        crate::common::until("the first half is read", || {
             server.counters().bytes_read == before + MESSAGE_BYTES as u64 / 2
         });
         client.write_all(&message[MESSAGE_BYTES / 2..]).expect("write");

@@ -1,8 +1,6 @@
-//! 80 MB received: read straight into their place. A process of its own, as it looks at memory.
+//! 80 MB received: read straight into their place. In a process of its own, as it measures memory.
 
-mod common;
-
-use common::{client, memory_bytes, serve};
+use crate::common::{alone, client, memory_bytes, serve};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -62,6 +60,10 @@ fn sum(bytes: &[u8]) -> String {
 
 #[test]
 fn an_array_is_read_straight_into_its_place() {
+    alone("large_in::an_array_is_read_straight_into_its_place", read_an_array);
+}
+
+fn read_an_array() {
     let through_input_bytes = Arc::new(AtomicUsize::new(0));
     let counted = Arc::clone(&through_input_bytes);
     let config = Config { input_limit_bytes: 1000, ..Config::default() };
@@ -102,7 +104,7 @@ fn head_and_array_may_be_split_anywhere() {
         let mut client = client(address);
         let before = server.counters().bytes_read;
         client.write_all(&message[..split]).expect("write");
-        common::until("the first part is read", || {
+        crate::common::until("the first part is read", || {
             server.counters().bytes_read == before + split as u64
         });
         client.write_all(&message[split..]).expect("write");

@@ -1,8 +1,7 @@
-//! 80 MB to a slow reader: sent from where they lie. A process of its own, as it looks at memory.
+//! 80 MB to a slow reader: sent from where they lie.
+//! In a process of its own, as it measures memory.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, client, memory_bytes, serve, until};
+use crate::common::{HANG_GUARD, Lines, alone, client, memory_bytes, serve, until};
 use std::io::{Read, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -37,6 +36,10 @@ impl<C: Connection> Connection for Sender<C> {
 
 #[test]
 fn a_shared_array_goes_to_slow_readers_uncopied() {
+    alone("large_out::a_shared_array_goes_to_slow_readers_uncopied", send_an_array_to_slow_readers);
+}
+
+fn send_an_array_to_slow_readers() {
     let array: Bytes = (0..ARRAY_BYTES).map(|at| (at % 251) as u8).collect::<Vec<_>>().into();
     let output_peak_bytes = Arc::new(AtomicUsize::new(0));
     let (server, address) = {

@@ -1,8 +1,6 @@
 //! Limits: what is read, what waits, how many there are. Each is enforced and told.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, client, echo, serve, until};
+use crate::common::{HANG_GUARD, Lines, client, echo, serve, until};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};

@@ -1,8 +1,6 @@
 //! Push: values posted from other threads, merged while the reader doesn't read.
 
-mod common;
-
-use common::{client, serve};
+use crate::common::{client, serve};
 use std::io::{Read, Write};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -106,7 +104,9 @@ fn no_wake_is_lost_among_many() {
     let (server, address) =
         serve(config, move |_| Watcher { topic: Arc::clone(&watched), sent: 0, update_bytes: 8 });
     let mut readers: Vec<_> = (0..WATCHERS).map(|_| client(address)).collect();
-    common::until("all watch", || topic.watchers.lock().expect("watchers").len() == WATCHERS);
+    crate::common::until("all watch", || {
+        topic.watchers.lock().expect("watchers").len() == WATCHERS
+    });
     std::thread::scope(|scope| {
         for _ in 0..POSTERS {
             scope.spawn(|| {
@@ -127,7 +127,7 @@ fn no_wake_is_lost_among_many() {
         }
     }
     drop(readers);
-    common::until("all are closed", || server.counters().current_connections == 0);
+    crate::common::until("all are closed", || server.counters().current_connections == 0);
     // Wakes for connections that have gone are harmless.
     topic.post(POSTERS * EACH + 1);
     drop(server);

@@ -1,8 +1,6 @@
 //! A protocol gets the same messages however the network cuts them.
 
-mod common;
-
-use common::{HANG_GUARD, Random, client, echo, serve, until};
+use crate::common::{HANG_GUARD, Random, client, echo, serve, until};
 use std::io::{Read, Write};
 use wire::Config;
 

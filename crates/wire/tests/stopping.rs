@@ -1,8 +1,6 @@
 //! The end of a server: what is in flight is finished, what is idle is closed, nothing hangs.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, client, echo, serve, until};
+use crate::common::{HANG_GUARD, Lines, client, echo, serve, until};
 use std::io::{Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

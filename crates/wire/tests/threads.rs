@@ -1,8 +1,6 @@
 //! Several threads: connections go to them in turn, and stay.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, client, serve};
+use crate::common::{HANG_GUARD, Lines, client, serve};
 use std::io::{Read, Write};
 use std::rc::Rc;
 use wire::{Config, Flow, Output};
@@ -11,9 +9,9 @@ use wire::{Config, Flow, Output};
 fn connections_go_to_the_threads_in_turn_and_stay_there() {
     const THREADS: usize = 4;
     let config = Config { threads: THREADS, thread_name: "turns", ..Config::default() };
-    let (server, address) = serve(config, |thread| {
+    let (server, address) = serve(config, |thread: wire::Loop<_>| {
         // A connection lives on one thread, so it may hold what no other thread could.
-        let thread = Rc::new(thread);
+        let thread = Rc::new(thread.thread());
         Lines(move |_: &[u8], out: &mut Output| {
             let name = std::thread::current().name().map(str::to_owned).unwrap_or_default();
             assert_eq!(name, format!("turns-{thread}"));

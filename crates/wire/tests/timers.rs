@@ -1,8 +1,6 @@
 //! Deadlines of protocols and of idle connections.
 
-mod common;
-
-use common::{client, echo, serve};
+use crate::common::{client, echo, serve};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -73,7 +71,7 @@ fn a_deadline_that_is_put_off_does_not_come() {
         client.read_exact(&mut got).expect("an answer");
         assert_eq!(&got, b"later");
     }
-    let last = server.stop(common::HANG_GUARD);
+    let last = server.stop(crate::common::HANG_GUARD);
     assert_eq!(last.current_connections, 0, "a far deadline doesn't hold up the end");
 }
 
@@ -149,6 +147,6 @@ fn an_idle_connection_is_closed_after_its_time() {
     let mut client = client(address);
     assert_eq!(client.read(&mut [0; 1]).expect("the end"), 0);
     assert!(started.elapsed() >= Duration::from_millis(20), "not before its time");
-    common::until("it was told", || !closed.lock().expect("list").is_empty());
+    crate::common::until("it was told", || !closed.lock().expect("list").is_empty());
     assert_eq!(*closed.lock().expect("list"), [Closed::Socket(ErrorKind::TimedOut)]);
 }

@@ -1,12 +1,11 @@
 //! Encrypted connections: the protocols of the other tests, unchanged, over TLS.
 
-mod common;
-
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::sync::Arc;
+use std::time::Duration;
 
-use common::{client, internet, listener, loopback, until};
+use crate::common::{client, internet, listener, loopback, until};
 use rustls::pki_types::{CertificateDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use wire::{
@@ -41,7 +40,7 @@ impl Identity {
     fn serve<C, M>(&self, config: Config, make: M) -> (Server, SocketAddr)
     where
         C: Connection + 'static,
-        M: Fn(usize) -> C + Send + Sync + 'static,
+        M: Fn(wire::Loop<C>) -> C + Send + Sync + 'static,
     {
         let tls = Tls::new(&self.settings()).expect("usable");
         let server = Server::start(config, vec![listener().with_tls(tls)], make);
@@ -142,7 +141,7 @@ fn a_server_that_speaks_first_is_heard_to_its_end_by_a_slow_reader() {
 #[test]
 fn nonsense_ends_a_connection_and_harms_no_other() {
     let identity = identity();
-    let (server, address) = identity.serve(Config::default(), |_| common::echo());
+    let (server, address) = identity.serve(Config::default(), |_| crate::common::echo());
     let mut good = identity.connect(address, &rustls::version::TLS13);
     good.write_all(b"hello\n").expect("sent");
     let mut bad = client(address);
@@ -156,6 +155,37 @@ fn nonsense_ends_a_connection_and_harms_no_other() {
     assert_eq!(&line, b"hello\n");
     drop((good, bad));
     until("both are gone", || server.counters().current_connections == 0);
+}
+
+#[test]
+fn a_handshake_that_takes_too_long_is_ended_and_one_that_is_done_is_not() {
+    let identity = identity();
+    let handshake_timeout = Duration::from_millis(200);
+    let config = Config { handshake_timeout, ..Config::default() };
+    let (server, address) = identity.serve(config, |_| crate::common::echo());
+    let echo = |good: &mut StreamOwned<ClientConnection, TcpStream>| {
+        let mut line = [0; 6];
+        good.write_all(b"hello\n").and_then(|()| good.read_exact(&mut line)).map(|()| line)
+    };
+    // On a busy machine a handshake may really take too long.
+    let mut good = loop {
+        let mut good = identity.connect(address, &rustls::version::TLS13);
+        if echo(&mut good).is_ok() {
+            break good;
+        }
+    };
+    let mut silent = client(address);
+    let mut halting = client(address);
+    // The header of a handshake record whose body doesn't come.
+    halting.write_all(&[0x16, 3, 1, 2, 0]).expect("sent");
+    for half_open in [&mut silent, &mut halting] {
+        // An alert at most; the end may be a reset.
+        let mut answer = Vec::new();
+        let end = half_open.read_to_end(&mut answer).map_err(|error| error.kind());
+        assert!(answer.len() < 16 && end != Err(std::io::ErrorKind::WouldBlock), "{end:?}");
+    }
+    assert_eq!(&echo(&mut good).expect("still open"), b"hello\n");
+    until("they are gone", || server.counters().current_connections == 1);
 }
 
 #[test]

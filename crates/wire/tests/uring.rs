@@ -1,19 +1,17 @@
 //! System calls that are made together: what each connection says and hears is what it would be
 //! without.
 
-mod common;
-
-use common::{HANG_GUARD, Lines, Random, client, internet, listener, until};
+use crate::common::{HANG_GUARD, Lines, Random, client, internet, listener, until};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex};
-use wire::{Backend, Config, Connection, Flow, Output, Server};
+use wire::{Backend, Config, Connection, Flow, Loop, Output, Server};
 
 /// A server that makes its calls together, unless the kernel does not let it.
 fn serve<C: Connection + 'static>(
     config: Config,
-    make: impl Fn(usize) -> C + Send + Sync + 'static,
+    make: impl Fn(Loop<C>) -> C + Send + Sync + 'static,
 ) -> Option<(Server, SocketAddr)> {
     let config = Config { backend: Backend::Uring, ..config };
     match Server::start(config, vec![listener()], make) {

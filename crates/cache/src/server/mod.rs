@@ -16,7 +16,10 @@ mod watch;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use wire::{Address, Backend, Bytes, Config, DatagramListener, ListenOptions, Listener, WhenFull};
+use wire::{
+    Address, Backend, Bytes, Config, DatagramListener, ListenOptions, Listener, Loop,
+    ServerBuilder, WhenFull,
+};
 
 pub use accounts::{Accounts, AccountsError};
 pub use connection::CacheConnection;
@@ -89,7 +92,7 @@ impl CacheServer {
             .datagrams
             .iter()
             .map(|address| DatagramListener::bind(&beside(address, &listeners), threads))
-            .collect::<Result<_, _>>()
+            .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Listen)?;
         let config = Config {
             threads,
@@ -107,13 +110,18 @@ impl CacheServer {
             ..Config::default()
         };
         let service = Arc::new(Service::new(options, clock)?);
-        let shared = Arc::clone(&service);
-        let make = move |thread| CacheConnection::new(Arc::clone(&shared), thread);
-        let shared = Arc::clone(&service);
-        let make_datagrams = move |thread| CacheDatagrams::new(Arc::clone(&shared), thread);
-        let server =
-            wire::Server::start_with_datagrams(config, listeners, make, datagrams, make_datagrams)
-                .map_err(StartError::Threads)?;
+        let mut builder = ServerBuilder::new(config);
+        for listener in listeners {
+            let shared = Arc::clone(&service);
+            let make = move |own: Loop<_>| CacheConnection::new(Arc::clone(&shared), own.thread());
+            builder = builder.listen(listener, make);
+        }
+        for listener in datagrams {
+            let shared = Arc::clone(&service);
+            let make = move |thread| CacheDatagrams::new(Arc::clone(&shared), thread);
+            builder = builder.datagrams(vec![listener], make);
+        }
+        let server = builder.start().map_err(StartError::Threads)?;
         // Set once, here: `set` can't find it set.
         let _ = service.counters.set(Box::new(server.counters_reader()));
         let _ = service.listening.set(server.addresses().to_vec());

@@ -10,7 +10,7 @@ use load::units::Span;
 use load::{Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Service, Tag};
 use wire::{
     Address, Batch, Config, Connection, DatagramListener, Datagrams, Flow, Input, ListenOptions,
-    Listener, Ns, Output, ProtocolError, Replies, Server,
+    Listener, Ns, Output, ProtocolError, Replies, ServerBuilder,
 };
 
 use crate::common::{self, any_port, dialect};
@@ -98,13 +98,10 @@ fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
     let heard = Heard::default();
     let noted = Arc::clone(&heard);
     let listener = Listener::bind(&any_port(), &ListenOptions::default()).expect("a free port");
-    let server = Server::start_with_datagrams(
-        Config::default(),
-        vec![listener],
-        |_| Unused,
-        vec![DatagramListener::bind(&any_port(), 1).expect("a free port")],
-        move |_| Lossy { keeps, heard: Arc::clone(&noted) },
-    );
+    let sockets = vec![DatagramListener::bind(&any_port(), 1).expect("a free port")];
+    let lossy = move |_| Lossy { keeps, heard: Arc::clone(&noted) };
+    let builder = ServerBuilder::new(Config::default()).listen(listener, |_| Unused);
+    let server = builder.datagrams(sockets, lossy).start();
     let server = server.expect("a server");
     let address = server.datagram_addresses()[0].clone();
     // Shorter than what it takes to say something again: it is for what is measured.

@@ -1,13 +1,13 @@
 //! What the tests of the loop share: a server on a free port, clients that can't hang, a clock-free
 //! way of waiting, and a toy protocol of lines.
-#![allow(dead_code, reason = "each test uses its own part of this")]
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
 use wire::{
-    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
-    Server, ThreadIndex,
+    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Loop, Ns, Output,
+    ProtocolError, Server, ServerBuilder,
 };
 
 /// Nothing here takes a second; this only ends a test that would hang.
@@ -17,7 +17,7 @@ pub(crate) const HANG_GUARD: Duration = Duration::from_secs(60);
 pub(crate) fn serve<C, M>(config: Config, make: M) -> (Server, SocketAddr)
 where
     C: Connection + 'static,
-    M: Fn(ThreadIndex) -> C + Send + Sync + 'static,
+    M: Fn(Loop<C>) -> C + Send + Sync + 'static,
 {
     let server = Server::start(config, vec![listener()], make).expect("a server");
     let address = internet(&server.addresses()[0]);
@@ -55,6 +55,32 @@ pub(crate) fn until(what: &str, mut holds: impl FnMut() -> bool) {
         assert!(started.elapsed() < HANG_GUARD, "waited in vain until {what}");
         std::thread::yield_now();
     }
+}
+
+/// A line of the input without its end, if it is whole.
+pub(crate) fn line(input: &mut Input) -> Option<String> {
+    let at = input.bytes().iter().position(|&byte| byte == b'\n')?;
+    let line = String::from_utf8_lossy(&input.bytes()[..at]).into_owned();
+    input.consume(at + 1);
+    Some(line)
+}
+
+/// The next line that the server sends, with its end.
+pub(crate) fn read_line(client: &mut TcpStream) -> String {
+    let mut line = Vec::new();
+    let mut byte = [0];
+    while byte != *b"\n" {
+        client.read_exact(&mut byte).expect("a line");
+        line.extend_from_slice(&byte);
+    }
+    String::from_utf8(line).expect("text")
+}
+
+/// Starts a server of several protocols, and returns where it listens.
+pub(crate) fn start(builder: ServerBuilder<Box<dyn Connection>>) -> (Server, Vec<SocketAddr>) {
+    let server = builder.start().expect("a server");
+    let addresses = server.addresses().iter().map(internet).collect();
+    (server, addresses)
 }
 
 /// Calls `answer` for each line, with the newline.
@@ -106,4 +132,17 @@ pub(crate) fn memory_bytes(figure: &str) -> usize {
     let line = status.lines().find(|line| line.starts_with(figure)).expect(figure);
     let kib = line.split_whitespace().nth(1).expect("a number");
     kib.parse::<usize>().expect("a number") * 1024
+}
+
+/// Runs a test in a process of its own: this program again, with this test alone. `test` is its
+/// full name.
+pub(crate) fn alone(test: &str, body: impl FnOnce()) {
+    const ALONE: &str = "WIRE_TEST_ALONE";
+    if std::env::var_os(ALONE).is_some() {
+        return body();
+    }
+    let exe = std::env::current_exe().expect("this program");
+    let mut command = std::process::Command::new(exe);
+    let status = command.args(["--exact", test, "--nocapture"]).env(ALONE, "1").status();
+    assert!(status.expect("this program again").success(), "{test} has failed");
 }

@@ -1,0 +1,119 @@
+//! How connections begin: accepted ones, outgoing ones, and their handshakes.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::AcqRel;
+
+use rustix::fd::AsFd;
+
+use crate::clock::duration_ns;
+use crate::counters::add;
+use crate::handle::Connect;
+use crate::mailbox::{Accepted, Message};
+use crate::poll::Interest;
+use crate::slots::Slot;
+use crate::stream;
+use crate::timers::NEVER;
+use crate::transport::{Handshake, Transport};
+use crate::worker::Worker;
+use crate::{Address, Closed, Connection, Peer, Waker};
+
+impl<C: Connection> Worker<C> {
+    /// Serves an accepted connection.
+    pub(crate) fn open(&mut self, accepted: Accepted) {
+        let Accepted { socket, address, transport, listener } = accepted;
+        if self.stop_at_ns.is_some() {
+            return self.shared.release_one();
+        }
+        let protocol = (self.factories[listener])(self.handle.clone());
+        let mut slot = Slot::new(socket, transport, protocol, self.now_ns);
+        if slot.transport.is_handshaking() {
+            let timeout_ns = duration_ns(self.shared.config.handshake_timeout);
+            slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
+        }
+        let (token, slot) = self.slots.insert(slot);
+        if let Err(error) = self.poller.add(&slot.socket, token, Interest::Read) {
+            return self.close(token, Closed::Socket(error.kind()));
+        }
+        add(&self.counters().opened, 1);
+        self.announce(token, address);
+    }
+
+    /// Tells the protocol that its connection is open.
+    fn announce(&mut self, token: u64, address: Address) {
+        let posted = Arc::clone(&self.slot(token).posted);
+        let peer = Peer { address, waker: self.waker(token, posted) };
+        let end = self.turn(token, |turn| {
+            let result = turn.connection.opened(turn.now_ns, &peer, turn.output);
+            turn.run(result)
+        });
+        self.settle(token, end);
+    }
+
+    /// A waker that posts to this thread's mailbox; `posted` merges wakes until they are read.
+    pub(crate) fn waker(&self, token: u64, posted: Arc<AtomicBool>) -> Waker {
+        let (shared, thread) = (Arc::clone(&self.shared), self.index);
+        Waker::new(move || {
+            if !posted.swap(true, AcqRel) {
+                // Posting fails only after the thread has ended, and its connections with it.
+                let _ = shared.mailboxes[thread].post(Message::Wake(token));
+            }
+        })
+    }
+
+    /// Begins an outgoing connection.
+    pub(crate) fn connect(&mut self, request: Connect<C>) {
+        let Connect { address, timeout_ns, mut protocol } = request;
+        if self.stop_at_ns.is_some() {
+            self.handle.release_outgoing();
+            return protocol.closed(Closed::Stopping);
+        }
+        let socket = match stream::connect(&address) {
+            Ok(socket) => socket,
+            Err(error) => {
+                self.handle.release_outgoing();
+                return protocol.closed(Closed::Socket(error.kind()));
+            }
+        };
+        let mut slot = Slot::new(socket, Transport::Connecting, protocol, self.now_ns);
+        slot.is_outgoing = true;
+        slot.connecting_to = Some(Box::new(address));
+        slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
+        slot.interest = Interest::Write;
+        let (token, slot) = self.slots.insert(slot);
+        match self.poller.add(&slot.socket, token, Interest::Write) {
+            Ok(()) => self.arm(token),
+            Err(error) => self.close(token, Closed::Socket(error.kind())),
+        }
+    }
+
+    /// Continues a handshake or a connect, and serves the connection once it is done.
+    #[cold]
+    pub(crate) fn handshake(&mut self, token: u64) {
+        let slot = self.slot(token);
+        if slot.connection.is_none() {
+            return self.linger(token);
+        }
+        let handshake = slot.transport.handshake(slot.socket.as_fd());
+        match handshake {
+            Handshake::Failed(kind) => self.close(token, Closed::Socket(kind)),
+            Handshake::Reads => self.expect(token, Interest::Read),
+            Handshake::Writes => {
+                // The handshake's last bytes may wait with the output empty.
+                self.slot(token).drained_due = true;
+                self.expect(token, Interest::Write);
+            }
+            Handshake::Done => {
+                let slot = self.slot(token);
+                slot.establish_by_ns = NEVER;
+                if let Some(address) = slot.connecting_to.take() {
+                    self.announce(token, *address);
+                } else if slot.output.is_some() || slot.drained_due {
+                    self.write(token);
+                } else {
+                    self.read(token);
+                }
+            }
+        }
+    }
+}
