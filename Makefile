@@ -11,7 +11,7 @@ export PATH := $(PATH):$(HOME)/.cargo/bin
 help:
 	@echo 'make tour    build loadline and run three short experiments: suites/tour*.toml'
 	@echo 'make test    everything that a change must pass: format, tidy, lints, docs, tests'
-	@echo 'make bench   measure, and write the figures into README.md and BENCHMARKS.md'
+	@echo 'make bench   measure, and write README.md, BENCHMARKS.md and docs/benchmarks'
 	@echo 'make credibility   hold what the lab says against the truth; goes on where it was left'
 	@echo 'make soak    run the heavy proofs, then abuse the services for five minutes: right answers, flat memory, no lost places'
 	@echo 'make memcheck  run the records under valgrind while everything is remade all the time'

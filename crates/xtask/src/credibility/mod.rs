@@ -1,6 +1,6 @@
 //! `cargo xtask credibility`: holds what the lab says against what is known to be true, live and on
-//! this host, and writes what came of it into BENCHMARKS.md. It never gates a change: a noisy host
-//! fails it and breaks nothing.
+//! this host, and writes what came of it into docs/benchmarks/credibility.md. It never gates a
+//! change: a noisy host fails it and breaks nothing.
 //!
 //! A check is a suite that is run again and again, and a judge of all its runs. The runs are kept
 //! in a ledger of their own, so that what was measured yesterday is not measured again: stop it
@@ -10,14 +10,13 @@ mod burner;
 mod checks;
 mod runs;
 
-use std::fs;
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-use crate::bench::{commit, host, replace};
-use crate::process::{repository, run as run_command};
+use crate::bench::{self, commit, host};
+use crate::process::run as run_command;
 use burner::Burner;
 use checks::{CHECKS, Check, Seen};
 use runs::Runs;
@@ -48,7 +47,7 @@ pub(crate) struct Args {
 }
 
 /// The document that shows what came of it, between `<!-- credibility:NAME -->` and `<!-- end -->`.
-const DOCUMENT: &str = "BENCHMARKS.md";
+const DOCUMENT: &str = "docs/benchmarks/credibility.md";
 
 pub(crate) fn run(args: &Args) -> Result<()> {
     for name in &args.names {
@@ -123,18 +122,16 @@ fn text(check: &Check, judged: &checks::Judged, seen: &Seen) -> String {
 }
 
 fn write(check: &Check, text: &str) -> Result<()> {
-    let path = repository().join(DOCUMENT);
-    let document = fs::read_to_string(&path).context(DOCUMENT)?;
     let block = format!("{text}\nCommit {}, {}.\n", commit()?, host());
-    let name = format!("credibility:{}", check.name);
-    let written = replace(&document, &name, &block)
-        .with_context(|| format!("{DOCUMENT} has no markers for {name}"))?;
-    fs::write(&path, written).context(DOCUMENT)
+    bench::write(DOCUMENT, &format!("credibility:{}", check.name), &block)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::bench::replace;
+    use crate::process::repository;
+    use std::fs;
 
     #[test]
     fn every_check_has_its_suite_and_its_markers() {

@@ -17,7 +17,9 @@ use anyhow::{Result, bail};
 
 use crate::process;
 pub(crate) use python::environment;
-use table::{Package, Peer, Program, Table};
+use table::{Package, Peer, Program};
+
+pub(crate) use table::{Table, read};
 
 /// The flags of `cargo xtask peers`.
 #[derive(clap::Args)]

@@ -1,0 +1,105 @@
+//! The index of measured figures: a row each, with its suite, its document, and the crates that its
+//! figures depend on.
+
+/// One row: what is run, and the document whose block `bench:NAME` shows it.
+pub(super) struct Row {
+    pub(super) name: &'static str,
+    /// The program's arguments.
+    pub(super) run: &'static str,
+    pub(super) shown: Shown,
+    /// The crates that are measured; the figures are stale when one of them has changed since.
+    pub(super) crates: &'static [&'static str],
+}
+
+/// The form in which a document shows a run.
+#[derive(Clone, Copy)]
+pub(super) enum Shown {
+    /// As the program prints it.
+    Printed,
+    /// The first point and the conclusion of what the program prints.
+    Excerpt,
+    /// As a table with a line per target and point, for suites of many points.
+    Table,
+}
+
+/// The row whose figures and picture are in the README.
+pub(super) const PICTURED: &str = "tour";
+
+impl Row {
+    pub(super) fn marker(&self) -> String {
+        format!("bench:{}", self.name)
+    }
+
+    /// The document's path from the repository's root.
+    pub(super) fn document(&self) -> String {
+        match self.name {
+            PICTURED => "README.md".to_owned(),
+            name => format!("docs/benchmarks/{name}.md"),
+        }
+    }
+}
+
+/// Both ends of every load: the generator, and the server loop.
+const CACHE: &[&str] = &["cache", "lab", "load", "wire"];
+const RECORDS: &[&str] = &["lab", "load", "records", "wire"];
+
+const fn printed(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Printed, crates: CACHE }
+}
+
+const fn cache(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, crates: CACHE }
+}
+
+const fn records(name: &'static str, run: &'static str) -> Row {
+    Row { name, run, shown: Shown::Table, crates: RECORDS }
+}
+
+/// All figures of documents.
+pub(super) const ROWS: &[Row] = &[
+    Row { shown: Shown::Excerpt, ..printed(PICTURED, "run suites/tour.toml") },
+    printed("generator", "run suites/generator.toml"),
+    printed("memcaslap", "run suites/memcaslap.toml"),
+    printed("open-loop", "run suites/open-loop.toml"),
+    Row { crates: &["lab", "load", "wire"], ..printed("doctor", "doctor") },
+    cache("cache-peers", "run suites/cache-peers.toml"),
+    cache("cache-udp", "run suites/cache-udp.toml"),
+    cache("cache-latency", "run suites/cache-latency.toml"),
+    cache("cache-large", "run suites/cache-large.toml"),
+    cache("cache-threads", "run suites/cache-threads.toml"),
+    cache("cache-evict", "run suites/cache-evict.toml"),
+    cache("cache-web", "run suites/cache-web.toml"),
+    cache("cache-multiclient", "run suites/cache-multiclient.toml"),
+    printed("cache-ladder", "ladder suites/cache-ladder.toml"),
+    records("records-array", "run suites/records-array.toml"),
+    records("records-array-monitor", "run suites/records-array-monitor.toml"),
+    records("records-array-client", "run suites/records-array-client.toml"),
+    records("records-array-shared", "run suites/records-array-shared.toml"),
+    records("records-ends", "run suites/records-ends.toml"),
+    records("records-producer", "run suites/records-producer.toml"),
+    records("records-scalar", "run suites/records-scalar.toml"),
+    records("records-scalar-monitor", "run suites/records-scalar-monitor.toml"),
+    records("records-saturated", "run suites/records-saturated.toml"),
+    records("records-churn", "run suites/records-churn.toml"),
+    records("records-connect", "run suites/records-connect.toml"),
+    records("records-slow-client", "run suites/records-slow-client.toml"),
+];
+
+#[cfg(test)]
+mod tests {
+    use super::super::document::replace;
+    use super::*;
+    use crate::process::repository;
+
+    #[test]
+    fn every_row_has_its_suite_its_crates_and_its_markers() {
+        for row in ROWS {
+            let mut files = row.run.split(' ').filter(|argument| argument.ends_with(".toml"));
+            assert!(files.all(|file| repository().join(file).is_file()), "{}", row.name);
+            let folder = |name: &&str| repository().join("crates").join(name).is_dir();
+            assert!(row.crates.iter().all(folder), "{}", row.name);
+            let text = std::fs::read_to_string(repository().join(row.document())).unwrap();
+            assert!(replace(&text, &row.marker(), "").is_some(), "{}", row.name);
+        }
+    }
+}
