@@ -10,8 +10,8 @@ use load::units::Share;
 use report::{History, Question};
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out;
+use crate::storage::Storage;
 
 /// Arguments of `loadline history`.
 #[derive(Debug, clap::Args)]
@@ -68,8 +68,8 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
             known.join(", ")
         )));
     }
-    let home = Home::find(args.ledger.as_deref())?;
-    let ledger = home.read()?;
+    let storage = Storage::find(args.ledger.as_deref())?;
+    let ledger = storage.read()?;
     let title = title(args, &ledger)?;
     let question = Question {
         title: title.clone(),

@@ -8,8 +8,8 @@ use ledger::{Decision, Ledger};
 
 use crate::builds;
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::run::HowArgs;
+use crate::storage::Storage;
 
 /// Arguments of `loadline ladder`.
 #[derive(Debug, clap::Args)]
@@ -85,8 +85,8 @@ fn decide(
     if because.trim().is_empty() {
         return Err(Failure::Usage("a decision needs a reason: --because TEXT".to_owned()));
     }
-    let home = Home::find(args.how.ledger.as_deref())?;
-    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
+    let storage = Storage::find(args.how.ledger.as_deref())?;
+    let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let run = crate::report::run_named(&ledger, &args.run)?;
     if !ledger.decide(run, rung, decision, because)? {
         let view = ledger.run_view(run)?;
@@ -110,7 +110,7 @@ fn build(args: &LadderArgs, plan: &mut Plan) -> Result<(), Failure> {
     let Some(command) = args.build.as_deref() else {
         return Err(Failure::Usage("rungs with commits need --build \"COMMAND\"".to_owned()));
     };
-    let folder = Home::find(args.how.ledger.as_deref())?.builds();
+    let folder = Storage::find(args.how.ledger.as_deref())?.builds();
     for index in 0..plan.targets().len() {
         let Some(revision) = commit(&plan.targets()[index]) else { continue };
         let built = builds::build(&folder, &revision, command)?;

@@ -6,11 +6,10 @@
 mod builds;
 mod capacity;
 mod compare;
+mod detectable;
 mod doctor;
 mod exit;
-mod expected;
 mod history;
-mod home;
 mod ladder;
 mod ledgers;
 mod live;
@@ -19,6 +18,8 @@ mod registry;
 mod report;
 mod rerun;
 mod run;
+mod run_lock;
+mod storage;
 mod ui;
 
 use std::process::ExitCode;

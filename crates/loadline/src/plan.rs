@@ -8,10 +8,10 @@ use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
 use load::units::{ByteCount, Span, UnitError};
 use report::one_line;
 
+use crate::detectable::Detectable;
 use crate::exit::Failure;
-use crate::expected::Expected;
-use crate::home::Home;
 use crate::out;
+use crate::storage::Storage;
 
 /// Arguments of `loadline plan`.
 #[derive(Debug, clap::Args)]
@@ -55,19 +55,19 @@ pub(crate) fn measured_time(written: &str) -> Result<Span, String> {
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
     let plan = args.suite.read()?;
     if args.ledger.is_some() {
-        Home::find(args.ledger.as_deref())?.read()?;
+        Storage::find(args.ledger.as_deref())?.read()?;
     }
-    let expected = expected(&plan, args.ledger.as_deref())?;
+    let detectable = detectable(&plan, args.ledger.as_deref())?;
     if args.json {
-        out::print(format!("{:#}\n", as_json(&plan, expected.as_ref())))?;
+        out::print(format!("{:#}\n", as_json(&plan, detectable.as_ref())))?;
     } else {
-        out::print(as_text(&plan, expected.as_ref()))?;
+        out::print(as_text(&plan, detectable.as_ref()))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 /// The smallest difference that the least rounds of a run can show, over all of its comparisons.
-fn expected(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Expected>> {
+fn detectable(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Detectable>> {
     let others = plan.targets().iter().filter(|target| target.skipped.is_none()).count();
     let comparisons = plan.points.len() * others.saturating_sub(1);
     let rounds = plan.rounds.at_least;
@@ -75,10 +75,10 @@ fn expected(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Expecte
         return Ok(None);
     }
     let error = (1.0 - plan.rounds.confidence()) / comparisons as f64;
-    Expected::of(plan, &Home::find(ledger)?, rounds, error)
+    Detectable::of(plan, &Storage::find(ledger)?, rounds, error)
 }
 
-fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
+fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     let mut text = format!("{}\n", one_line(&plan.title));
     for claim in &plan.claims {
         let _ = writeln!(text, "  claims: {}", one_line(claim));
@@ -129,9 +129,9 @@ fn as_text(plan: &Plan, expected: Option<&Expected>) -> String {
     if (rounds.at_least as usize) < least {
         let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
     }
-    if let Some(expected) = expected {
+    if let Some(detectable) = detectable {
         let (metric, rounds) = (rounds.primary, rounds.at_least);
-        let _ = writeln!(text, "  in {rounds} rounds, of {metric}: {}", expected.words());
+        let _ = writeln!(text, "  in {rounds} rounds, of {metric}: {}", detectable.words());
     }
     let (least, disturbed) = (plan.shortest(), plan.shortest_disturbed());
     let again = match disturbed > least {
@@ -153,7 +153,7 @@ fn data(plan: &Plan) -> ByteCount {
     ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
 }
 
-fn as_json(plan: &Plan, expected: Option<&Expected>) -> serde_json::Value {
+fn as_json(plan: &Plan, detectable: Option<&Detectable>) -> serde_json::Value {
     let targets = plan.targets().iter().map(|target| {
         serde_json::json!({ "name": target.name, "skipped": target.skipped, "cpus": target.cpus })
     });
@@ -170,7 +170,7 @@ fn as_json(plan: &Plan, expected: Option<&Expected>) -> serde_json::Value {
         "shortest_ns": plan.shortest().ns,
         "shortest_disturbed_ns": plan.shortest_disturbed().ns,
         "data_bytes": data(plan).bytes,
-        "least_shown": expected.map(|one| one.least),
-        "least_shown_from": expected.and_then(|one| Some(one.from?.get())),
+        "least_shown": detectable.map(|one| one.least),
+        "least_shown_from": detectable.and_then(|one| Some(one.from?.get())),
     })
 }

@@ -9,8 +9,8 @@ use anyhow::Context;
 use ledger::{Ledger, LedgerError, RunId};
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out::{self, note};
+use crate::storage::Storage;
 
 /// Arguments of `loadline report`.
 #[derive(Debug, clap::Args)]
@@ -48,8 +48,8 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
-    let home = Home::find(args.ledger.as_deref())?;
-    let ledger = home.read()?;
+    let storage = Storage::find(args.ledger.as_deref())?;
+    let ledger = storage.read()?;
     let run = run_named(&ledger, &args.run)?;
     let view = match args.json || args.verbose {
         true => ledger.run_view(run)?,

@@ -6,8 +6,8 @@ use anyhow::Context;
 use lab::plan::Plan;
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::run::HowArgs;
+use crate::storage::Storage;
 
 /// Arguments of `loadline rerun`.
 #[derive(Debug, clap::Args)]
@@ -26,8 +26,8 @@ pub(crate) struct RerunArgs {
 }
 
 pub(crate) fn run(mut args: RerunArgs) -> Result<ExitCode, Failure> {
-    let home = Home::find(args.how.ledger.as_deref())?;
-    let ledger = home.read()?;
+    let storage = Storage::find(args.how.ledger.as_deref())?;
+    let ledger = storage.read()?;
     let view = ledger.run_view(crate::report::run_named(&ledger, &args.run)?)?;
     drop(ledger);
     let read = |(key, value): &(String, String)| {

@@ -9,10 +9,11 @@ use lab::run::{Ending, Extras, RunError, RunOptions};
 use ledger::{Ledger, RunId};
 
 use crate::exit::Failure;
-use crate::home::{Home, RunLock, command_line};
 use crate::live::{self, Live};
 use crate::out::note;
 use crate::plan::SuiteArgs;
+use crate::run_lock::{RunLock, command_line};
+use crate::storage::Storage;
 
 /// Arguments of `loadline run`.
 #[derive(Debug, clap::Args)]
@@ -102,8 +103,8 @@ pub(crate) fn measure_with(
     raise_file_limit(plan)?;
     let stop = live::stop_flag().context("signals can't be caught")?;
     let lock = RunLock::take(how.wait)?;
-    let home = Home::find(how.ledger.as_deref())?;
-    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
+    let storage = Storage::find(how.ledger.as_deref())?;
+    let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain);
     let measured = run(RunOptions {
@@ -111,7 +112,7 @@ pub(crate) fn measure_with(
         exe: &exe,
         ledger: &mut ledger,
         build: &crate::registry::build(),
-        logs: &home.logs,
+        logs: &storage.logs,
         command: command_line(),
         seed: how.seed.unwrap_or_else(drawn_seed),
         extras: Extras { trace: how.cost, profiles: how.profiles.unwrap_or(0) },
@@ -120,13 +121,13 @@ pub(crate) fn measure_with(
     });
     drop(live);
     let (run, ending) = measured.map_err(|error| match error {
-        RunError::Ledger(error) => home.failure(error),
+        RunError::Ledger(error) => storage.failure(error),
         error => error.into(),
     })?;
     drop(lock);
     let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
     let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;
-    let page = home.logs.join(run.to_string()).join("report.html");
+    let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {
         note(format!("its page can't be written: {error:#}"));

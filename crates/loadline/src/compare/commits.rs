@@ -8,8 +8,8 @@ use lab::plan::Plan;
 use super::args::CompareArgs;
 use crate::builds::{self, Built};
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out::note;
+use crate::storage::Storage;
 
 /// Builds both commits and makes them the plan's targets, the later one first: the verdict is
 /// about it.
@@ -18,8 +18,8 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
         return Err(Failure::Usage("--commits needs --build \"COMMAND\"".to_owned()));
     };
     let (earlier, later) = builds::two_of(commits)?;
-    let home = Home::find(args.how.ledger.as_deref())?;
-    let folder = home.builds();
+    let storage = Storage::find(args.how.ledger.as_deref())?;
+    let folder = storage.builds();
     let built: Vec<Built> = [later, earlier]
         .iter()
         .map(|revision| builds::build(&folder, revision, command))

@@ -11,11 +11,11 @@ use std::process::ExitCode;
 use judge::{Direction, Rule};
 use lab::plan::{Contest, Plan};
 
+use crate::detectable::Detectable;
 use crate::exit::Failure;
-use crate::expected::Expected;
-use crate::home::Home;
 use crate::out::{self, note};
 use crate::run::HowArgs;
+use crate::storage::Storage;
 pub(crate) use args::CompareArgs;
 
 pub(crate) fn run(args: &CompareArgs) -> Result<ExitCode, Failure> {
@@ -86,12 +86,12 @@ fn say_expected(plan: &mut Plan, how: &HowArgs) -> anyhow::Result<()> {
     let error = sequence.error / plan.points.len() as f64;
     let last = judge::nominal_errors(&judge::looks(most), most, error);
     let Some(last) = last.and_then(|errors| errors.last().copied()) else { return Ok(()) };
-    let home = Home::find(how.ledger.as_deref())?;
-    let Some(expected) = Expected::of(plan, &home, most, last)? else { return Ok(()) };
-    note(format!("at most {most} rounds of 2 × {measure} a point: {}", expected.words()));
+    let storage = Storage::find(how.ledger.as_deref())?;
+    let Some(detectable) = Detectable::of(plan, &storage, most, last)? else { return Ok(()) };
+    note(format!("at most {most} rounds of 2 × {measure} a point: {}", detectable.words()));
     if let Some(sequence) = &mut plan.rounds.sequence {
-        let from = expected.from.map(|run| format!("run {run}"));
-        sequence.least_shown = from.map(|from| (expected.least, from));
+        let from = detectable.from.map(|run| format!("run {run}"));
+        sequence.least_shown = from.map(|from| (detectable.least, from));
     }
     Ok(())
 }

@@ -14,9 +14,9 @@ use serde_json::json;
 
 use super::args::CompareArgs;
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out::{self, note};
 use crate::report::run_named;
+use crate::storage::Storage;
 
 /// A difference in these alone is a warning: kernels are updated all the time.
 const ONLY_WARNS: &str = "kernel";
@@ -24,8 +24,8 @@ const ONLY_WARNS: &str = "kernel";
 /// Judges the first run against the second, point by point.
 pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Failure> {
     let [a, b] = names else { return Err(Failure::Usage("--runs takes two runs".to_owned())) };
-    let home = Home::find(args.how.ledger.as_deref())?;
-    let ledger = home.read()?;
+    let storage = Storage::find(args.how.ledger.as_deref())?;
+    let ledger = storage.read()?;
     let (a, b) = (run_named(&ledger, a)?, run_named(&ledger, b)?);
     if a == b {
         return Err(Failure::Usage(format!("run {} can't be compared with itself", a.get())));

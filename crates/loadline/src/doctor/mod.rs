@@ -12,8 +12,8 @@ use anyhow::Context;
 use lab::observe::{Disturbance, OwnCpu, Watch};
 
 use crate::exit::Failure;
-use crate::home::RunLock;
 use crate::out::{self, note};
+use crate::run_lock::RunLock;
 use checkup::Checkup;
 
 /// Arguments of `loadline doctor`.

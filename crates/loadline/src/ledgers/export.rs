@@ -10,8 +10,8 @@ use ledger::{EXPORTS, Export, Ledger, RunId};
 use report::ExportFormat;
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out::{self, note};
+use crate::storage::Storage;
 
 /// Arguments of `loadline ledger export`.
 #[derive(Debug, clap::Args)]
@@ -100,8 +100,8 @@ pub(super) fn run(args: &ExportArgs) -> Result<ExitCode, Failure> {
                        --release --features parquet`, or take --format csv";
         return Err(Failure::Usage(message.to_owned()));
     }
-    let home = Home::find(args.ledger.as_deref())?;
-    let ledger = home.read()?;
+    let storage = Storage::find(args.ledger.as_deref())?;
+    let ledger = storage.read()?;
     let run = crate::report::run_named(&ledger, &args.run)?;
     if args.format == Format::Hlog {
         return hlog(args, &ledger, run);

@@ -7,8 +7,8 @@ use ledger::RunLine;
 use serde_json::{Value, json};
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out;
+use crate::storage::Storage;
 
 /// Arguments of `loadline ledger list`.
 #[derive(Debug, clap::Args)]
@@ -22,8 +22,8 @@ pub(super) struct ListArgs {
 }
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
-    let home = Home::find(args.common.ledger.as_deref())?;
-    let runs = home.read()?.runs()?;
+    let storage = Storage::find(args.common.ledger.as_deref())?;
+    let runs = storage.read()?.runs()?;
     let mut out = out::stream();
     if args.common.json {
         writeln!(out, "{:#}", as_json(&runs))?;

@@ -8,8 +8,8 @@ use anyhow::Context;
 use ledger::{Ledger, Merged, RunId};
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out;
+use crate::storage::Storage;
 
 /// Arguments of `loadline ledger merge`.
 #[derive(Debug, clap::Args)]
@@ -29,23 +29,23 @@ pub(super) struct MergeArgs {
 }
 
 pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
-    let home = Home::find(args.common.ledger.as_deref())?;
+    let storage = Storage::find(args.common.ledger.as_deref())?;
     // All others are looked at before this one is changed, or made.
     let mut others = Vec::new();
     for file in &args.files {
-        if is_same(file, &home.ledger) {
+        if is_same(file, &storage.ledger) {
             let message = format!("{} is the ledger to merge into", file.display());
             return Err(Failure::Usage(message));
         }
         let other =
-            Ledger::open_as_it_is(file).map_err(|error| Home::named(file).failure(error))?;
+            Ledger::open_as_it_is(file).map_err(|error| Storage::named(file).failure(error))?;
         others.push((file, other));
     }
-    let mut ledger = Ledger::open(&home.ledger).map_err(|error| home.failure(error))?;
+    let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let mut all = Vec::new();
     for (file, other) in others {
         let merged = ledger.merge(&other).with_context(|| {
-            format!("merging {} into {}", file.display(), home.ledger.display())
+            format!("merging {} into {}", file.display(), storage.ledger.display())
         })?;
         all.push((file, merged));
     }

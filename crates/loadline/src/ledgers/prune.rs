@@ -10,8 +10,8 @@ use ledger::{Ledger, RunId, RunLine, RunState};
 use load::units::Span;
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out;
+use crate::storage::Storage;
 
 /// Arguments of `loadline ledger prune`.
 #[derive(Debug, clap::Args)]
@@ -46,13 +46,13 @@ fn age(written: &str) -> Result<Span, String> {
 }
 
 pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
-    let home = Home::find(args.common.ledger.as_deref())?;
+    let storage = Storage::find(args.common.ledger.as_deref())?;
     // Nothing is made just to be pruned, or brought up to date just to be looked at.
     let mut ledger = match args.dry_run {
-        true => Ledger::open_as_it_is(&home.ledger),
-        false => Ledger::open_existing(&home.ledger),
+        true => Ledger::open_as_it_is(&storage.ledger),
+        false => Ledger::open_existing(&storage.ledger),
     }
-    .map_err(|error| home.failure(error))?;
+    .map_err(|error| storage.failure(error))?;
     let runs = ledger.runs()?;
     let chosen = choose(args, &runs)?;
     let ids: Vec<RunId> = chosen.iter().map(|run| run.id).collect();
@@ -66,9 +66,9 @@ pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
                 run.id
             )));
         }
-        let mut freed = ledger.delete_runs(&ids).map_err(|error| home.failure(error))?;
+        let mut freed = ledger.delete_runs(&ids).map_err(|error| storage.failure(error))?;
         for run in &ids {
-            freed += delete_logs(&home, *run)?;
+            freed += delete_logs(&storage, *run)?;
         }
         freed_bytes = Some(freed);
     }
@@ -128,9 +128,9 @@ fn choose<'a>(args: &PruneArgs, runs: &'a [RunLine]) -> anyhow::Result<Vec<&'a R
 
 /// Deletes the logs of a run, where they are known to be of this ledger: other ledgers in the same
 /// folder would share it, and their runs have the same numbers. Returns the bytes freed.
-fn delete_logs(home: &Home, run: RunId) -> anyhow::Result<u64> {
-    let folder = home.logs.join(run.to_string());
-    if home.ledger.file_name().is_none_or(|name| name != "ledger.sqlite") || !folder.is_dir() {
+fn delete_logs(storage: &Storage, run: RunId) -> anyhow::Result<u64> {
+    let folder = storage.logs.join(run.to_string());
+    if storage.ledger.file_name().is_none_or(|name| name != "ledger.sqlite") || !folder.is_dir() {
         return Ok(0);
     }
     let bytes = size_of(&folder).unwrap_or(0);

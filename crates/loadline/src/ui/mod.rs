@@ -19,8 +19,8 @@ use service::{End, HttpServer, HttpSettings};
 use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
-use crate::home::Home;
 use crate::out::{self, note};
+use crate::storage::Storage;
 use reading::Reading;
 use site::Site;
 
@@ -67,10 +67,10 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
             args.listen
         )));
     }
-    let home = Home::find(args.ledger.as_deref())?;
+    let storage = Storage::find(args.ledger.as_deref())?;
     // What would go wrong with every page goes wrong now.
-    let ledger = Reading::of(home.ledger.clone());
-    ledger.look(|_| ()).map_err(|error| home.failure(error))?;
+    let ledger = Reading::of(storage.ledger.clone());
+    ledger.look(|_| ()).map_err(|error| storage.failure(error))?;
     // Before anything is ready, so that no signal is missed.
     let end = End::catch()?;
     let settings = HttpSettings {
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
         takes_names: false,
         tokens: None,
     };
-    let path = home.ledger.clone();
+    let path = storage.ledger.clone();
     let site = Site { ledger, requests: Arc::new(Semaphore::new(REQUESTS_MOST)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));
     let server =

@@ -4,7 +4,7 @@ use judge::{metric_named, smallest_difference};
 use lab::plan::Plan;
 use ledger::{FigureRow, Ledger, RunId};
 
-use crate::home::Home;
+use crate::storage::Storage;
 
 /// How many earlier runs are looked through for one that says how much figures vary.
 const RUNS_SEARCHED: usize = 50;
@@ -15,22 +15,22 @@ const ASSUMED: f64 = 0.01;
 
 /// The smallest difference that some rounds show nine times out of ten.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Expected {
+pub(crate) struct Detectable {
     /// The difference: 0.02 is 2 %.
     pub(crate) least: f64,
     /// The run by whose figures it is said; `None` when it is only an assumption.
     pub(crate) from: Option<RunId>,
 }
 
-impl Expected {
+impl Detectable {
     /// With so many rounds, when the last look is judged at `nominal_error`; `None` under two.
     pub(crate) fn of(
         plan: &Plan,
-        home: &Home,
+        storage: &Storage,
         rounds: u32,
         nominal_error: f64,
     ) -> anyhow::Result<Option<Self>> {
-        let earlier = earlier(plan, home)?;
+        let earlier = earlier(plan, storage)?;
         let (deviation, from) = earlier.map_or((ASSUMED, None), |(by, run)| (by, Some(run)));
         let least = smallest_difference(deviation, rounds, nominal_error);
         Ok(least.map(|ratio| Self { least: ratio - 1.0, from }))
@@ -54,9 +54,9 @@ impl Expected {
 
 /// How much the paired log ratios of the primary metric deviated in the latest run of this suite,
 /// at its worst point.
-fn earlier(plan: &Plan, home: &Home) -> anyhow::Result<Option<(f64, RunId)>> {
+fn earlier(plan: &Plan, storage: &Storage) -> anyhow::Result<Option<(f64, RunId)>> {
     // A ledger that isn't there yet has nothing to say.
-    let Ok(ledger) = Ledger::open_as_it_is(&home.ledger) else { return Ok(None) };
+    let Ok(ledger) = Ledger::open_as_it_is(&storage.ledger) else { return Ok(None) };
     let Some(metric) = metric_named(plan.rounds.primary) else { return Ok(None) };
     let [a, others @ ..] = plan.targets() else { return Ok(None) };
     for run in ledger.runs()?.iter().rev().take(RUNS_SEARCHED) {
