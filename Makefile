@@ -16,7 +16,7 @@ help:
 	@echo 'make soak    run the heavy proofs, then abuse the services for five minutes: right answers, flat memory, no lost places'
 	@echo 'make memcheck  run the records under valgrind while everything is remade all the time'
 	@echo 'make fuzz    run every fuzz target for half a minute (nightly compiler, cargo-fuzz)'
-	@echo 'make races   have ThreadSanitizer look on while threads meet (nightly compiler, rust-src)'
+	@echo 'make races   run threads that meet under ThreadSanitizer (nightly compiler, rust-src)'
 	@echo 'make peers   install the programs that Loadline is measured against (Debian, root)'
 	@echo 'make fmt     format the code'
 

@@ -31,23 +31,23 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
-    /// Check the taste that a machine can check
+    /// Check the rules of the code
     Tidy(tidy::Args),
     /// Install the programs that Loadline is measured against, and show what is there
     Peers(peers::Args),
-    /// Ask other programs again what the tables of tests say they said
+    /// Compare the tables of tests with the programs that wrote them
     Oracles(oracles::Args),
-    /// Run suites and write what they found into the documents
+    /// Run suites and write their figures into the documents
     Bench(bench::Args),
-    /// Hold what the lab says against what is known to be true
+    /// Check the lab's claims against known truth
     Credibility(credibility::Args),
-    /// Abuse the services for minutes, and see what they make of it
+    /// Run the heavy proofs, then abuse the services for minutes
     Soak(soak::Args),
     /// Run the records' server under valgrind while everything is remade all the time
     Memcheck(memcheck::Args),
-    /// Feed the decoders what nobody would send them
+    /// Feed the decoders malformed input
     Fuzz(fuzz::Args),
-    /// Have ThreadSanitizer look on while the cache's threads meet
+    /// Run the cache's threads under ThreadSanitizer
     Races(races::Args),
     /// Run heavy proofs: what CI and `make soak` run beside the tests
     Proof(proof::Args),

@@ -21,7 +21,7 @@ const SIZES: &[(u32, u32)] = &[(1280, 1160), (1280, 900), (1000, 760), (800, 640
 /// Browsers by the names of their programs.
 const BROWSERS: &[&str] = &["chromium", "chromium-browser", "google-chrome"];
 
-/// Draws the page of the last run. Without a browser the old picture stays, and it is said.
+/// Draws the page of the last run. Without a browser the old picture stays, with a message.
 pub(super) fn draw() -> Result<()> {
     let Some(browser) = browser() else {
         eprintln!(

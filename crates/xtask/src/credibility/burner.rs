@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// It burns so long …
+/// Time that it burns …
 const BURST: Duration = Duration::from_millis(50);
 
-/// … in every so long.
+/// … of every period.
 const PERIOD: Duration = Duration::from_millis(500);
 
 /// A thread that burns until it is dropped.
@@ -22,9 +22,9 @@ impl Burner {
     /// It may run on any core, wherever the kernel finds it a place.
     pub(crate) fn start() -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
+        let stopped = stop.clone();
         let thread = std::thread::spawn(move || {
-            while !told.load(Ordering::Relaxed) {
+            while !stopped.load(Ordering::Relaxed) {
                 let began = Instant::now();
                 while began.elapsed() < BURST {
                     std::hint::spin_loop();

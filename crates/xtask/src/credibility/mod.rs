@@ -32,7 +32,7 @@ Examples:
 pub(crate) struct Args {
     /// Only these checks, by name
     names: Vec<String>,
-    /// Stop after so long; what was measured is kept, and the next time goes on from there
+    /// Stop after N minutes; what was measured is kept, and the next time goes on from there
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
     /// As many runs of each kind, instead of as many as the check takes

@@ -59,7 +59,7 @@ struct Found {
     version: Option<String>,
 }
 
-/// Installs what is missing, unless told only to look, and prints what is there.
+/// Installs what is missing, unless it is only to check, and prints what is installed.
 pub(crate) fn run(args: &Args) -> Result<()> {
     bring(if args.check { Wish::Check } else { Wish::Must })
 }

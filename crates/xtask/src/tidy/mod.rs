@@ -22,7 +22,7 @@ pub(crate) struct Args {
     /// Print the rules and what each is for, and check nothing
     #[arg(long)]
     list: bool,
-    /// The tree to look at; this repository unless told otherwise
+    /// The tree to check; this repository by default
     #[arg(long)]
     root: Option<PathBuf>,
 }

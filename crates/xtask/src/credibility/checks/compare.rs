@@ -7,11 +7,11 @@ use serde_json::Value;
 
 use super::{Judged, Seen, trials};
 
-/// So many comparisons of the same with itself make a judgement, and so many of them may call a
+/// Comparisons of a target with itself that make a judgement, and the most that may call a
 /// difference.
 const SAME: (usize, usize) = (200, 10);
 
-/// So many tries make a judgement, and in so many of them the planted difference has to be found.
+/// Tries that make a judgement, and the fewest that have to find the planted difference.
 const PLANTED: (usize, usize) = (40, 36);
 
 /// The same twice: how often a difference was called, and how often the same figures would have

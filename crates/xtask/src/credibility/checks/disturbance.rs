@@ -11,7 +11,7 @@ use super::{Judged, Seen, trials};
 /// As many runs of each kind make a judgement.
 const ENOUGH: usize = 100;
 
-/// At most so many of a hundred clean runs may be flagged.
+/// Maximum of flagged runs among a hundred clean ones.
 const MOST_FALSE: usize = 2;
 
 pub(super) fn judge(seen: &Seen) -> Judged {

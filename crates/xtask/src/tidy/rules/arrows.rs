@@ -1,5 +1,5 @@
 //! Which crate may use which. The arrows point one way: the command knows all, services know
-//! neither each other nor the lab, and what is pure or plain knows nobody. Dependencies of
+//! neither each other nor the lab, and what is pure or plain depends on nothing. Dependencies of
 //! tests keep to the same arrows.
 
 use super::{Rule, SERVICES};

@@ -5,7 +5,7 @@ use crate::tidy::manifest::dependencies;
 use crate::tidy::tree::{Finding, Tree};
 
 /// The packages and why not.
-const FORBIDDEN: &[(&str, &str)] = &[("bincode", "nobody maintains it any more")];
+const FORBIDDEN: &[(&str, &str)] = &[("bincode", "it is unmaintained")];
 
 pub(super) const RULE: Rule = Rule {
     name: "dependencies",
