@@ -73,8 +73,8 @@ fn timers(checkup: &Checkup) -> Option<String> {
     let late_ns = checkup.timers.iter().map(|timer| timer.p99_late_ns).max()?;
     (late_ns > 500_000).then(|| {
         format!(
-            "Sleeps end up to {} late: let the generator spin where times matter \
-             (`spin = true`), and give it a core of its own.",
+            "Sleeps end up to {} late: give the generator cores of its own (`clients.cpus`), where \
+             it spins for the last 60 µs before a request is due.",
             duration(late_ns)
         )
     })
