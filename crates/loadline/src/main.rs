@@ -1,6 +1,6 @@
 //! The command: parses what was typed, runs it, and turns the outcome into an exit code.
 
-// Both macros end the program when nobody reads: `out` says things instead.
+// Both macros panic once standard output or standard error is closed; `out` returns the error.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
 mod builds;
@@ -19,6 +19,7 @@ mod report;
 mod rerun;
 mod run;
 mod run_lock;
+mod shell;
 mod storage;
 mod ui;
 
@@ -48,6 +49,7 @@ Examples:
   loadline cache get KEY                   ask it
   loadline serve records --config FILE     live records for EPICS clients
   loadline records monitor NAME            what a channel of any pvAccess server holds
+  loadline completions bash > ~/.local/share/bash-completion/completions/loadline
 
 Exit codes:
   0 held, same or better   1 error   2 usage or suite error   3 a requirement is broken
@@ -77,6 +79,12 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show the ledger in a browser: its runs, their pages, two side by side
     Ui(ui::UiArgs),
+    /// Print what a shell needs to complete commands and options
+    #[command(display_order = 100)]
+    Completions(shell::CompletionArgs),
+    /// Print the manual page, or write those of all commands to a directory
+    #[command(display_order = 100)]
+    Man(shell::ManArgs),
     /// Run a program once and say what it cost (used by `run` itself)
     #[command(hide = true)]
     Once {
@@ -102,9 +110,14 @@ enum Command {
     Guard,
 }
 
+/// The commands of the lab and of all services.
+fn command() -> clap::Command {
+    Cli::command().subcommands(registry::commands())
+}
+
 fn main() -> ExitCode {
     service::file_limit::heed();
-    let matches = Cli::command().subcommands(registry::commands()).get_matches();
+    let matches = command().get_matches();
     if let Some(outcome) = registry::run(&matches) {
         return outcome.unwrap_or_else(exit::Failure::report);
     }
@@ -121,6 +134,8 @@ fn main() -> ExitCode {
         Command::Ledger(args) => ledgers::run(&args),
         Command::Doctor(args) => doctor::run(&args),
         Command::Ui(args) => ui::run(&args),
+        Command::Completions(args) => args.run(command()),
+        Command::Man(args) => args.run(command()),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::InProcess { arguments } => Ok(lab::drive::in_process_main(
             registry::registry(),

@@ -154,7 +154,9 @@ impl Run for NullArgs {
 /// Serves with the plants that are in how a socket is used.
 fn serve_plainly(plant: plant::Plant, addresses: &[Address]) -> Result<Running, Failure> {
     let [Address::Internet(address)] = addresses else {
-        return Err(Failure::Usage(format!("--plant {plant:?} needs one internet address")));
+        return Err(Failure::Usage(format!(
+            "{plant:?} is in TCP: give it one --listen ADDRESS:PORT"
+        )));
     };
     let listener = std::net::TcpListener::bind(address)
         .with_context(|| format!("cannot listen at {address}"))?;

@@ -181,7 +181,7 @@ fn a_service_manager_hears_when_it_is_ready_and_when_it_stops() {
 #[test]
 fn another_user_is_what_the_process_becomes_once_it_is_bound() {
     if !nix::unistd::geteuid().is_root() {
-        println!("skipped: only root can become another user");
+        testing::skip("only root can become another user");
         return;
     }
     let (data, files) = (folder(), folder());

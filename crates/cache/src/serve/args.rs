@@ -20,12 +20,7 @@ Examples:
 
 /// Arguments of `loadline serve cache`.
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = EXAMPLES,
-    display_name = "memcached",
-    version = crate::VERSION,
-    args_override_self = true
-)]
+#[command(after_help = EXAMPLES, version = crate::VERSION, args_override_self = true)]
 pub(crate) struct CacheArgs {
     #[command(flatten)]
     pub(super) common: CommonArgs,

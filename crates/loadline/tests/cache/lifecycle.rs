@@ -39,7 +39,7 @@ fn what_it_cannot_mean_is_refused_with_what_to_write() {
     refuses(&["-l", "127.0.0.1:0", "--metrics", "0.0.0.0:0"], "--public");
     let version = serve(&["-V"]).output().expect("loadline runs");
     let text = String::from_utf8_lossy(&version.stdout);
-    assert!(version.status.success() && text.starts_with("memcached 1.6."), "{text}");
+    assert!(version.status.success() && text.contains(" 1.6.18-loadline-"), "{text}");
 }
 
 #[test]
@@ -93,4 +93,17 @@ fn sigusr1_ends_it_in_good_order_as_it_ends_memcached() {
     signal(&served, "-USR1");
     assert_eq!(served.child.wait().expect("an end").code(), Some(0));
     assert!(!pid.exists());
+}
+
+#[test]
+fn valgrind_can_look_at_it() {
+    if testing::program("valgrind").is_none() {
+        return;
+    }
+    let plain = serve(&["-l", "127.0.0.1:0"]);
+    let mut command = Command::new("valgrind");
+    command.arg("--tool=none").arg("--quiet").arg(plain.get_program()).args(plain.get_args());
+    let served = Served::spawn(command);
+    assert!(served.ask(&["set", "key", "value"]).status.success());
+    assert!(served.stop());
 }

@@ -39,7 +39,7 @@ const TYPED: &[(&str, &str)] = &[
     ("serve records --config suite.toml", "suite.toml declares no records"),
     ("serve records --listen nosuch:x", "--listen \"nosuch:x\" is no address"),
     ("serve records --listen 127.0.0.1:0 --max-message 1", "--max-message has to be"),
-    ("serve null --listen unix:s --plant nagle", "unix:s is not"),
+    ("serve null --listen unix:s --plant nagle", "Nagle is in TCP"),
     ("cache get k --auth-file nosuch", "nosuch: No such file"),
     ("cache get k --tls-ca nosuch", "nosuch: No such file"),
     ("records put name", "write either the value to put, or --size"),

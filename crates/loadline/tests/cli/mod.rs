@@ -15,6 +15,7 @@ mod output;
 mod programs;
 mod records;
 mod run;
+mod shell;
 mod targets;
 mod ui;
 

@@ -13,7 +13,7 @@ use serde_json::json;
 use super::again::{Again, Repeated};
 use super::context::{CommandContext, begin};
 use super::report::Tally;
-use super::typed::request;
+use super::typed::{ARRAY_CHANNEL, request};
 use super::{npy, show};
 use service::Failure;
 use service::out::note;
@@ -21,8 +21,12 @@ use service::out::note;
 /// Arguments of `loadline records get`.
 #[derive(Debug, clap::Args)]
 pub(crate) struct GetArgs {
-    /// The channels
-    #[arg(required = true, value_name = "NAME")]
+    /// The channels [default: arrayPerformance, with --repeat]
+    #[arg(
+        value_name = "NAME",
+        required_unless_present_any =
+            ["repeat", "delay", "count", "recreate_channel_every", "recreate_get_every"]
+    )]
     names: Vec<String>,
 
     /// Which fields, such as field(value,alarm.severity)
@@ -47,9 +51,13 @@ pub(crate) struct GetArgs {
 
 pub(crate) fn run(context: &CommandContext, args: &GetArgs) -> Result<ExitCode, Failure> {
     if args.again.is_asked() || args.recreate_get_every.is_some() {
-        let [name] = &args.names[..] else {
-            let message = "only one channel can be read again and again";
-            return Err(Failure::Usage(message.to_owned()));
+        let name = match &args.names[..] {
+            [] => ARRAY_CHANNEL,
+            [name] => name,
+            _ => {
+                let message = "only one channel can be read again and again";
+                return Err(Failure::Usage(message.to_owned()));
+            }
         };
         return Ok(repeat(context, args, name)?);
     }

@@ -18,7 +18,7 @@ use serde_json::json;
 
 use super::context::{CommandContext, WAIT};
 use super::report::Tally;
-use super::typed::{request, seconds};
+use super::typed::{ARRAY_CHANNEL, request, seconds};
 use super::{npy, show};
 use service::out::note;
 
@@ -26,6 +26,7 @@ use service::out::note;
 #[derive(Debug, clap::Args)]
 pub(crate) struct MonitorArgs {
     /// The channel
+    #[arg(default_value = ARRAY_CHANNEL)]
     name: String,
 
     /// Which fields, such as field(value,alarm.severity)

@@ -10,7 +10,7 @@ use anyhow::{Context as _, bail};
 use super::again::{Again, Repeated};
 use super::context::{CommandContext, begin};
 use super::report::Tally;
-use super::typed::request;
+use super::typed::{ARRAY_CHANNEL, request};
 use super::{show, values};
 use service::Failure;
 
@@ -18,6 +18,7 @@ use service::Failure;
 #[derive(Debug, clap::Args)]
 pub(crate) struct PutArgs {
     /// The channel
+    #[arg(default_value = ARRAY_CHANNEL)]
     name: String,
 
     /// A value, the elements of an array (or all of them as `[1,2]`; `[]` is none), a choice, or

@@ -8,6 +8,9 @@ use base::units::{ByteCount, UnitError};
 use crate::environment::{SERVER_PORT, place};
 use crate::protocol::{LEAST_SEGMENT_BYTES, Request, RequestError};
 
+/// The channel of the array programs, which they use unless another is named.
+pub(crate) const ARRAY_CHANNEL: &str = "arrayPerformance";
+
 /// A request as it is written.
 pub(super) fn request(written: &str) -> Result<Request, RequestError> {
     Request::parse(written)

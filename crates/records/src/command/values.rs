@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::protocol::{Bits, Chosen, Item, Number, Scalar, Type, Value};
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow, bail};
 
 /// Puts what was typed into `item`, and says which fields that are: `21.5`, `1 2 3`, `[1,2,3]`,
 /// `on`, or `value=21.5 alarm.severity=1`.
@@ -15,7 +15,12 @@ pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
     };
     let named: Vec<_> = words.iter().filter(|word| is_named(word)).collect();
     if named.is_empty() {
-        let bit = set(item, "value", words)?;
+        let bit = set(item, "value", words).map_err(|error| {
+            match words.iter().find_map(|word| field_of(word)) {
+                Some(path) => no_field(path),
+                None => error,
+            }
+        })?;
         return Ok([bit].into_iter().collect());
     }
     if named.len() < words.len() {
@@ -26,6 +31,18 @@ pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
         bits.insert(set(item, path, &[text.to_owned()])?);
     }
     Ok(bits)
+}
+
+/// The field that a word names, where it looks as if it did.
+fn field_of(word: &str) -> Option<&str> {
+    let (path, _) = word.split_once('=')?;
+    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
+    (path.starts_with(|c: char| c.is_ascii_alphabetic()) && path.chars().all(is_name))
+        .then_some(path)
+}
+
+fn no_field(path: &str) -> anyhow::Error {
+    anyhow!("there is no field {path:?}: write FIELD=VALUE for one that `info` lists")
 }
 
 /// The union that `path` leads into, by its bit, and which of its members that is.
@@ -43,9 +60,7 @@ fn set(item: &mut Item, path: &str, words: &[String]) -> anyhow::Result<usize> {
         item.put(bit, Value::Union(Some(Arc::new(Chosen { member, nodes }))));
         return Ok(bit);
     }
-    let (bit, kind) = item.kind().field(path).with_context(|| {
-        format!("there is no field {path:?}: write FIELD=VALUE for one that `info` lists")
-    })?;
+    let (bit, kind) = item.kind().field(path).ok_or_else(|| no_field(path))?;
     let (bit, value) = match kind {
         Type::Structure(of) if of.id() == "enum_t" => choice(item, bit, path, one(path, words)?)?,
         kind => (bit, plain(kind, path, words)?),
@@ -170,6 +185,8 @@ mod tests {
         );
         assert_eq!(filled(array(), "1 256").unwrap_err(), "\"256\" is no ubyte");
         assert_eq!(filled(double(), "1 2").unwrap_err(), "value takes one value, not 2");
+        let why = filled(double(), "nosuch=1").unwrap_err();
+        assert!(why.starts_with("there is no field \"nosuch\""), "{why}");
         assert_eq!(filled(double(), "1e400").unwrap_err(), "\"1e400\" is no double");
         let infinite = filled(double(), "inf").unwrap().0;
         assert_eq!(infinite.get("value"), Some(&Value::Double(f64::INFINITY)));

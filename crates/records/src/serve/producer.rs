@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use wire::Address;
 
 use crate::command::report::{Report, Tally};
-use crate::command::typed::seconds;
+use crate::command::typed::{ARRAY_CHANNEL, seconds};
 
 /// Options of the source.
 #[derive(Debug, clap::Args)]
@@ -22,7 +22,7 @@ pub(super) struct ProducerArgs {
     producer: Option<Kind>,
 
     /// The record's name
-    #[arg(long, requires = "producer", default_value = "arrayPerformance")]
+    #[arg(long, requires = "producer", default_value = ARRAY_CHANNEL)]
     name: String,
 
     /// Elements of each array, 64-bit integers

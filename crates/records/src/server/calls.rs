@@ -27,7 +27,13 @@ pub(super) fn answer(
         item.text(&format!("query.{name}")).or_else(|| item.text(name))
     };
     let wanted = |name: &str| argument(name).ok_or_else(|| format!("{name} is missing; {HELP}"));
-    match argument("op").unwrap_or("help") {
+    let has_op =
+        item.is_some_and(|item| ["query.op", "op"].iter().any(|at| item.get(at).is_some()));
+    let op = match argument("op") {
+        None if has_op => return Err(format!("op has to be a string. {HELP}")),
+        op => op.unwrap_or("help"),
+    };
+    match op {
         "channels" => {
             let kind = normative::scalar_array(Scalar::String, normative::Parts::default());
             Ok(dated(Item::new(kind).with("value", Value::texts(service.names()))))

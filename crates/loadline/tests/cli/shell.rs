@@ -1,0 +1,33 @@
+//! `loadline completions` and `loadline man`.
+
+use crate::common::{Place, code, stdout};
+
+#[test]
+fn every_shell_completes_the_lab_and_the_services() {
+    let place = Place::with("");
+    for shell in ["bash", "elvish", "fish", "powershell", "zsh"] {
+        let output = place.loadline(&["completions", shell]);
+        let script = stdout(&output);
+        assert_eq!(code(&output), 0, "{shell}");
+        for word in ["capacity", "max-connections", "queue-size"] {
+            assert!(script.contains(word), "{shell} doesn't complete {word}");
+        }
+    }
+    let help = stdout(&place.loadline(&["--help"]));
+    assert!(help.contains("\n  completions ") && help.contains("\n  man "), "{help}");
+    assert!(!help.contains("in-process"), "{help}");
+}
+
+#[test]
+fn each_command_has_a_page_of_the_manual() {
+    let place = Place::with("");
+    let page = stdout(&place.loadline(&["man"]));
+    assert!(page.contains(".TH loadline 1"), "{page}");
+    assert_eq!(code(&place.loadline(&["man", "pages"])), 0);
+    for name in ["loadline", "loadline-run", "loadline-serve-cache", "loadline-records-get"] {
+        let page = std::fs::read_to_string(place.path().join(format!("pages/{name}.1")));
+        assert!(page.is_ok_and(|page| page.contains(".SH SYNOPSIS")), "{name}");
+    }
+    assert!(!place.path().join("pages/loadline-guard.1").exists(), "it is hidden");
+    place.refuses(&["man", "/dev/null/pages"], 1, "cannot write pages");
+}
