@@ -22,9 +22,13 @@ pub enum Policy {
     /// eviction, SOSP 2023; with one bit of frequency, as in the same authors' QD-LP-FIFO,
     /// HotOS 2023).
     S3Fifo,
-    /// [`Policy::Lru`] or [`Policy::S3Fifo`], whichever has more hits in miniature simulations of
-    /// both, fed with a sample of the keys (C. Waldspurger et al., Cache Modeling and Optimization
-    /// using Miniature Simulations, USENIX ATC 2017).
+    /// What is requested most for its size stays: frequency ÷ size^⅓, with frequencies
+    /// remembered past eviction (`shard/density.rs`).
+    Density,
+    /// [`Policy::Density`] where sizes are mixed: the mean of their squares is more than twice the
+    /// square of their mean. Else [`Policy::Lru`] or [`Policy::S3Fifo`], whichever has more hits in
+    /// miniature simulations of both, fed with a sample of the keys (C. Waldspurger et al., Cache
+    /// Modeling and Optimization using Miniature Simulations, USENIX ATC 2017).
     #[default]
     Adaptive,
 }
@@ -37,11 +41,12 @@ const RECENT: u8 = 13;
 
 impl Policy {
     /// All of them with their names.
-    pub const ALL: [(&'static str, Self); 5] = [
+    pub const ALL: [(&'static str, Self); 6] = [
         ("lru", Self::Lru),
         ("fifo", Self::Fifo),
         ("clock", Self::Clock),
         ("s3fifo", Self::S3Fifo),
+        ("density", Self::Density),
         ("adaptive", Self::Adaptive),
     ];
 
@@ -54,8 +59,14 @@ impl Policy {
     /// The policy of which this is the number.
     #[inline]
     pub(super) fn of(number: u8) -> Self {
-        const BY_NUMBER: [Policy; 5] =
-            [Policy::Fifo, Policy::Clock, Policy::Lru, Policy::S3Fifo, Policy::Adaptive];
+        const BY_NUMBER: [Policy; 6] = [
+            Policy::Fifo,
+            Policy::Clock,
+            Policy::Lru,
+            Policy::S3Fifo,
+            Policy::Density,
+            Policy::Adaptive,
+        ];
         BY_NUMBER.get(usize::from(number)).copied().unwrap_or_default()
     }
 
@@ -71,14 +82,14 @@ impl Policy {
         match (self, age) {
             (_, None) | (Self::Fifo, _) => false,
             (Self::Lru | Self::Adaptive, Some(age)) => age < RECENT,
-            (Self::Clock | Self::S3Fifo, Some(_)) => true,
+            (Self::Clock | Self::S3Fifo | Self::Density, Some(_)) => true,
         }
     }
 
     /// Whether new items have to prove themselves in a small ring first.
     #[inline]
     pub(super) fn filters(self) -> bool {
-        self == Self::S3Fifo
+        matches!(self, Self::S3Fifo | Self::Density)
     }
 }
 

@@ -5,9 +5,10 @@
 //! key_len  bits  cas_high   cas_low   value_bytes  accessed_s  [flags] [expires_s]  key  value
 //! ```
 //!
-//! Numbers are little-endian. The upper four bits of `value_bytes` say when the item was last
-//! read, in fifteenths of its ring's laps. Flags and expiry take four bytes each and only when they
-//! aren't zero, which they nearly always are: the head of most items is 16 bytes.
+//! Numbers are little-endian. The upper four bits of `value_bytes` are the item's age: when it was
+//! last read, in fifteenths of its ring's laps. Those of `accessed_s` are its level: how often it is
+//! requested, in half octaves. Flags and expiry take four bytes each and only when they aren't
+//! zero, which they nearly always are: the head of most items is 16 bytes.
 
 /// Everything in a log starts at a multiple of this, so that a 32-bit index reaches 16 GiB.
 pub(super) const GRANULE_BYTES: usize = 4;
@@ -38,16 +39,30 @@ pub(super) const BINARY: u8 = 128;
 /// At most this many stores are told apart by an item's unique number before it repeats.
 pub const CAS_MASK: u64 = (1 << 48) - 1;
 
-/// How many bits of its word an item's length has; the age has the others.
-const LENGTH_BITS: u32 = 28;
+/// How many bits of its word an item's length has, and its last second; age and level have the
+/// others. Seconds end with the largest number, after eight and a half years: what is read later
+/// looks as if it had been read then.
+const LOWER_BITS: u32 = 28;
+
+/// The lower bits of those words.
+const LOWER_MASK: u32 = (1 << LOWER_BITS) - 1;
 
 /// When something happens to an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Moment {
     /// The second.
-    pub(super) second: u32,
+    second: u32,
     /// The fifteenth of a lap, modulo 16.
     pub(super) age: u8,
+}
+
+impl Moment {
+    /// At a second, and at a fifteenth of a lap.
+    #[inline]
+    pub(super) fn new(second: u32, age: u8) -> Self {
+        debug_assert!(age < 16, "an age has four bits");
+        Self { second: second.min(LOWER_MASK), age }
+    }
 }
 
 /// What is stored, as the caller hands it in.
@@ -63,6 +78,15 @@ pub struct Entry<'a> {
     pub expires_s: u32,
 }
 
+/// What an item is marked with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Marks {
+    /// [`REFERENCED`] and the like.
+    pub(super) bits: u8,
+    /// How often it is requested, in half octaves.
+    pub(super) level: u8,
+}
+
 impl Entry<'_> {
     /// How many bytes the entry takes in a log.
     pub(super) fn stored_bytes(&self) -> usize {
@@ -70,10 +94,14 @@ impl Entry<'_> {
         round_up(HEAD_BYTES + optional * 4 + self.key.len() + self.value.len())
     }
 
-    /// Writes the entry with `bits` of its own to the start of `log`, which is at least
-    /// `stored_bytes` long, as last read at `now`. The key has been checked to be at most 255
-    /// bytes, the value to be less than 2^28.
-    pub(super) fn write(&self, cas: u64, mut bits: u8, now: Moment, log: &mut [u8]) {
+    /// Writes the entry with `marks` to the start of `log`, which is at least `stored_bytes` long,
+    /// as last read at `now`. The key has been checked to be at most 255 bytes, the value to be
+    /// less than 2^28.
+    pub(super) fn write(&self, cas: u64, marks: Marks, now: Moment, log: &mut [u8]) {
+        debug_assert!(self.key.len() <= usize::from(u8::MAX), "a length of one byte");
+        debug_assert!(self.value.len() <= LOWER_MASK as usize, "a length of 28 bits");
+        debug_assert!(log.len() >= self.stored_bytes(), "room for the whole item");
+        let Marks { mut bits, level } = marks;
         let mut at = HEAD_BYTES;
         for (value, bit) in [(self.flags, HAS_FLAGS), (self.expires_s, HAS_EXPIRY)] {
             if value != 0 {
@@ -87,9 +115,10 @@ impl Entry<'_> {
         head[1] = bits;
         head[2..4].copy_from_slice(&((cas >> 32) as u16).to_le_bytes());
         head[4..8].copy_from_slice(&(cas as u32).to_le_bytes());
-        let length_and_age = self.value.len() as u32 | u32::from(now.age) << LENGTH_BITS;
+        let length_and_age = self.value.len() as u32 | u32::from(now.age) << LOWER_BITS;
         head[8..12].copy_from_slice(&length_and_age.to_le_bytes());
-        head[12..16].copy_from_slice(&now.second.to_le_bytes());
+        let second_and_level = now.second | u32::from(level) << LOWER_BITS;
+        head[12..16].copy_from_slice(&second_and_level.to_le_bytes());
         let value_at = at + self.key.len();
         log[at..value_at].copy_from_slice(self.key);
         log[value_at..value_at + self.value.len()].copy_from_slice(self.value);
@@ -127,6 +156,8 @@ pub(super) struct Head {
     pub(super) bits: u8,
     /// When it was last read, or stored when never read.
     pub(super) accessed: Moment,
+    /// How often it is requested, in half octaves.
+    pub(super) level: u8,
     pub(super) cas: u64,
     key_bytes: usize,
     value_bytes: usize,
@@ -140,12 +171,17 @@ impl Head {
         let high = u16::from_le_bytes([head[2], head[3]]);
         let low = word(head, 4);
         let length_and_age = word(head, 8);
+        let second_and_level = word(head, 12);
         Self {
             key_bytes: usize::from(head[0]),
             bits: head[1],
             cas: u64::from(high) << 32 | u64::from(low),
-            value_bytes: (length_and_age & ((1 << LENGTH_BITS) - 1)) as usize,
-            accessed: Moment { second: word(head, 12), age: (length_and_age >> LENGTH_BITS) as u8 },
+            value_bytes: (length_and_age & LOWER_MASK) as usize,
+            accessed: Moment {
+                second: second_and_level & LOWER_MASK,
+                age: (length_and_age >> LOWER_BITS) as u8,
+            },
+            level: (second_and_level >> LOWER_BITS) as u8,
         }
     }
 
@@ -247,7 +283,16 @@ pub(super) fn set_cas(log: &mut [u8], cas: u64) {
 #[inline]
 pub(super) fn set_accessed(log: &mut [u8], now: Moment) {
     log[11] = log[11] & 0x0f | now.age << 4;
+    let level = log[15] & 0xf0;
     log[12..16].copy_from_slice(&now.second.to_le_bytes());
+    log[15] |= level;
+}
+
+/// Changes the level of the item at the start of `log`.
+#[inline]
+pub(super) fn set_level(log: &mut [u8], level: u8) {
+    debug_assert!(level < 16, "a level has four bits");
+    log[15] = log[15] & 0x0f | level << 4;
 }
 
 #[inline]
@@ -269,7 +314,8 @@ mod tests {
         for (flags, expires_s) in [(0, 0), (7, 0), (0, 9), (u32::MAX, u32::MAX)] {
             let entry = Entry { key: b"a key", value: b"some value", flags, expires_s };
             let mut log = vec![0xaa; entry.stored_bytes()];
-            entry.write(CAS_MASK - 1, 0, Moment { second: 5, age: 15 }, &mut log);
+            let marks = Marks { bits: 0, level: 9 };
+            entry.write(CAS_MASK - 1, marks, Moment::new(5, 15), &mut log);
             let head = Head::read(&log);
             let item = head.item(&log);
             assert_eq!((item.key, item.value), (entry.key, entry.value));
@@ -277,10 +323,13 @@ mod tests {
             assert_eq!((item.cas, item.accessed_s, item.fetched), (CAS_MASK - 1, 5, false));
             assert_eq!(head.stored_bytes(), entry.stored_bytes());
             assert_eq!(head.key(&log), b"a key");
-            assert_eq!(head.accessed.age, 15);
-            set_accessed(&mut log, Moment { second: 6, age: 3 });
+            assert_eq!((head.accessed.age, head.level), (15, 9));
+            set_accessed(&mut log, Moment::new(u32::MAX, 3));
             let head = Head::read(&log);
-            assert_eq!(head.accessed, Moment { second: 6, age: 3 });
+            assert_eq!((head.accessed, head.level), (Moment::new(LOWER_MASK, 3), 9));
+            set_level(&mut log, 15);
+            let head = Head::read(&log);
+            assert_eq!((head.accessed, head.level), (Moment::new(LOWER_MASK, 3), 15));
             assert_eq!(head.item(&log).value, entry.value);
         }
     }

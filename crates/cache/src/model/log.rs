@@ -17,6 +17,8 @@ pub(super) struct Log {
     tail: usize,
     /// Where the head turned back to zero, while the tail is still before that point.
     lap_end: Option<usize>,
+    /// Bytes of items that have come to the head so far.
+    taken: u64,
 }
 
 /// The ring's memory is touched in steps of this size.
@@ -27,7 +29,7 @@ impl Log {
     pub(super) fn new(capacity: usize) -> Result<Self, TryReserveError> {
         let mut bytes = Vec::new();
         bytes.try_reserve_exact(capacity)?;
-        Ok(Self { bytes, capacity, head: 0, tail: 0, lap_end: None })
+        Ok(Self { bytes, capacity, head: 0, tail: 0, lap_end: None, taken: 0 })
     }
 
     /// The bytes from `at` on.
@@ -56,6 +58,21 @@ impl Log {
         }
     }
 
+    /// How many bytes of items have come to the head so far.
+    pub(super) fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Counts them on from what has come to another ring.
+    pub(super) fn go_on_from(&mut self, other: &Self) {
+        self.taken = other.taken;
+    }
+
+    /// How many had come when the oldest item came.
+    pub(super) fn oldest_taken(&self) -> u64 {
+        self.taken - self.span() as u64
+    }
+
     /// How many bytes the ring may hold.
     pub(super) fn capacity(&self) -> usize {
         self.capacity
@@ -81,6 +98,7 @@ impl Log {
         }
         let at = self.head;
         self.head += count;
+        self.taken += count as u64;
         if self.head > self.bytes.len() {
             // Growing within the reserved capacity moves nothing.
             let touched = self.head.next_multiple_of(STEP_BYTES).min(self.capacity.max(self.head));
@@ -138,6 +156,7 @@ impl Log {
             }
             self.bytes.copy_within(from..from + count, to);
             self.head = end;
+            self.taken += count as u64;
             self.drop_oldest(count);
             // An emptied ring starts at zero again, and so would lose what was just moved.
             debug_assert!(self.oldest().is_some());

@@ -244,6 +244,9 @@ const MOST_SHARD_BYTES: usize = item::GRANULE_BYTES << 31;
 /// A shard holds at least this many of the largest items.
 const LEAST_LARGE_ITEMS: usize = 8;
 
+/// A store for one thread has no smaller shards, if it has several.
+const LEAST_SHARD_BYTES: usize = 64 << 20;
+
 /// At most this many shards.
 const MOST_SHARDS: usize = 1024;
 
@@ -290,9 +293,9 @@ impl Store {
         self.shards.len()
     }
 
-    /// The policy by which items go now: under [`Policy::Adaptive`], the one of its two.
+    /// The policy by which items go now: under [`Policy::Adaptive`], the one of its three.
     pub fn policy_in_force(&self) -> Policy {
-        Policy::of(self.shared.policy())
+        self.shards.at(0, |shard| shard.policy())
     }
 
     /// Calls `act` with the shard that has the key's item.
@@ -363,7 +366,13 @@ fn part_count(limits: &Limits) -> Result<usize, MakeError> {
     if matches!(sharing, Sharing::Single | Sharing::GlobalLock) && least > 1 {
         return Err(MakeError::OnePart { most_bytes: MOST_SHARD_BYTES });
     }
-    let wanted = sharing.shards(limits.threads);
+    // One thread waits for no lock; its shards are there to keep their indexes' growth short. With
+    // less memory, one shard wastes less of it where large items meet the ends of rings.
+    let wanted = match (sharing.shards(limits.threads), limits.threads) {
+        (wanted, 1) => wanted.min((limits.memory_bytes / LEAST_SHARD_BYTES).max(1)),
+        (wanted, _) => wanted,
+    };
+    let wanted = previous_power_of_two(wanted);
     Ok(wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least)))
 }
 

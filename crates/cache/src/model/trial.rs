@@ -210,7 +210,7 @@ impl Miniature {
             return;
         }
         let small = if self.policy.filters() { self.capacity / SMALL_PART } else { 0 };
-        if small == 0 || !self.is_full || self.gone.take(tag) {
+        if small == 0 || !self.is_full || self.gone.take(tag).is_some() {
             return self.come(tag, self.capacity - small);
         }
         while self.small.len() >= small
@@ -221,7 +221,7 @@ impl Miniature {
                 self.come(oldest, self.capacity - small);
             } else {
                 self.items.remove(&oldest);
-                self.gone.insert(oldest);
+                self.gone.insert(oldest, 0);
             }
         }
         self.items.insert(tag, Noted::default());

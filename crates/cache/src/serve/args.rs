@@ -85,8 +85,9 @@ pub(crate) struct CacheArgs {
     #[arg(long, short = 'B', value_enum, default_value_t = Protocol::Auto)]
     pub(super) protocol: Protocol,
 
-    /// Which items are evicted when memory is full: lru, fifo, clock, s3fifo, or adaptive, which is
-    /// lru or s3fifo, whichever has more hits
+    /// Which items are evicted when memory is full: by lru, fifo, clock, s3fifo, density (the least
+    /// requested for their size), or adaptive, which is density where sizes are mixed, else lru or
+    /// s3fifo, whichever has more hits
     #[arg(long, value_name = "POLICY", default_value = Policy::default().name())]
     pub(super) evict: Policy,
 

@@ -192,6 +192,9 @@ impl Shard {
                 let before_s = head.expires_s(self.bytes(at));
                 self.counts.touch_hits += u64::from(touches);
                 self.counts.get_hits += u64::from(!touches);
+                if self.density.is_in_force() && !access.unnoticed {
+                    self.note_request(Some((at, head.level)));
+                }
                 (at, head, seen(access, &head, before_s))
             }
             None => {

@@ -8,6 +8,7 @@
 //! empty and without memory.
 
 mod change;
+mod density;
 mod room;
 mod small;
 mod walk;
@@ -15,11 +16,14 @@ mod walk;
 use std::collections::TryReserveError;
 use std::sync::Arc;
 
+use density::Density;
+
 use super::evict::{AGES, Policy};
 use super::ghost::Ghosts;
 use super::index::Index;
 use super::item::{
-    self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, Moment, REFERENCED, STALE, WON,
+    self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, Marks, Moment, REFERENCED,
+    STALE, WON,
 };
 use super::log::Log;
 use super::loss::{Losses, Witness};
@@ -48,8 +52,10 @@ pub(super) struct Shard {
     age_left_bytes: usize,
     /// Whether anything has had to go for lack of room.
     is_full: bool,
-    /// What has gone from the small ring.
+    /// What has been evicted.
     ghosts: Ghosts,
+    /// Which items are worth their memory, where sizes matter.
+    density: Density,
     shared: Arc<Shared>,
     /// Simulations, in the one shard that does them for all, once it is full.
     trial: Option<Box<Trial>>,
@@ -113,6 +119,11 @@ impl Shard {
             age_left_bytes: capacity / usize::from(AGES),
             is_full: false,
             ghosts: Ghosts::default(),
+            density: Density::new(
+                rules.evict && rules.policy == Policy::Density,
+                rules.evict && rules.policy == Policy::Adaptive,
+                number,
+            ),
             shared,
             trial: None,
             cas: number as u64,
@@ -161,13 +172,16 @@ impl Shard {
 
     /// The policy in force.
     #[inline]
-    fn policy(&self) -> Policy {
-        Policy::of(self.shared.policy())
+    pub(super) fn policy(&self) -> Policy {
+        match self.density.is_in_force() {
+            true => Policy::Density,
+            false => Policy::of(self.shared.policy()),
+        }
     }
 
     #[inline]
     fn moment(&self, now_s: u32) -> Moment {
-        Moment { second: now_s, age: self.age }
+        Moment::new(now_s, self.age)
     }
 
     #[inline]
@@ -247,7 +261,9 @@ impl Shard {
     ) -> Option<Item<'_>> {
         let there = position.and_then(|position| self.look_at(now_s, hashed, position));
         let found = there.or_else(|| self.find_live(now_s, hashed).map(|(_, at, head)| (at, head)));
-        if self.trial.is_some() {
+        if self.density.is_in_force() {
+            self.note_request(found.as_ref().map(|(at, head)| (*at, head.level)));
+        } else if self.trial.is_some() {
             self.note_read(hashed, found.is_some());
         }
         let Some((at, head)) = found else {
@@ -277,6 +293,30 @@ impl Shard {
         {
             self.shared.set_policy(policy as u8);
         }
+    }
+
+    /// Counts a request of the item at a place and with a level, or of one that isn't there.
+    fn note_request(&mut self, found: Option<(usize, u8)>) {
+        if let Some((at, level)) = found {
+            self.density.note_hit(ring_of(at));
+            let raised = self.density.raised(level);
+            if raised != level {
+                item::set_level(self.bytes_mut(at), raised);
+            }
+        }
+        if self.density.note_request(self.index.len(), self.live_bytes) {
+            self.density.age(self.logs[MAIN].taken());
+            self.ghosts.age();
+        }
+    }
+
+    /// The level of a new item in the place of one with the level `old`, or of an evicted one.
+    fn level_of_new(&mut self, tag: u32, old: Option<u8>) -> u8 {
+        if !self.density.is_in_force() {
+            return 0;
+        }
+        self.note_request(None);
+        old.or_else(|| self.ghosts.take(tag)).map_or(0, |level| self.density.raised(level))
     }
 
     /// Looks at an item that is not expired.
@@ -318,14 +358,20 @@ impl Shard {
         bits: u8,
     ) -> bool {
         let count = entry.stored_bytes();
+        let mut old_level = None;
         if let Some((slot, at)) = self.find(hashed) {
             let head = Head::read(self.bytes(at));
             if head.stored_bytes() == count {
                 // The same size: it stays where it is, and counts as used, not only as stored.
-                let now = self.moment(now_s);
-                entry.write(cas, bits | REFERENCED, now, self.bytes_mut(at));
+                let level = match self.density.is_in_force() {
+                    true => self.density.raised(head.level),
+                    false => head.level,
+                };
+                let (marks, now) = (Marks { bits: bits | REFERENCED, level }, self.moment(now_s));
+                entry.write(cas, marks, now, self.bytes_mut(at));
                 return true;
             }
+            old_level = Some(head.level);
             if self.rules.evict {
                 self.remove_at(slot, at, &head);
             }
@@ -333,7 +379,9 @@ impl Shard {
         if self.index.is_full() {
             self.make_index_room(now_s);
         }
-        let Some(at) = self.make_room(now_s, hashed.tag, count) else { return false };
+        self.density.note_size(count, self.index.len(), self.live_bytes.iter().sum());
+        let level = self.level_of_new(hashed.tag, old_level);
+        let Some(at) = self.make_room(now_s, hashed.tag, level, count) else { return false };
         if !self.rules.evict
             && let Some((slot, old)) = self.find(hashed)
         {
@@ -342,7 +390,7 @@ impl Shard {
             self.remove_at(slot, old, &head);
         }
         let now = self.moment(now_s);
-        entry.write(cas, bits, now, self.bytes_mut(at));
+        entry.write(cas, Marks { bits, level }, now, self.bytes_mut(at));
         self.index.insert(hashed.tag, position_of(at));
         self.live_bytes[ring_of(at)] += count;
         if let Some(trial) = &mut self.trial {
@@ -366,6 +414,7 @@ impl Shard {
         self.logs.iter_mut().for_each(Log::clear);
         self.live_bytes = [0; 2];
         self.is_full = false;
+        self.density.clear();
     }
 
     fn remove_at(&mut self, slot: usize, at: usize, head: &Head) {

@@ -60,9 +60,15 @@ impl Shard {
     }
 
     /// Makes room for a new item of `count` bytes, and says where.
-    pub(super) fn make_room(&mut self, now_s: u32, tag: u32, count: usize) -> Option<usize> {
+    pub(super) fn make_room(
+        &mut self,
+        now_s: u32,
+        tag: u32,
+        level: u8,
+        count: usize,
+    ) -> Option<usize> {
         if self.small_bytes > 0 || self.policy().filters() {
-            return self.make_filtered_room(now_s, tag, count);
+            return self.make_filtered_room(now_s, tag, level, count);
         }
         self.make_main_room(now_s, count)
     }
@@ -154,14 +160,16 @@ impl Shard {
             return Some(count);
         }
         let is_expired = head.is_expired(log, now_s);
-        let stays = !is_expired && (!evict || self.keeps(&head));
         let tag = Hashed::of(&self.hasher, head.key(log)).tag;
+        let (stays, level) = if is_expired { (false, 0) } else { self.judge_oldest(&head, evict) };
         let position = position_of(at);
         let slot = self.index.find(tag, |found| found == position)?;
         if stays && *moves_left > 0 {
             *moves_left -= 1;
             if let Some(to) = self.logs[MAIN].move_oldest(count, self.rules.evict) {
-                item::clear_bits(self.bytes_mut(to), REFERENCED);
+                let log = self.bytes_mut(to);
+                item::clear_bits(log, REFERENCED);
+                item::set_level(log, level);
                 self.index.set_position(slot, position_of(to));
                 self.go_on(count);
                 return Some(count);
@@ -172,15 +180,28 @@ impl Shard {
         }
         self.count_loss(now_s, at, is_expired);
         self.index.remove(slot);
+        if !is_expired && self.density.is_in_force() {
+            self.ghosts.insert(tag, level);
+        }
         self.live_bytes[MAIN] -= count;
         self.logs[MAIN].drop_oldest(count);
         Some(count)
     }
 
-    /// Whether the policy gives the main ring's oldest item another lap.
-    fn keeps(&self, head: &Head) -> bool {
-        let age = self.age.wrapping_sub(head.accessed.age) % (AGES + 1);
-        self.policy().keeps((head.bits & REFERENCED != 0).then_some(age))
+    /// Whether the policy gives the main ring's oldest item another lap, which it does in any case
+    /// when nothing is to be evicted, and the item's level then.
+    fn judge_oldest(&mut self, head: &Head, evict: bool) -> (bool, u8) {
+        let is_read = head.bits & REFERENCED != 0;
+        if !self.density.is_in_force() {
+            let age = self.age.wrapping_sub(head.accessed.age) % (AGES + 1);
+            return (!evict || self.policy().keeps(is_read.then_some(age)), head.level);
+        }
+        let main = &self.logs[MAIN];
+        let level = self.density.aged(head.level, main.oldest_taken(), is_read);
+        if !evict {
+            return (true, level);
+        }
+        (self.density.stays(level, head.stored_bytes(), main.capacity()), level)
     }
 
     /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.
@@ -216,6 +237,7 @@ impl Shard {
             return false;
         }
         let Ok(mut smaller) = Log::new(capacity) else { return false };
+        smaller.go_on_from(&self.logs[MAIN]);
         while is_crowded(self) && self.pass_oldest(0, true, &mut 0).is_some() {}
         while let Some(at) = self.logs[MAIN].oldest() {
             let log = self.bytes(at);

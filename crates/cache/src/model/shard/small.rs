@@ -14,6 +14,10 @@ use super::{MAIN, SMALL, SMALL_BIT, Shard, position_of};
 /// While it is being given up, so many of its items are moved on with each store.
 const MOVES_WHEN_CLOSING: usize = 4;
 
+/// Where sizes are mixed, the number of items says little about how many there will be, so ghosts
+/// take this part of the budget.
+const GHOSTS_PART: usize = 128;
+
 /// What of a budget is the small ring's and its ghosts'.
 pub(super) fn part_of(budget_bytes: usize) -> usize {
     budget_bytes / SMALL_PART
@@ -25,6 +29,7 @@ impl Shard {
         &mut self,
         now_s: u32,
         tag: u32,
+        level: u8,
         count: usize,
     ) -> Option<usize> {
         if !self.policy().filters() {
@@ -32,9 +37,13 @@ impl Shard {
             return self.make_main_room(now_s, count);
         }
         self.open_small();
-        let is_large = count > self.logs[SMALL].capacity() / LEAST_LARGE_ITEMS;
-        // While there is memory for all, nothing has to prove itself.
-        if is_large || self.ghosts.take(tag) {
+        // While there is memory for all, the small ring has none.
+        let capacity = self.logs[SMALL].capacity();
+        let is_proven = match self.density.is_in_force() {
+            true => count > capacity / 2 || self.density.is_worth(level, count),
+            false => count > capacity / LEAST_LARGE_ITEMS || self.ghosts.take(tag).is_some(),
+        };
+        if is_proven {
             return self.make_main_room(now_s, count);
         }
         loop {
@@ -56,8 +65,10 @@ impl Shard {
         if self.logs[SMALL].capacity() > 0 || waits {
             return;
         }
-        let most_places = self.small_bytes / 2 / Ghosts::PLACE_BYTES;
-        let places = self.items().min(most_places);
+        let places = match self.density.is_in_force() {
+            true => self.budget_bytes / GHOSTS_PART / Ghosts::PLACE_BYTES,
+            false => self.items().min(self.small_bytes / 2 / Ghosts::PLACE_BYTES),
+        };
         if let Ok(log) = Log::new(self.small_bytes - places * Ghosts::PLACE_BYTES) {
             self.ghosts.reset(places);
             self.logs[SMALL] = log;
@@ -97,7 +108,11 @@ impl Shard {
         if head.bits & DEAD == 0 {
             let tag = Hashed::of(&self.hasher, head.key(log)).tag;
             let is_expired = head.is_expired(log, now_s);
-            let stays = !is_expired && (!filter || head.bits & REFERENCED != 0);
+            let is_proven = match self.density.is_in_force() {
+                true => self.density.is_worth(head.level, count),
+                false => head.bits & REFERENCED != 0,
+            };
+            let stays = !is_expired && (!filter || is_proven);
             let to = if stays { self.make_main_room(now_s, count) } else { None };
             // Only now: what went to make room has left the index.
             let position = position_of(at);
@@ -115,7 +130,7 @@ impl Shard {
                     self.count_loss(now_s, at, is_expired);
                     self.index.remove(slot);
                     if !is_expired {
-                        self.ghosts.insert(tag);
+                        self.ghosts.insert(tag, head.level);
                     }
                 }
             }

@@ -1,0 +1,317 @@
+//! Which items of different sizes are worth their memory: those with the highest frequency by the
+//! cube root of their size.
+//!
+//! A small item that is requested as often as a large one leaves room for many others, so a policy
+//! that ignores sizes loses hits. The priority is frequency ÷ size^⅓, as in GDSF (L. Cherkasova,
+//! Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy, HP Labs 1998),
+//! where an exponent of 1 favours hits by items and 0 hits by bytes. In place of its heap there
+//! is a threshold: the oldest item of a ring stays when its priority is above it. The threshold
+//! follows the quartile of the priorities that it is compared with, weighted by bytes, so that
+//! about three bytes are moved for each byte that is evicted from the main ring. New items come to
+//! the small ring and are compared when they leave it, as in S3-FIFO.
+//!
+//! Frequencies are counted in half octaves, in four bits, and survive eviction in the ghost table.
+//! They age: all of them fall by one with every four requests for each item held, and at once while
+//! the small ring has more hits for its bytes than the main ring, which means that the keys in
+//! demand have changed. An item that was not read during a lap of the main ring in which levels
+//! fell has its level halved. Both matter where popularity drifts.
+
+/// Which sizes a shard stores, and the threshold and the clock of its frequencies.
+#[derive(Debug)]
+pub(super) struct Density {
+    /// Whether items are compared by their density.
+    is_in_force: bool,
+    /// Whether that follows from the sizes of what is stored.
+    follows_sizes: bool,
+    sizes: SizeMoments,
+    /// Priorities below it are evicted, in half octaves; none until the first comparison.
+    threshold: Option<f64>,
+    /// Bytes compared so far: the threshold moves faster during the first lap.
+    compared_bytes: usize,
+    /// Requests until all frequencies fall by one.
+    requests_left: usize,
+    /// Requests until hits of the two rings are compared.
+    check_left: usize,
+    /// Hits in the main ring and the small one since that was last done.
+    hits: [u32; 2],
+    /// How many bytes had come to the main ring each time that frequencies fell; a ring buffer.
+    aged_at: [u64; AGINGS],
+    agings: usize,
+    random: u64,
+}
+
+/// The sum, and the sum of squares, of recent sizes.
+#[derive(Debug, Default)]
+struct SizeMoments {
+    count: f64,
+    sum: f64,
+    squares: f64,
+}
+
+/// The highest level: 181 requests.
+pub(super) const TOP_LEVEL: u8 = 15;
+
+/// How many requests of an item it takes, on average, to raise its level by one. Level 0 is one
+/// request, and levels from 1 on are half octaves: 2, 3, 4, 6, 8, 11, 16, …
+const REQUESTS_TO_RISE: [u32; TOP_LEVEL as usize] =
+    [1, 1, 1, 2, 2, 3, 5, 7, 9, 13, 19, 27, 37, 53, 75];
+
+/// More agings than there are levels make no difference.
+const AGINGS: usize = TOP_LEVEL as usize + 1;
+
+/// The exponent of the size, in half octaves of frequency for each octave of size.
+const SIZE_WEIGHT: f64 = 2.0 / 3.0;
+
+/// For each byte evicted, this many bytes stay.
+const KEPT_PER_EVICTED: f64 = 3.0;
+
+/// By how many half octaves the threshold rises during one lap in which everything stays, ...
+const RISE_PER_LAP: f64 = 16.0;
+
+/// ... and this many times as fast at the start of the first lap.
+const FIRST_LAP_FACTOR: f64 = 8.0;
+
+/// Frequencies fall by one after this many requests for each item held.
+const REQUESTS_PER_ITEM: usize = 4;
+
+/// The rings' hits are compared this many times as often, ...
+const CHECKS_PER_AGING: usize = 16;
+
+/// ... unless the small ring has fewer than this: chance would decide.
+const LEAST_HITS: u32 = 16;
+
+/// The small ring's hits for each byte count this much against the main ring's.
+const SMALL_HITS_WEIGHT: u64 = 2;
+
+/// Sizes are mixed when the mean of their squares is this many times the square of their mean, ...
+const MIXED_FROM: f64 = 2.0;
+
+/// ... and no longer when it is less than this, ...
+const MIXED_UNTIL: f64 = 1.5;
+
+/// ... and the mean of new items is at most this many times that of all items.
+const LARGER_THAN_HELD: f64 = 2.0;
+
+/// The sizes of this many stores are looked at before anything is concluded from them.
+const LEAST_STORES: f64 = 64.0;
+
+/// Of so many stores, the older count half.
+const MOST_STORES: f64 = 8192.0;
+
+impl Density {
+    /// In force from the start, or according to sizes, or never.
+    pub(super) fn new(is_in_force: bool, follows_sizes: bool, number: usize) -> Self {
+        Self {
+            is_in_force,
+            follows_sizes,
+            sizes: SizeMoments::default(),
+            threshold: None,
+            compared_bytes: 0,
+            requests_left: 0,
+            check_left: 0,
+            hits: [0; 2],
+            aged_at: [0; AGINGS],
+            agings: 0,
+            random: number as u64,
+        }
+    }
+
+    /// Whether items are compared by their density.
+    #[inline]
+    pub(super) fn is_in_force(&self) -> bool {
+        self.is_in_force
+    }
+
+    /// Notes the size of a new item of a shard that holds `items` of `live_bytes`, which may put
+    /// the comparison in force or end it.
+    #[inline]
+    pub(super) fn note_size(&mut self, bytes: usize, items: usize, live_bytes: usize) {
+        if !self.follows_sizes {
+            return;
+        }
+        let ratio = self.sizes.add(bytes);
+        self.is_in_force = match self.is_in_force {
+            false => ratio > MIXED_FROM,
+            // New items may be alike only because those of other sizes are all held.
+            true => {
+                ratio > MIXED_UNTIL
+                    || self.sizes.mean() * items as f64 > LARGER_THAN_HELD * live_bytes as f64
+            }
+        };
+    }
+
+    /// The level of an item after another request.
+    #[inline]
+    pub(super) fn raised(&mut self, level: u8) -> u8 {
+        let Some(requests) = REQUESTS_TO_RISE.get(usize::from(level)) else { return level };
+        // Knuth's MMIX generator: its upper bits are good enough to draw one in so many.
+        self.random = self
+            .random
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        let drawn = ((self.random >> 32) * u64::from(*requests)) >> 32;
+        level + u8::from(drawn == 0)
+    }
+
+    /// The level at the main ring's tail of an item that came when `position` bytes had come to the
+    /// ring, and that has been read since, or not.
+    pub(super) fn aged(&self, level: u8, position: u64, is_read: bool) -> u8 {
+        let known = self.agings.min(AGINGS);
+        let since = self.aged_at[..known].iter().filter(|aged_at| **aged_at > position).count();
+        let level = level.saturating_sub(since as u8);
+        // Without the first condition laps that are short for a while would stay short: they would
+        // take levels down faster than requests raise them.
+        if since > 0 && !is_read { level - level / 2 } else { level }
+    }
+
+    /// Whether an item of this level and size is above the threshold.
+    pub(super) fn is_worth(&self, level: u8, bytes: usize) -> bool {
+        self.threshold.is_none_or(|threshold| priority(level, bytes) >= threshold)
+    }
+
+    /// The same, for the oldest item of a main ring of `capacity` bytes; the threshold follows.
+    pub(super) fn stays(&mut self, level: u8, bytes: usize, capacity: usize) -> bool {
+        let priority = priority(level, bytes);
+        let threshold = self.threshold.get_or_insert(priority);
+        let lap = bytes as f64 / capacity.max(1) as f64;
+        let first = FIRST_LAP_FACTOR * (1.0 - self.compared_bytes as f64 / capacity.max(1) as f64);
+        let step = lap * RISE_PER_LAP * first.max(1.0);
+        let stays = priority >= *threshold;
+        *threshold += if stays { step } else { -step * KEPT_PER_EVICTED };
+        self.compared_bytes = self.compared_bytes.saturating_add(bytes);
+        stays
+    }
+
+    /// Notes a hit in a ring.
+    #[inline]
+    pub(super) fn note_hit(&mut self, ring: usize) {
+        self.hits[ring] = self.hits[ring].saturating_add(1);
+    }
+
+    /// Notes a request of a shard that holds `items`, with `live_bytes` in its two rings; whether
+    /// all frequencies are to fall by one.
+    #[inline]
+    pub(super) fn note_request(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
+        self.requests_left = self.requests_left.saturating_sub(1);
+        self.check_left = self.check_left.saturating_sub(1);
+        self.check_left == 0 && self.check(items, live_bytes)
+    }
+
+    fn check(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
+        let period = (items * REQUESTS_PER_ITEM).max(CHECKS_PER_AGING);
+        self.check_left = period / CHECKS_PER_AGING;
+        let [main_hits, small_hits] = std::mem::take(&mut self.hits);
+        let [main_bytes, small_bytes] = live_bytes.map(|bytes| bytes as u64);
+        let has_changed = small_hits >= LEAST_HITS
+            && u64::from(small_hits) * SMALL_HITS_WEIGHT * main_bytes
+                > u64::from(main_hits) * small_bytes;
+        let is_due = has_changed || self.requests_left == 0;
+        if is_due {
+            self.requests_left = period;
+        }
+        is_due
+    }
+
+    /// All frequencies fall by one: those of items when their turn in the ring comes, of which
+    /// `position` bytes have come so far.
+    pub(super) fn age(&mut self, position: u64) {
+        self.aged_at[self.agings % AGINGS] = position;
+        self.agings += 1;
+        self.threshold = self.threshold.map(|threshold| threshold - 1.0);
+    }
+
+    /// Forgets the threshold: everything has been removed.
+    pub(super) fn clear(&mut self) {
+        self.threshold = None;
+        self.compared_bytes = 0;
+    }
+}
+
+/// In half octaves.
+fn priority(level: u8, bytes: usize) -> f64 {
+    f64::from(level) - SIZE_WEIGHT * (bytes.max(1) as f64).log2()
+}
+
+impl SizeMoments {
+    fn mean(&self) -> f64 {
+        self.sum / self.count.max(1.0)
+    }
+
+    /// Adds a size. Returns the mean of the squares by the square of the mean; 1 while too few are
+    /// known.
+    fn add(&mut self, bytes: usize) -> f64 {
+        let bytes = bytes as f64;
+        self.count += 1.0;
+        self.sum += bytes;
+        self.squares += bytes * bytes;
+        if self.count > MOST_STORES {
+            self.count /= 2.0;
+            self.sum /= 2.0;
+            self.squares /= 2.0;
+        }
+        if self.count < LEAST_STORES {
+            return 1.0;
+        }
+        self.squares * self.count / (self.sum * self.sum)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn density_is_in_force_while_sizes_are_mixed() {
+        let mut density = Density::new(false, true, 0);
+        (0..10_000).for_each(|number| density.note_size(100 + number % 200, 1, 100));
+        assert!(!density.is_in_force());
+        (0..10_000_usize)
+            .for_each(|number| density.note_size(100 * 10_usize.pow(number as u32 % 4), 1, 100));
+        assert!(density.is_in_force());
+        (0..100_000).for_each(|_| density.note_size(10_000, 1, 100));
+        assert!(density.is_in_force());
+        (0..100_000).for_each(|_| density.note_size(100, 1, 100));
+        assert!(!density.is_in_force());
+    }
+
+    #[test]
+    fn a_level_is_the_half_octave_of_the_requests() {
+        let mut density = Density::new(true, false, 7);
+        for (requests, level) in [(1, 1), (2, 2), (5, 4), (10, 6), (40, 10)] {
+            let mut sum = 0;
+            for _ in 0..1000 {
+                sum += (0..requests).fold(0, |level, _| u32::from(density.raised(level as u8)));
+            }
+            let mean = f64::from(sum) / 1000.0;
+            assert!((mean - f64::from(level)).abs() < 0.8, "{requests} requests: level {mean}");
+        }
+        assert_eq!(density.raised(TOP_LEVEL), TOP_LEVEL);
+    }
+
+    #[test]
+    fn the_threshold_finds_the_quartile_and_small_items_are_worth_more() {
+        let mut density = Density::new(true, false, 0);
+        let mut stayed = 0;
+        for number in 0..100_000_u32 {
+            let level = (number.wrapping_mul(0x9e37_79b9) >> 28) as u8;
+            let stays = density.stays(level, 1000, 1 << 20);
+            stayed += u32::from(stays && number >= 10_000);
+        }
+        assert!((60_000..75_000).contains(&stayed), "{stayed} of 90,000");
+        assert!(density.is_worth(15, 1000) && !density.is_worth(0, 1000));
+        assert!(density.is_worth(0, 4) && !density.is_worth(0, 1 << 20));
+    }
+
+    #[test]
+    fn frequencies_fall_by_one_with_each_aging_since_an_item_came() {
+        let mut density = Density::new(true, false, 0);
+        [100, 200, 300].into_iter().for_each(|position| density.age(position));
+        assert_eq!(
+            [50, 100, 250, 300].map(|position| density.aged(10, position, true)),
+            [7, 8, 9, 10]
+        );
+        assert_eq!([50, 300].map(|position| density.aged(10, position, false)), [4, 10]);
+        (0..40).for_each(|_| density.age(1000));
+        assert_eq!(density.aged(TOP_LEVEL, 500, true), 0);
+    }
+}
