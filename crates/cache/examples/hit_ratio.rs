@@ -1,7 +1,8 @@
 //! Hit ratios of the store on seeded traces: `cargo run --release -p loadline-cache --example
 //! hit_ratio [-- WHAT]`, where WHAT is
 //!
-//! - `fixed` (the default): what each policy makes of values of one size, beside LRU with as many items;
+//! - `fixed` (the default): what each policy makes of values of one size, beside LRU with as many
+//!   items;
 //! - `mixed [memcached]`: values from 100 bytes to 100 kB in 12 and 64 MiB, beside a simulated LRU,
 //!   and beside memcached with as much memory;
 //! - `file TRACE BYTES`: LRU and GDSF simulated on a file of `time,key,bytes` lines, in a cache of

@@ -70,8 +70,8 @@ fn each_policy_does_what_its_name_says() {
 }
 
 /// Where memcached is installed: hit ratios by items and by bytes are at least its own when the
-/// memory is a fifth of all values, however popularity is spread. 64 MiB and more traces are rows of
-/// `examples/hit_ratio.rs`.
+/// memory is a fraction of all values, however popularity is spread. `examples/hit_ratio.rs` has
+/// more rows.
 #[test]
 fn mixed_sizes_have_at_least_the_hit_ratios_of_memcached() {
     for (sizes, skew) in [(Sizes::Equal, 0.9), (Sizes::Equal, 1.1), (Sizes::FewLarge, 0.9)] {

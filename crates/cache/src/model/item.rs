@@ -6,8 +6,8 @@
 //! ```
 //!
 //! Numbers are little-endian. The upper four bits of `value_bytes` are the item's age: when it was
-//! last read, in fifteenths of its ring's laps. Those of `accessed_s` are its level: how often it is
-//! requested, in half octaves. Flags and expiry take four bytes each and only when they aren't
+//! last read, in fifteenths of its ring's laps. Those of `accessed_s` are its level: how often it
+//! is requested, in half octaves. Flags and expiry take four bytes each and only when they aren't
 //! zero, which they nearly always are: the head of most items is 16 bytes.
 
 /// Everything in a log starts at a multiple of this, so that a 32-bit index reaches 16 GiB.

@@ -295,7 +295,10 @@ impl Shard {
         }
     }
 
-    /// Counts a request of the item at a place and with a level, or of one that isn't there.
+    /// Counts a request of the item at a place and with a level, or of one that isn't there. Kept
+    /// out of line: reads where sizes are alike, which are most, do without it.
+    #[cold]
+    #[inline(never)]
     fn note_request(&mut self, found: Option<(usize, u8)>) {
         if let Some((at, level)) = found {
             self.density.note_hit(ring_of(at));
