@@ -9,6 +9,8 @@
 //!   so many bytes;
 //! - `write TRACE`: a mixed trace as such a file.
 
+#[path = "../tests/beside/peer.rs"]
+mod peer;
 #[path = "../tests/traces/mod.rs"]
 mod traces;
 
@@ -88,7 +90,9 @@ fn mixed(beside_memcached: bool) {
                 made.held.items,
                 made.in_force.name(),
             );
-            if beside_memcached && let Some(peer) = memcached::start(mebibytes) {
+            if beside_memcached && let Some(program) = peer::program("memcached") {
+                let arguments = memcached::arguments(if mebibytes == 12 { "12" } else { "64" });
+                let peer = peer::Peer::start(&program, &arguments);
                 let peer = memcached::drive(peer.address, &requests);
                 let items = made.ratios.items / peer.items;
                 let bytes = made.ratios.bytes / peer.bytes;

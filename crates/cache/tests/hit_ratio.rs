@@ -1,6 +1,7 @@
 //! Which items stay: hit ratios of seeded traces, beside LRU with as many items. Nothing here is
 //! timed and nothing is left to chance.
 
+use crate::beside::peer::{Peer, program};
 use crate::traces::simulated::{Simulated, lru_of_items, simulate};
 use crate::traces::{Request, SHAPES, Shape, Sizes, Workload, drive, memcached};
 use cache::model::Policy;
@@ -83,7 +84,8 @@ fn mixed_sizes_have_at_least_the_hit_ratios_of_memcached() {
         let lru = simulate(Simulated::Lru, &requests, 12 << 20, weight);
         assert!(made.ratios.items > lru.items, "{workload:?}: {made:?}, LRU {lru:?}");
         assert!(made.ratios.bytes > lru.bytes, "{workload:?}: {made:?}, LRU {lru:?}");
-        let Some(peer) = memcached::start(12) else { return };
+        let Some(program) = program("memcached") else { return };
+        let peer = Peer::start(&program, &memcached::arguments("12"));
         let peer = memcached::drive(peer.address, &requests);
         let (items, bytes) = (made.ratios.items / peer.items, made.ratios.bytes / peer.bytes);
         // Half a point for chance: when memcached moves its slabs depends on its clock.
@@ -102,11 +104,12 @@ fn another_set_of_keys_of_other_sizes_is_found_soon() {
         };
         let mut requests = Workload { length: 20_000, ..mixed }.requests();
         requests.extend(
-            (0..60_000).map(|number| request(1 << 50 | number % 300, before, number % 300)),
+            (0..60_000).map(|number| request((1 << 50) | (number % 300), before, number % 300)),
         );
         let start = requests.len();
-        requests
-            .extend((0..60_000).map(|number| request(1 << 51 | number % 300, after, number % 300)));
+        requests.extend(
+            (0..60_000).map(|number| request((1 << 51) | (number % 300), after, number % 300)),
+        );
         let all =
             drive(&requests, 12 << 20, Policy::default()).ratios.items * requests.len() as f64;
         let first =

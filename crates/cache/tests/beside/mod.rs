@@ -18,7 +18,7 @@
 mod binary;
 mod clients;
 mod load;
-mod peer;
+pub(crate) mod peer;
 mod script;
 mod side;
 mod stats;

@@ -3,15 +3,12 @@
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream};
 
-use super::peer::{Peer, program};
 use super::{Hits, Ratios, Request, key_of};
 
-/// A memcached of so much memory, as it comes but for one thread; none where it is not installed.
-pub(crate) fn start(mebibytes: usize) -> Option<Peer> {
-    let program = program("memcached")?;
-    let memory = mebibytes.to_string();
-    let listen = ["-u", "nobody", "-l", "127.0.0.1", "-p", "{port}", "-U", "0"];
-    Some(Peer::start(&program, &[&listen[..], &["-t", "1", "-m", &memory]].concat()))
+/// The arguments of a memcached with as much memory, as it comes but for one thread.
+pub(crate) fn arguments(mebibytes: &str) -> [&str; 12] {
+    let user = "nobody";
+    ["-u", user, "-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-t", "1", "-m", mebibytes]
 }
 
 /// Asks for each key, and stores it when it isn't there. A hit is answered with the item's size

@@ -3,8 +3,6 @@
 #![allow(dead_code, reason = "each test and example uses its part")]
 
 pub(crate) mod memcached;
-#[path = "../beside/peer.rs"]
-mod peer;
 pub(crate) mod simulated;
 
 use std::collections::HashSet;
