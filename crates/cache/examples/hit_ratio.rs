@@ -9,6 +9,7 @@
 //!   so many bytes;
 //! - `write TRACE`: a mixed trace as such a file.
 
+#[allow(dead_code, reason = "the tests use more of it")]
 #[path = "../tests/beside/peer.rs"]
 mod peer;
 #[path = "../tests/traces/mod.rs"]
