@@ -240,3 +240,71 @@ fn clients_on_several_threads_get_right_answers_however_the_store_is_shared() {
         server.stop(Duration::from_secs(5));
     }
 }
+
+/// Reads nothing of the answers to many requests for one large value.
+fn reader_that_does_not_read(address: std::net::SocketAddr, key: &str) -> TcpStream {
+    let mut socket = TcpStream::connect(address).expect("a connection");
+    socket.write_all(format!("get {key}\r\n").repeat(50).as_bytes()).expect("sent");
+    socket
+}
+
+/// The statistics once `holds` is true of the one named `name`.
+fn await_stat(client: &mut Client, name: &str, holds: impl Fn(u64) -> bool) -> u64 {
+    let started = std::time::Instant::now();
+    loop {
+        let stats = client.stats("").unwrap();
+        let value = &stats.iter().find(|(known, _)| known == name).expect(name).1;
+        let value = value.parse().expect("a number");
+        if holds(value) || started.elapsed() > Duration::from_secs(60) {
+            return value;
+        }
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn readers_of_one_large_value_that_do_not_read_share_it_and_stay() {
+    let send_bytes = Some(4 << 20);
+    let server = start(Options { threads: 2, send_bytes, ..Options::default() });
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut client = connect(&server);
+    client.set(b"large", &vec![7; 1_000_000], 0, 0).unwrap();
+    let mut readers: Vec<_> =
+        (0..100).map(|_| reader_that_does_not_read(address, "large")).collect();
+    await_stat(&mut client, "cmd_get", |gets| gets >= 100);
+    await_stat(&mut client, "response_obj_bytes", |bytes| bytes >= 1_000_000);
+    let held = await_stat(&mut client, "response_obj_bytes", |_| true);
+    assert!(held < 2_500_000, "{held} bytes for one value of 1 MB");
+    let all = await_stat(&mut client, "curr_connections", |_| true);
+    assert_eq!(all, 101);
+    // Each still gets all its answers, and then nothing is held any more.
+    for reader in readers.iter_mut().take(5) {
+        let mut answers = vec![0; 50 * ("VALUE large 0 1000000\r\n\r\nEND\r\n".len() + 1_000_000)];
+        reader.read_exact(&mut answers).expect("all answers");
+        assert!(answers.ends_with(b"\r\nEND\r\n") && answers[1_000_000] == 7);
+    }
+    drop(readers);
+    assert_eq!(await_stat(&mut client, "response_obj_bytes", |bytes| bytes == 0), 0);
+    assert_eq!(await_stat(&mut client, "response_obj_oom", |_| true), 0);
+}
+
+#[test]
+fn unsent_answers_of_all_connections_are_bounded_and_the_slowest_readers_closed() {
+    let (limit, send_bytes) = (4 << 20, Some(4 << 20));
+    let server = start(Options { threads: 2, send_bytes, ..Options::default() });
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut client = connect(&server);
+    for number in 0..30 {
+        client.set(format!("large-{number}").as_bytes(), &vec![7; 1_000_000], 0, 0).unwrap();
+    }
+    let read = |number| reader_that_does_not_read(address, &format!("large-{number}"));
+    let readers: Vec<_> = (0..30).map(read).collect();
+    let closed = await_stat(&mut client, "response_obj_oom", |closed| closed >= 20);
+    assert!((20..30).contains(&closed), "{closed} closed");
+    // Each thread closes its own until the limit holds; the last one may still be closing.
+    let held = await_stat(&mut client, "response_obj_bytes", |held| held <= limit);
+    assert!(held <= limit, "{held} bytes");
+    drop(readers);
+    assert_eq!(await_stat(&mut client, "response_obj_bytes", |bytes| bytes == 0), 0);
+    assert_eq!(client.get(&[b"large-29"], false).unwrap().len(), 1);
+}

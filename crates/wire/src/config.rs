@@ -1,8 +1,11 @@
 //! A server's limits and choices. Control plane.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
+
+use crate::send_memory::SendMemory;
 
 /// Which of a server's threads, counted from 0.
 pub type ThreadIndex = usize;
@@ -45,6 +48,12 @@ pub struct Config {
     /// Unsent output at which a protocol is asked to pause
     /// ([`Output::is_full`](crate::Output::is_full)).
     pub output_limit_bytes: usize,
+    /// The memory of the unsent bytes of all connections together. The closer it is to its limit,
+    /// the less than `output_limit_bytes` one connection may have; beyond it, the connections whose
+    /// peers have taken nothing for the longest time are closed ([`Closed::SlowPeer`]).
+    ///
+    /// [`Closed::SlowPeer`]: crate::Closed::SlowPeer
+    pub send_memory: Arc<SendMemory>,
     /// The most bytes received by one read, at least 4 KiB: the size of each thread's read buffer.
     pub read_bytes: usize,
     /// The most bytes sent for one connection before other connections get their turn.
@@ -62,6 +71,17 @@ pub struct Config {
     pub thread_name: &'static str,
 }
 
+/// The default limit of the unsent bytes of all connections.
+const SEND_MEMORY_BYTES: usize = 64 << 20;
+
+impl Config {
+    /// Returns the unsent bytes at which a protocol is asked to pause now.
+    #[inline]
+    pub(crate) fn output_limit(&self) -> usize {
+        self.send_memory.output_limit(self.output_limit_bytes)
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self {
@@ -70,6 +90,7 @@ impl Default for Config {
             when_full: WhenFull::Wait,
             input_limit_bytes: 1 << 20,
             output_limit_bytes: 256 << 10,
+            send_memory: SendMemory::new(SEND_MEMORY_BYTES),
             read_bytes: 256 << 10,
             turn_bytes: 1 << 20,
             idle_timeout: None,

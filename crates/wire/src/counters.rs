@@ -11,6 +11,7 @@ pub(crate) struct ThreadCounters {
     pub(crate) bytes_read: AtomicU64,
     pub(crate) bytes_written: AtomicU64,
     pub(crate) yields: AtomicU64,
+    pub(crate) slow_peers_closed: AtomicU64,
     pub(crate) protocol_errors: AtomicU64,
     pub(crate) datagrams_received: AtomicU64,
     pub(crate) datagrams_sent: AtomicU64,
@@ -50,6 +51,10 @@ pub struct Counters {
     pub bytes_written: u64,
     /// How often a connection had more to send than one turn allows, and yielded to others.
     pub yields: u64,
+    /// Connections closed because the unsent bytes of all exceeded
+    /// [`Config::send_memory`](crate::Config::send_memory), and their peers took none for the
+    /// longest time.
+    pub slow_peers_closed: u64,
     /// Datagrams received.
     pub datagrams_received: u64,
     /// Datagrams sent.
@@ -70,6 +75,7 @@ impl Counters {
                 (&mut sum.bytes_read, &thread.bytes_read),
                 (&mut sum.bytes_written, &thread.bytes_written),
                 (&mut sum.yields, &thread.yields),
+                (&mut sum.slow_peers_closed, &thread.slow_peers_closed),
                 (&mut sum.datagrams_received, &thread.datagrams_received),
                 (&mut sum.datagrams_sent, &thread.datagrams_sent),
                 (&mut sum.datagrams_dropped, &thread.datagrams_dropped),

@@ -58,6 +58,7 @@ mod output;
 mod page;
 mod poll;
 mod protocol;
+mod send_memory;
 mod server;
 mod serving;
 mod shared;
@@ -70,6 +71,7 @@ mod tls;
 mod tls_client;
 mod transport;
 mod turn;
+mod unsent;
 mod uring;
 mod uring_batch;
 mod uring_turn;
@@ -91,6 +93,7 @@ pub use protocol::{
     Address, Batch, Closed, Connection, Datagrams, Flow, Ns, Peer, ProtocolError, Replies, Wake,
     Waker,
 };
+pub use send_memory::{SendHold, SendMemory};
 pub use server::{Server, ServerBuilder};
 pub use tasks::{PoolFull, Task, TaskPanicked, TaskPool};
 #[cfg(feature = "tls")]

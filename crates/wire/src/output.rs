@@ -228,6 +228,21 @@ impl Output {
         self.dropped = 0;
     }
 
+    /// Changes the bytes, at least 1, at which the protocol is asked to pause.
+    #[inline]
+    pub(crate) fn set_limit(&mut self, limit: usize) {
+        self.limit = limit.max(1);
+    }
+
+    /// Releases memory that the unsent bytes don't need, if it is most of it.
+    pub(crate) fn shrink(&mut self) {
+        let unsent = self.small.len() - self.small_sent;
+        if self.small.capacity() >= COMPACT_AT_BYTES && unsent <= self.small.capacity() / 2 {
+            self.drop_sent();
+            self.small.shrink_to_fit();
+        }
+    }
+
     /// The capacity of the buffer of copied bytes.
     #[inline]
     pub fn capacity(&self) -> usize {

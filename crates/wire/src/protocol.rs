@@ -57,6 +57,9 @@ pub enum Closed {
     ProtocolError(ProtocolError),
     /// The socket failed, or was idle for too long (`TimedOut`).
     Socket(std::io::ErrorKind),
+    /// The unsent bytes of all connections exceeded [`SendMemory`](crate::SendMemory), and this
+    /// peer had taken none for the longest time.
+    SlowPeer,
     /// The server is stopping.
     Stopping,
 }

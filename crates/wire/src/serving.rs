@@ -32,6 +32,7 @@ impl<C: Connection> Worker<C> {
         let Some(slot) = slots.get_mut(token) else { return TurnEnd::Unchanged };
         let Some(connection) = &mut slot.connection else { return TurnEnd::Unchanged };
         buffers.attach(&mut slot.output);
+        buffers.output.set_limit(shared.config.output_limit());
         let mut turn = Turn {
             connection,
             socket: slot.socket.as_fd(),
@@ -111,6 +112,7 @@ impl<C: Connection> Worker<C> {
         let Some(connection) = &mut slot.connection else { return Sent::Now };
         let config = &shared.config;
         let is_large = slot.input.len() > SMALL_REST_BYTES;
+        buffers.output.set_limit(config.output_limit());
         let mut turn = Turn {
             connection,
             socket: slot.socket.as_fd(),
@@ -173,6 +175,11 @@ impl<C: Connection> Worker<C> {
             return self.close(token, why);
         }
         self.buffers.detach(&mut slot.output);
+        if slot.output.is_none() {
+            slot.held = None;
+        } else if matches!(end, TurnEnd::Blocked | TurnEnd::Yielded) {
+            self.count_unsent(token);
+        }
         match end {
             TurnEnd::Close => return self.close_gently(token),
             TurnEnd::Done | TurnEnd::NothingRead => self.await_input(token, end),

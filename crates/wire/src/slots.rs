@@ -8,7 +8,7 @@ use rustix::fd::OwnedFd;
 use crate::poll::Interest;
 use crate::timers::NEVER;
 use crate::transport::Transport;
-use crate::{Address, Closed, Input, Ns, Output};
+use crate::{Address, Closed, Input, Ns, Output, SendHold};
 
 /// Tokens with this bit stand for something other than a connection.
 pub(crate) const SPECIAL: u64 = 1 << 63;
@@ -25,6 +25,8 @@ pub(crate) struct Slot<C> {
     pub(crate) input: Input,
     /// Present only while bytes are unsent.
     pub(crate) output: Option<Output>,
+    /// Counts the memory of an output whose bytes the peer does not take.
+    pub(crate) held: Option<SendHold>,
     /// Why the connection is closed once the output is sent.
     pub(crate) closing: Option<Closed>,
     /// The protocol is resumed with [`Wake::Drained`](crate::Wake) once the output is sent.
@@ -58,6 +60,7 @@ impl<C> Slot<C> {
             connection: Some(connection),
             input: Input::new(),
             output: None,
+            held: None,
             closing: None,
             drained_due: false,
             queued: false,

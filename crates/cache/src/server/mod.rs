@@ -6,6 +6,7 @@ mod connection;
 mod datagrams;
 mod hot_keys;
 mod incoming_memory;
+mod large_values;
 mod options;
 mod prefix_counts;
 mod sampling;
@@ -62,6 +63,27 @@ fn beside(address: &Address, listeners: &[Listener]) -> Address {
     Address::Internet(internet)
 }
 
+/// The loop's settings.
+fn config(service: &Service) -> Config {
+    let options = &service.options;
+    Config {
+        threads: options.threads.max(1),
+        max_connections: options.most_connections,
+        when_full: match options.wait_when_full {
+            true => WhenFull::Wait,
+            false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
+        },
+        input_limit_bytes: INPUT_LIMIT_BYTES,
+        // With a limit of 1 byte, a connection pauses after every answer.
+        output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
+        send_memory: Arc::clone(&service.send_memory),
+        idle_timeout: options.idle_timeout,
+        backend: options.backend,
+        thread_name: "cache",
+        ..Config::default()
+    }
+}
+
 /// A running server. Dropping it stops it without waiting for what is in flight.
 #[derive(Debug)]
 pub struct CacheServer {
@@ -94,23 +116,8 @@ impl CacheServer {
             .map(|address| DatagramListener::bind(&beside(address, &listeners), threads))
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Listen)?;
-        let config = Config {
-            threads,
-            max_connections: options.most_connections,
-            when_full: match options.wait_when_full {
-                true => WhenFull::Wait,
-                false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
-            },
-            input_limit_bytes: INPUT_LIMIT_BYTES,
-            // With a limit of 1 byte, a connection pauses after every answer.
-            output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
-            idle_timeout: options.idle_timeout,
-            backend: options.backend,
-            thread_name: "cache",
-            ..Config::default()
-        };
         let service = Arc::new(Service::new(options, clock)?);
-        let mut builder = ServerBuilder::new(config);
+        let mut builder = ServerBuilder::new(config(&service));
         for listener in listeners {
             let shared = Arc::clone(&service);
             let make = move |own: Loop<_>| CacheConnection::new(Arc::clone(&shared), own.thread());

@@ -111,6 +111,9 @@ pub struct Options {
     /// The memory of all data blocks that are being received, in bytes; a quarter of the memory
     /// when it is `None`. Requests of up to 4 KiB wait in their connection's input instead.
     pub incoming_bytes: Option<usize>,
+    /// The memory of unsent answers of all connections, in bytes, large values counted once; when
+    /// it is `None`, a quarter of the memory, and at least 32 MiB.
+    pub send_bytes: Option<usize>,
     /// Connections open at once.
     pub most_connections: usize,
     /// Whether one more waits until another is closed, instead of being refused.
@@ -163,6 +166,9 @@ pub struct Options {
     pub corrupt_every: Option<u64>,
 }
 
+/// The default limit of the memory of unsent answers, where a quarter of the store's is less.
+const SEND_BYTES: usize = 32 << 20;
+
 impl Default for Options {
     fn default() -> Self {
         Self {
@@ -173,6 +179,7 @@ impl Default for Options {
             memory_bytes: 64 << 20,
             item_bytes: 1 << 20,
             incoming_bytes: None,
+            send_bytes: None,
             most_connections: 1024,
             wait_when_full: false,
             output_limit_bytes: 256 << 10,
@@ -208,6 +215,11 @@ impl Options {
         let Self { evict, cas, policy, sharing, .. } = *self;
         let rules = Rules { evict, cas, policy, sharing, ..Rules::default() };
         Limits { memory_bytes, item_bytes, threads, rules }
+    }
+
+    /// Returns the memory of unsent answers of all connections.
+    pub(super) fn send_limit_bytes(&self) -> usize {
+        self.send_bytes.unwrap_or((self.memory_bytes / 4).max(SEND_BYTES))
     }
 
     /// Returns the memory of data blocks that are being received, at least the largest item's.

@@ -3,11 +3,12 @@
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
-use wire::{Address, Ns};
+use wire::{Address, Ns, SendMemory};
 
 use super::accounts::Accounts;
 use super::clients::ClientTable;
 use super::incoming_memory::IncomingMemory;
+use super::large_values::LargeValues;
 use super::options::{Options, Shutdown};
 use super::prefix_counts::PrefixCounts;
 use super::sampling::Samples;
@@ -50,6 +51,10 @@ pub struct Service {
     pub(super) detail: PrefixCounts,
     /// Room for data blocks on their way in.
     pub(super) incoming: Arc<IncomingMemory>,
+    /// The memory of unsent answers.
+    pub(super) send_memory: Arc<SendMemory>,
+    /// Copies of large values that are being sent.
+    pub(super) large_values: Arc<LargeValues>,
     pub(super) watchers: Arc<Watchers>,
     debug_clock: DebugClock,
     /// The accounts; `None` disables authentication.
@@ -76,6 +81,7 @@ struct ServiceCounts {
     cmd_flush: AtomicU64,
     auth_cmds: AtomicU64,
     auth_errors: AtomicU64,
+    slow_peers: AtomicU64,
 }
 
 impl Service {
@@ -85,6 +91,7 @@ impl Service {
     /// When the options are invalid or the system lacks memory.
     pub fn new(options: Options, clock: Clock) -> Result<Self, MakeError> {
         let spoil = |every| Corrupter { every, sent: AtomicU64::new(0) };
+        let send_memory = SendMemory::new(options.send_limit_bytes());
         let store = Store::new(options.limits())?;
         let watchers = Arc::new(Watchers::new(options.watch_queue_bytes));
         let told = Arc::clone(&watchers);
@@ -101,6 +108,8 @@ impl Service {
             listening: OnceLock::new(),
             peers: ClientTable::default(),
             incoming: Arc::new(IncomingMemory::new(options.incoming_limit_bytes())),
+            large_values: LargeValues::new(Arc::clone(&send_memory)),
+            send_memory,
             detail: PrefixCounts::new(options.prefix_end, options.count_prefixes),
             accounts: options.accounts.clone(),
             shutdown: options.shutdown.clone(),
@@ -164,6 +173,19 @@ impl Service {
         }
     }
 
+    /// Logs a connection that was closed because unsent answers took too much memory: the first,
+    /// and then each time that their number has doubled.
+    pub(super) fn log_slow_peer(&self, peer: &Address) {
+        let closed = self.rare.slow_peers.fetch_add(1, Relaxed) + 1;
+        if closed.is_power_of_two() {
+            let limit_bytes = self.send_memory.limit_bytes();
+            tracing::warn!(
+                %peer, closed, limit_bytes,
+                "closed the slowest reader: unsent answers exceed their memory"
+            );
+        }
+    }
+
     /// Counts one `flush_all`.
     pub(super) fn count_flush(&self) {
         self.rare.cmd_flush.fetch_add(1, Relaxed);
@@ -171,13 +193,13 @@ impl Service {
 
     /// Returns the numbers of `flush_all`, of authentications, and of failed ones.
     pub(super) fn counted(&self) -> (u64, u64, u64) {
-        let ServiceCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        let ServiceCounts { cmd_flush, auth_cmds, auth_errors, .. } = &self.rare;
         (cmd_flush.load(Relaxed), auth_cmds.load(Relaxed), auth_errors.load(Relaxed))
     }
 
     /// Starts these counts again.
     pub(super) fn reset_counts(&self) {
-        let ServiceCounts { cmd_flush, auth_cmds, auth_errors } = &self.rare;
+        let ServiceCounts { cmd_flush, auth_cmds, auth_errors, .. } = &self.rare;
         for count in [cmd_flush, auth_cmds, auth_errors] {
             count.store(0, Relaxed);
         }
@@ -192,6 +214,12 @@ impl Service {
     /// Switches `stats sizes` on or off.
     pub(super) fn track_sizes(&self, on: bool) {
         self.sizes.store(on, Relaxed);
+    }
+
+    /// Whether values are corrupted, when a test has asked for it.
+    #[inline]
+    pub(super) fn corrupts(&self) -> bool {
+        self.corrupter.is_some()
     }
 
     /// Flips a bit in the first byte of a value of `value_bytes`, when a test has asked for it and

@@ -175,7 +175,7 @@ impl Watchers {
             let reason = match why {
                 Closed::ByPeer | Closed::ByUs => "normal",
                 Closed::Socket(std::io::ErrorKind::TimedOut) => "idle_timeout",
-                Closed::ProtocolError(_) | Closed::Socket(_) => "error",
+                Closed::ProtocolError(_) | Closed::Socket(_) | Closed::SlowPeer => "error",
                 Closed::Stopping => "shutdown",
             };
             line.push_str("conn_close ");

@@ -59,14 +59,16 @@ pub struct Answered<'a> {
     pub value: &'a [u8],
 }
 
-/// Appends an answer. Returns where in `into` its value begins.
+/// Appends an answer.
 #[inline]
-pub fn put_answer(
-    header: &Header,
-    status: Status,
-    answered: &Answered<'_>,
-    into: &mut Vec<u8>,
-) -> usize {
+pub fn put_answer(header: &Header, status: Status, answered: &Answered<'_>, into: &mut Vec<u8>) {
+    put_head(header, status, answered, into);
+    into.extend_from_slice(answered.value);
+}
+
+/// Appends an answer up to its value.
+#[inline]
+pub fn put_head(header: &Header, status: Status, answered: &Answered<'_>, into: &mut Vec<u8>) {
     let Answered { cas, extras, key, value } = answered;
     let body_bytes = extras.len() + key.len() + value.len();
     into.extend_from_slice(&[ANSWER, header.opcode]);
@@ -78,9 +80,6 @@ pub fn put_answer(
     into.extend_from_slice(&cas.to_be_bytes());
     into.extend_from_slice(extras);
     into.extend_from_slice(key);
-    let at = into.len();
-    into.extend_from_slice(value);
-    at
 }
 
 /// Appends an error answer with its text.

@@ -7,6 +7,6 @@ mod answer;
 mod commands;
 mod header;
 
-pub use answer::{Answered, Status, put_answer, put_error};
+pub use answer::{Answered, Status, put_answer, put_error, put_head};
 pub use commands::{Action, COMMANDS, KeyRule, Read, Row, row};
 pub use header::{ANSWER, HEADER_BYTES, Header, REQUEST, long, word};

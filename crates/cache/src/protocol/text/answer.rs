@@ -69,18 +69,20 @@ pub fn put_number(mut number: u64, into: &mut Vec<u8>) {
     into.extend_from_slice(&digits[at..]);
 }
 
-/// Appends one item of a `get`, or of a `gets` when its unique number is given. The position of
-/// the value's first byte in `into` is the result.
+/// Appends the line before the value of one item of a `get`, or of a `gets` when its unique number
+/// is given. Room is made for the value and the end after it, too, if it is `copied`.
 #[inline]
-pub fn put_value(
+pub fn put_value_line(
     key: &[u8],
     flags: u32,
-    value: &[u8],
+    value_bytes: usize,
     cas: Option<u64>,
+    copied: bool,
     into: &mut Vec<u8>,
-) -> usize {
+) {
     // The name, three numbers, the spaces and line ends of one item, and the end after it.
-    into.reserve(6 + key.len() + 53 + value.len() + 2 + END.len());
+    let copied_bytes = if copied { value_bytes } else { 0 };
+    into.reserve(6 + key.len() + 53 + copied_bytes + 2 + END.len());
     into.extend_from_slice(b"VALUE ");
     into.extend_from_slice(key);
     if flags == 0 {
@@ -90,16 +92,12 @@ pub fn put_value(
         put_number(u64::from(flags), into);
         into.push(b' ');
     }
-    put_number(value.len() as u64, into);
+    put_number(value_bytes as u64, into);
     if let Some(cas) = cas {
         into.push(b' ');
         put_number(cas, into);
     }
     into.extend_from_slice(LINE_END);
-    let at = into.len();
-    into.extend_from_slice(value);
-    into.extend_from_slice(LINE_END);
-    at
 }
 
 /// Appends one line of statistics.
@@ -202,9 +200,8 @@ mod tests {
     fn a_value_is_read_as_it_was_written() {
         for (flags, cas) in [(0, None), (77, Some(u64::MAX))] {
             let mut text = Vec::new();
-            let at = put_value(b"key", flags, b"value", cas, &mut text);
-            assert_eq!(&text[at..], b"value\r\n");
-            let line = &text[..at - 2];
+            put_value_line(b"key", flags, 5, cas, true, &mut text);
+            let line = text.strip_suffix(LINE_END).expect("an end");
             let value = Answer::Value { key: b"key", flags, value_bytes: 5, cas };
             assert_eq!(read_answer(line), value);
         }

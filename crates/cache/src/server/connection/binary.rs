@@ -9,7 +9,7 @@ use super::store_request::{Reply, StoreRequest, mode};
 use crate::model::{Access, Change, Entry, Item, Removed, Seconds, Sum, Summed};
 use crate::protocol::binary::{
     self, Action, Answered, HEADER_BYTES, Header, KeyRule, Read, Row, Status, long, put_answer,
-    put_error, word,
+    put_error, put_head, word,
 };
 use crate::protocol::text::{StoreVerb, answer};
 use crate::protocol::{MOST_KEY_BYTES, Refusal};
@@ -159,8 +159,8 @@ impl CacheConnection {
             let (cas, flags, value) = (item.cas, item.flags, item.value);
             let value = if read.gives_value { value } else { b"" };
             let answered = Answered { cas, extras: &flags.to_be_bytes(), key: shown_key, value };
-            let at = put_answer(header, Status::Done, &answered, out.tail());
-            service.corrupt(&mut out.tail()[at..], value.len());
+            put_head(header, Status::Done, &answered, out.tail());
+            self.put_value(key, value, out);
             item.value.len()
         };
         let found = if read.touches {

@@ -18,20 +18,18 @@ impl CacheConnection {
         number: usize,
         out: &mut Output,
     ) -> Option<usize> {
-        let service = &*self.service;
         let found = reads.get_wanted::<true, _>(wanted, number, |item| {
             let into = out.tail();
             // The code, a length, the marks of a stale item, two line ends.
-            into.reserve(3 + 20 + 6 + 2 + item.value.len() + 2);
+            let copied_bytes = if self.copies(item.value.len()) { item.value.len() } else { 0 };
+            into.reserve(3 + 20 + 6 + 2 + copied_bytes + 2);
             put_code(Some(item.value.len()), into);
             if item.stale || item.won {
                 put_marks(item, None, into);
             }
             into.extend_from_slice(LINE_END);
-            let at = into.len();
-            into.extend_from_slice(item.value);
-            into.extend_from_slice(LINE_END);
-            service.corrupt(&mut into[at..], item.value.len());
+            self.put_value(item.key, item.value, out);
+            out.put(LINE_END);
             item.value.len()
         });
         if found.is_none() {
@@ -54,10 +52,8 @@ impl CacheConnection {
         let mut show = |item: &Item<'_>, seen: Option<&Seen>| {
             put_hit(now_s, meta, item, seen, out.tail());
             if meta.value {
-                let at = out.tail().len();
-                out.put(item.value);
+                self.put_value(item.key, item.value, out);
                 out.put(LINE_END);
-                service.corrupt(&mut out.tail()[at..], item.value.len());
             }
             item.value.len()
         };

@@ -10,6 +10,7 @@ mod prefetch;
 mod state;
 mod store_request;
 mod text;
+mod values;
 
 use std::sync::Arc;
 
@@ -180,6 +181,9 @@ impl Connection for CacheConnection {
 
     fn closed(&mut self, why: Closed) {
         if let Some(client) = self.client.take() {
+            if why == Closed::SlowPeer {
+                self.service.log_slow_peer(client.address());
+            }
             self.service.watchers.publish_closed(client.address(), &why, client.number());
         }
         self.watching = None;

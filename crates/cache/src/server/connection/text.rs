@@ -171,6 +171,7 @@ impl CacheConnection {
                     self.is_unauthenticated = false;
                     answer::STORED
                 } else {
+                    self.log_failed_login(name);
                     Refusal::WrongPassword.line()
                 }
             }
@@ -178,6 +179,13 @@ impl CacheConnection {
         };
         out.put(answer);
         Step::Consumed(used + total)
+    }
+
+    fn log_failed_login(&self, name: &[u8]) {
+        let peer = self.client.as_ref().map(|client| client.address().to_string());
+        let peer = peer.unwrap_or_default();
+        let name = name.escape_ascii();
+        tracing::warn!(%peer, %name, "authentication failed");
     }
 
     fn step_shutdown(&mut self, mut rest: Tokens<'_>, used: usize, out: &mut Output) -> Step {
@@ -330,7 +338,7 @@ impl CacheConnection {
         // An error takes back what this line has been answered so far, as long as it's here.
         let is_begun = self.state == State::Keys(keys);
         let is_first = keys.form == RequestForm::Empty;
-        let taken_back = (!is_begun || is_first).then(|| out.tail().len());
+        let taken_back = (!is_begun || is_first).then(|| out.len());
         self.state = State::Keys(keys);
         let mut reads = self.service.store.reads(now_s);
         loop {
@@ -360,7 +368,7 @@ impl CacheConnection {
                 }
                 Key::TooLong => {
                     if let Some(length) = taken_back {
-                        out.tail().truncate(length);
+                        out.split_off(length);
                     }
                     out.put(Refusal::BadLine.line());
                     self.state = State::RestOfLine;
@@ -429,19 +437,19 @@ impl CacheConnection {
     #[inline]
     fn put_item(&self, item: &Item<'_>, with_cas: bool, out: &mut Output) -> usize {
         let cas = with_cas.then_some(item.cas);
-        let at = answer::put_value(item.key, item.flags, item.value, cas, out.tail());
-        self.service.corrupt(&mut out.tail()[at..], item.value.len());
-        item.value.len()
+        let (value, copied) = (item.value, self.copies(item.value.len()));
+        answer::put_value_line(item.key, item.flags, value.len(), cas, copied, out.tail());
+        self.put_value(item.key, value, out);
+        out.put(LINE_END);
+        value.len()
     }
 
     fn get_and_touch(&self, now_s: Seconds, key: &[u8], keys: Keys, out: &mut Output) {
         let service = &*self.service;
         let access = Access { expires_s: keys.expires_s, ..Access::default() };
-        let found = service.store.access(now_s, key, &access, |item, _| {
-            let cas = keys.with_cas.then_some(item.cas);
-            answer::put_value(item.key, item.flags, item.value, cas, out.tail());
-            item.value.len()
-        });
+        let found = service
+            .store
+            .access(now_s, key, &access, |item, _| self.put_item(item, keys.with_cas, out));
         self.observe_read(now_s, key, found);
     }
 }

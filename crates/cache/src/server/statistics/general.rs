@@ -75,9 +75,10 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     put("total_connections", &counters.total_connections);
     put("rejected_connections", &counters.rejected_connections);
     put("connection_structures", &counters.current_connections);
-    for name in ["response_obj_oom", "response_obj_count", "response_obj_bytes"] {
-        put(name, &0);
-    }
+    put("response_obj_oom", &counters.slow_peers_closed);
+    put("response_obj_count", &0);
+    put("response_obj_bytes", &service.send_memory.held_bytes());
+    put("response_obj_bytes_limit", &service.send_memory.limit_bytes());
     // Each thread lends one buffer to its connections in turn; a large data block on its way in
     // has one of its own.
     let incoming = &service.incoming;

@@ -29,6 +29,7 @@ const GAUGES: &[&str] = &[
     "read_buf_count",
     "reserved_fds",
     "response_obj_bytes",
+    "response_obj_bytes_limit",
     "response_obj_count",
     "slab_global_page_pool",
     "slab_reassign_running",
