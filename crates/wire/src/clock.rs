@@ -2,7 +2,8 @@
 
 use rustix::time::{ClockId, clock_gettime};
 
-use crate::Ns;
+/// Nanoseconds on the run's monotonic clock. Its zero is arbitrary; only differences mean anything.
+pub type Ns = u64;
 
 /// Nanoseconds in a second.
 pub const SECOND_NS: Ns = 1_000_000_000;

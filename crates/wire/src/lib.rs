@@ -48,8 +48,10 @@ mod config;
 mod counters;
 mod datagrams;
 mod descriptors;
+mod error;
 mod event_loop;
 mod handle;
+mod handshake;
 mod input;
 mod listen;
 mod mailbox;
@@ -80,9 +82,11 @@ mod worker;
 
 pub use answers::{AnswerId, Answers};
 pub use bytes::Bytes;
+pub use clock::Ns;
 pub use config::{Backend, Config, ThreadIndex, WhenFull};
 pub use counters::Counters;
 pub use descriptors::allow_descriptors;
+pub use error::ProtocolError;
 pub use handle::{Loop, Watch};
 pub use input::Input;
 pub use listen::{DatagramListener, DatagramOptions, ListenOptions, Listener};
@@ -90,8 +94,7 @@ pub use output::Output;
 pub use page::Page;
 pub use poll::{Event, Interest, Poller};
 pub use protocol::{
-    Address, Batch, Closed, Connection, Datagrams, Flow, Ns, Peer, ProtocolError, Replies, Wake,
-    Waker,
+    Address, Batch, Closed, Connection, Datagrams, Flow, Peer, Replies, Wake, Waker,
 };
 pub use send_memory::{SendHold, SendMemory};
 pub use server::{Server, ServerBuilder};

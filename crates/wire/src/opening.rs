@@ -9,12 +9,13 @@ use rustix::fd::AsFd;
 use crate::clock::duration_ns;
 use crate::counters::add;
 use crate::handle::Connect;
+use crate::handshake::Handshake;
 use crate::mailbox::{Accepted, Message};
 use crate::poll::Interest;
 use crate::slots::Slot;
 use crate::stream;
 use crate::timers::NEVER;
-use crate::transport::{Handshake, Transport};
+use crate::transport::Transport;
 use crate::worker::Worker;
 use crate::{Address, Closed, Connection, Peer, Waker};
 

@@ -1,14 +1,10 @@
 //! The traits that a protocol implements to be served, and their types.
 
-use std::borrow::Cow;
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::{Input, Output};
-
-/// Nanoseconds on the run's monotonic clock. Its zero is arbitrary; only differences mean anything.
-pub type Ns = u64;
+use crate::{Input, Ns, Output, ProtocolError};
 
 /// What a connection wants after a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -17,21 +13,6 @@ pub enum Flow {
     Continue,
     /// Send the output, then close.
     Close,
-}
-
-/// The peer broke the protocol in a way that its connection does not survive.
-///
-/// An answer that names the mistake may be put into the output first: it is sent before the
-/// connection is closed.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0}")]
-pub struct ProtocolError(Cow<'static, str>);
-
-impl ProtocolError {
-    /// An error with this message, a sentence without a full stop.
-    pub fn new(what: impl Into<Cow<'static, str>>) -> Self {
-        Self(what.into())
-    }
 }
 
 /// Why [`Connection::resume`] is called.

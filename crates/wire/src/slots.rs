@@ -105,7 +105,9 @@ impl<C> Slots<C> {
         });
         let entry = &mut self.entries[index as usize];
         debug_assert!(entry.slot.is_none(), "an index on the free list is in use");
-        (token(index, entry.generation), entry.slot.insert(slot))
+        let token = token(index, entry.generation);
+        debug_assert!(token & SPECIAL == 0, "a connection's token is taken for another kind");
+        (token, entry.slot.insert(slot))
     }
 
     #[inline]
@@ -127,7 +129,9 @@ impl<C> Slots<C> {
         // The highest bit stays clear: it marks the tokens of other things than connections.
         entry.generation = (entry.generation + 1) & 0x7fff_ffff;
         self.free.push(index);
-        entry.slot.take()
+        let slot = entry.slot.take();
+        debug_assert!(self.free.len() <= self.entries.len(), "an index was freed twice");
+        slot
     }
 
     /// The tokens of all connections.

@@ -12,8 +12,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
+use crate::handshake::Handshake;
 use crate::stream::{FlushOutcome, ReadOutcome};
-use crate::transport::Handshake;
 use crate::{Input, Output};
 
 /// The largest record: the most bytes encrypted at once.

@@ -7,24 +7,11 @@
 
 use rustix::fd::BorrowedFd;
 
+use crate::handshake::Handshake;
 use crate::stream::{self, FlushOutcome, ReadOutcome};
 #[cfg(feature = "tls")]
 use crate::tls::Session;
 use crate::{Input, Output};
-
-/// The state of a handshake.
-#[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "only TLS waits for the peer"))]
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Handshake {
-    /// The connection's bytes may be read and sent.
-    Done,
-    /// It waits for bytes from the peer.
-    Reads,
-    /// It waits for room in the socket.
-    Writes,
-    /// It has failed, or the peer has closed.
-    Failed(std::io::ErrorKind),
-}
 
 /// How a connection's bytes travel over its socket.
 #[derive(Debug, Default)]

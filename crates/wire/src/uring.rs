@@ -116,12 +116,14 @@ impl Uring {
             debug_assert!(pushed.is_ok(), "the submission queue holds MAX_BATCH entries");
         }
         let mut left = ring.submission().len();
+        debug_assert_eq!(left, outcomes.len(), "entries of an earlier call are in the queue");
         let mut refusals = 0;
         while left > 0 {
             let before = left;
             let submitted = ring.submit_and_wait(left);
             for done in ring.completion() {
                 let result = done.result();
+                debug_assert!(left > 0, "a completion of no entry");
                 if let Some(outcome) = outcomes.get_mut(done.user_data() as usize) {
                     let error = || Errno::from_raw_os_error(result.saturating_neg());
                     *outcome = usize::try_from(result).map_err(|_| error());

@@ -42,6 +42,7 @@ impl<C: Connection> Worker<C> {
         let sockets = receiving.iter().map(|token| slot(token).socket.as_fd());
         outcomes.clear();
         outcomes.extend_from_slice(ring.receive(sockets.zip(space.chunks_mut(SPACE_BYTES))));
+        debug_assert_eq!(outcomes.len(), receiving.len(), "one outcome for each connection");
         for ((token, outcome), space) in
             receiving.iter().zip(outcomes.iter()).zip(space.chunks(SPACE_BYTES))
         {
@@ -96,6 +97,7 @@ impl<C: Connection> Worker<C> {
         };
         sending.retain(|token| job(token).is_some());
         let outcomes = ring.send(sending.iter().filter_map(job));
+        debug_assert_eq!(outcomes.len(), sending.len(), "one outcome for each connection");
         for (token, outcome) in sending.drain(..).zip(outcomes) {
             let Some(slot) = self.slots.get_mut(token) else { continue };
             let Some(output) = &mut slot.output else { continue };

@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::{Address, Config, ListenOptions, Listener, WhenFull};
+use wire::{Address, Config, ListenOptions, Listener, ServerBuilder, WhenFull};
 
 pub use channel::Identity;
 pub use connection::RecordsConnection;
@@ -29,7 +29,7 @@ pub use search::Discovery;
 pub use service::{AddError, Limits, Service};
 
 use in_flight::OUTPUT_LIMIT_BYTES;
-use search::Finder;
+use search::Sockets;
 
 /// The options of a server.
 #[derive(Clone, Debug)]
@@ -77,7 +77,7 @@ pub enum StartError {
 #[derive(Debug)]
 pub struct RecordsServer {
     server: wire::Server,
-    finder: Finder,
+    search_addresses: Vec<SocketAddr>,
     service: Arc<Service>,
 }
 
@@ -110,10 +110,16 @@ impl RecordsServer {
         service.listens(addresses.collect());
         let shared = Arc::clone(&service);
         let make = move |_| RecordsConnection::new(Arc::clone(&shared));
-        let server = wire::Server::start(config, listeners, make).map_err(StartError::Threads)?;
-        let finder = Finder::start(Arc::clone(&service), options.discovery);
-        let finder = finder.map_err(StartError::Listen)?;
-        Ok(Self { server, finder, service })
+        let sockets = Sockets::bind(&options.discovery.listen).map_err(StartError::Listen)?;
+        let search_addresses = sockets.addresses();
+        let (sockets, searcher) = sockets.serve(Arc::clone(&service), options.discovery);
+        let builder =
+            listeners.into_iter().fold(ServerBuilder::new(config), |builder, listener| {
+                builder.listen(listener, make.clone())
+            });
+        let builder = builder.datagrams(sockets, move |_| searcher.clone());
+        let server = builder.start().map_err(StartError::Threads)?;
+        Ok(Self { server, search_addresses, service })
     }
 
     /// Where it listens, with the ports that it was given.
@@ -123,7 +129,7 @@ impl RecordsServer {
 
     /// Where it receives searches.
     pub fn search_addresses(&self) -> &[SocketAddr] {
-        self.finder.addresses()
+        &self.search_addresses
     }
 
     /// Its records.

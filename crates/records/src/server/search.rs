@@ -1,20 +1,19 @@
-//! Being found: searches and beacons over datagrams, and what searches over TCP share with them.
-//! Control plane: a thread of its own, for sockets that servers of one host share.
+//! Discovery: searches and beacons over datagrams, on the first thread of the server's loop, and
+//! what searches over TCP share with them. Control plane.
 //!
 //! Several servers of a host receive what is sent to all; what is sent to this host alone reaches
 //! only one of them, which forwards it to a group that all have joined on the loopback interface
 //! (`Protocol-Messages.md`, `CMD_ORIGIN_TAG`).
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, UdpSocket};
-use std::os::unix::net::UnixStream;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
 
-use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, socket_with, sockopt};
-use wire::{Interest, Poller};
+use wire::clock::SECOND_NS;
+use wire::{
+    Address, Batch, DatagramListener, DatagramOptions, Datagrams, Ns, Replies, Wake, Waker,
+};
 
 use super::channel::SERVICE_CHANNEL;
 use super::respond::respond;
@@ -27,15 +26,11 @@ use crate::protocol::{
 /// The group by which servers of one host tell each other of searches.
 const GROUP: Ipv4Addr = Ipv4Addr::new(224, 0, 0, 128);
 
-/// No datagram is larger.
-const LARGEST_BYTES: usize = 64 << 10;
-
-/// A socket is read so often before the others have their turn.
-const MOST_RECEIVED: usize = 64;
-
-/// Beacons come so often at first, for so long, and then so often (`CMD_BEACON`).
-const FIRST_BEACONS: (Duration, Duration) = (Duration::from_secs(15), Duration::from_secs(300));
-const LATER_BEACONS: Duration = Duration::from_secs(180);
+/// The interval between beacons at first, how long it holds, and the interval after that
+/// (`CMD_BEACON`).
+const FIRST_BEACONS_NS: Ns = 15 * SECOND_NS;
+const FIRST_LAST_NS: Ns = 300 * SECOND_NS;
+const LATER_BEACONS_NS: Ns = 180 * SECOND_NS;
 
 /// Where a server can be found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -83,149 +78,154 @@ pub(super) fn answer_search<S: Sink>(
     respond(out, Command::SearchResponse, |writer| response.write(writer));
 }
 
-/// How a datagram came.
+/// The role of a socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Way {
-    /// From a client, perhaps to this host alone.
+enum Role {
+    /// It receives from clients, perhaps sent to this host alone.
     Direct,
-    /// By the group, from another server of this host.
-    Forwarded,
+    /// It receives what other servers of this host forward to the group.
+    Group,
+    /// It sends to the group.
+    Forwarding,
 }
 
-/// The thread that is found. Dropping it ends it.
-#[derive(Debug)]
-pub(super) struct Finder {
-    stop: Option<UnixStream>,
-    thread: Option<JoinHandle<()>>,
-    addresses: Vec<SocketAddr>,
+/// The sockets of discovery, bound, with the role of each.
+#[derive(Debug, Default)]
+pub(super) struct Sockets {
+    sockets: Vec<DatagramListener>,
+    roles: Vec<Role>,
 }
 
-impl Finder {
-    pub(super) fn start(service: Arc<Service>, discovery: Discovery) -> io::Result<Self> {
-        let mut sockets = Vec::new();
-        for address in &discovery.listen {
-            let socket = open(*address).map_err(|error| {
-                let what = format!("cannot receive searches on {address}: {error}");
-                io::Error::new(error.kind(), what)
-            })?;
-            sockets.push((socket, Way::Direct));
+impl Sockets {
+    /// Binds them. A host without multicast has to do without forwarding.
+    pub(super) fn bind(listen: &[SocketAddr]) -> io::Result<Self> {
+        let mut bound = Self::default();
+        let shared = DatagramOptions {
+            shares_address: true,
+            may_broadcast: true,
+            ..DatagramOptions::default()
+        };
+        for address in listen {
+            let address = Address::Internet(*address);
+            bound.sockets.push(DatagramListener::bind_with(&address, 1, &shared)?);
+            bound.roles.push(Role::Direct);
         }
-        let mut addresses = Vec::new();
-        for (socket, _) in &sockets {
-            addresses.push(socket.local_addr()?);
-        }
-        // A host without multicast has to do without forwarding.
-        let forward = addresses.first().and_then(|first| group(first.port()).ok());
-        let forwarder = forward.map(|(socket, sender)| {
-            let port = socket.local_addr().map_or(0, |address| address.port());
-            sockets.push((socket, Way::Forwarded));
-            (sender, SocketAddr::from((GROUP, port)))
+        let group = bound.addresses().first().and_then(|first| {
+            let of = |ip, port| Address::Internet(SocketAddr::from((ip, port)));
+            let joined =
+                DatagramOptions { groups: vec![(GROUP, Ipv4Addr::LOCALHOST)], ..shared.clone() };
+            let sends = DatagramOptions {
+                multicast_interface: Some(Ipv4Addr::LOCALHOST),
+                ..shared.clone()
+            };
+            let group = DatagramListener::bind_with(&of(GROUP, first.port()), 1, &joined).ok()?;
+            let sender = DatagramListener::bind_with(&of(Ipv4Addr::LOCALHOST, 0), 1, &sends);
+            Some([(group, Role::Group), (sender.ok()?, Role::Forwarding)])
         });
-        let (stop, stopped) = UnixStream::pair()?;
-        let poller = Poller::new()?;
-        for (number, (socket, _)) in sockets.iter().enumerate() {
-            poller.add(socket, number as u64, Interest::Read)?;
+        for (socket, role) in group.into_iter().flatten() {
+            bound.sockets.push(socket);
+            bound.roles.push(role);
         }
-        poller.add(&stopped, sockets.len() as u64, Interest::Read)?;
-        let mut searcher = Searcher { service, discovery, sockets, forwarder };
-        let thread = std::thread::Builder::new()
-            .name("records-search".to_owned())
-            .spawn(move || searcher.run(poller, &stopped))?;
-        Ok(Self { stop: Some(stop), thread: Some(thread), addresses })
+        Ok(bound)
     }
 
     /// Where searches are received.
-    pub(super) fn addresses(&self) -> &[SocketAddr] {
-        &self.addresses
+    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+        self.with_role(Role::Direct).map(|(_, address)| address).collect()
+    }
+
+    /// The sockets with a role: their numbers and addresses.
+    fn with_role(&self, role: Role) -> impl Iterator<Item = (usize, SocketAddr)> {
+        self.sockets.iter().zip(&self.roles).enumerate().filter_map(
+            move |(number, (socket, own))| match socket.address() {
+                Address::Internet(address) if *own == role => Some((number, *address)),
+                _ => None,
+            },
+        )
+    }
+
+    /// The protocol over these sockets, and the sockets.
+    pub(super) fn serve(
+        self,
+        service: Arc<Service>,
+        discovery: Discovery,
+    ) -> (Vec<DatagramListener>, Searcher) {
+        let group = self.with_role(Role::Group).next();
+        let forwarding = self.with_role(Role::Forwarding).next();
+        let searcher = Searcher {
+            service,
+            discovery,
+            direct: self.addresses(),
+            forwarder: group.zip(forwarding).map(|((_, group), (socket, own))| Forwarder {
+                socket,
+                own,
+                group,
+            }),
+            started_ns: 0,
+            beacon_at_ns: None,
+            sequence: 0,
+        };
+        (self.sockets, searcher)
     }
 }
 
-impl Drop for Finder {
-    fn drop(&mut self) {
-        // Its other end then has something to read.
-        self.stop = None;
-        if let Some(thread) = self.thread.take() {
-            // A panic of the thread has been reported when it happened.
-            let _ = thread.join();
-        }
-    }
+/// What forwards searches to the other servers of this host.
+#[derive(Clone, Copy, Debug)]
+struct Forwarder {
+    /// The number of the socket that sends to the group, and its address.
+    socket: usize,
+    own: SocketAddr,
+    group: SocketAddr,
 }
 
-/// A socket that shares its address with those of other servers.
-fn open(address: SocketAddr) -> io::Result<UdpSocket> {
-    let family = if address.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
-    let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-    let socket = socket_with(family, SocketType::DGRAM, flags, None)?;
-    sockopt::set_socket_reuseaddr(&socket, true)?;
-    bind(&socket, &address)?;
-    let socket = UdpSocket::from(socket);
-    socket.set_broadcast(true)?;
-    Ok(socket)
-}
-
-/// A socket that hears the group, and one that speaks to it.
-fn group(port: u16) -> io::Result<(UdpSocket, UdpSocket)> {
-    let hears = open((GROUP, port).into())?;
-    hears.join_multicast_v4(&GROUP, &Ipv4Addr::LOCALHOST)?;
-    let speaks = open((Ipv4Addr::LOCALHOST, 0).into())?;
-    sockopt::set_ip_multicast_if(&speaks, &Ipv4Addr::LOCALHOST)?;
-    speaks.set_multicast_loop_v4(true)?;
-    speaks.set_multicast_ttl_v4(1)?;
-    Ok((hears, speaks))
-}
-
-struct Searcher {
+/// The protocol of discovery. Its first sockets are the direct ones.
+#[derive(Clone, Debug)]
+pub(super) struct Searcher {
     service: Arc<Service>,
     discovery: Discovery,
-    sockets: Vec<(UdpSocket, Way)>,
-    /// What speaks to the group, and where the group is.
-    forwarder: Option<(UdpSocket, SocketAddr)>,
+    /// The addresses of the direct sockets.
+    direct: Vec<SocketAddr>,
+    forwarder: Option<Forwarder>,
+    started_ns: Ns,
+    beacon_at_ns: Option<Ns>,
+    sequence: u8,
+}
+
+impl Datagrams for Searcher {
+    fn opened(&mut self, now: Ns, _: &Waker, _: &mut Replies) {
+        self.started_ns = now;
+        // The first beacon is sent at once.
+        self.beacon_at_ns = (!self.discovery.beacons.is_empty()).then_some(now);
+    }
+
+    fn datagrams(&mut self, _: Ns, batch: &Batch, replies: &mut Replies) {
+        for (from, datagram) in batch.iter() {
+            let Address::Internet(from) = from else { continue };
+            let is_own = self.forwarder.is_some_and(|forwarder| forwarder.own == *from);
+            if !is_own && !self.discovery.ignore.contains(&from.ip()) {
+                self.answer(batch.socket(), *from, datagram, replies);
+            }
+        }
+    }
+
+    fn resume(&mut self, now: Ns, _: Wake, out: &mut Replies) {
+        if self.beacon_at_ns.is_some_and(|at_ns| at_ns <= now) {
+            self.send_beacons(out);
+            let is_young = now.saturating_sub(self.started_ns) < FIRST_LAST_NS;
+            let interval_ns = if is_young { FIRST_BEACONS_NS } else { LATER_BEACONS_NS };
+            self.beacon_at_ns = Some(now + interval_ns);
+        }
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        self.beacon_at_ns
+    }
 }
 
 impl Searcher {
-    fn run(&mut self, mut poller: Poller, stopped: &UnixStream) {
-        let started = Instant::now();
-        let (mut beacon_at, mut sequence) = (started, 0);
-        let mut buffer = vec![0; LARGEST_BYTES];
-        loop {
-            let wait = beacon_at.saturating_duration_since(Instant::now());
-            let wait_ns = u64::try_from(wait.as_nanos()).unwrap_or(u64::MAX);
-            let is_silent = self.discovery.beacons.is_empty();
-            let Ok(events) = poller.wait((!is_silent).then_some(wait_ns)) else { return };
-            for index in 0..events {
-                let number = poller.event(index).token as usize;
-                if number >= self.sockets.len() {
-                    let _ = stopped;
-                    return;
-                }
-                self.receive(number, &mut buffer);
-            }
-            if !is_silent && Instant::now() >= beacon_at {
-                self.send_beacons(sequence);
-                sequence = sequence.wrapping_add(1);
-                let is_young = started.elapsed() < FIRST_BEACONS.1;
-                beacon_at = Instant::now() + if is_young { FIRST_BEACONS.0 } else { LATER_BEACONS };
-            }
-        }
-    }
-
-    fn receive(&self, number: usize, buffer: &mut [u8]) {
-        let (socket, way) = &self.sockets[number];
-        for _ in 0..MOST_RECEIVED {
-            // An error is about one datagram, such as a reply that has not arrived, or says that
-            // there are no more.
-            let Ok((len, from)) = socket.recv_from(buffer) else { return };
-            let forwarder =
-                self.forwarder.as_ref().and_then(|(socket, _)| socket.local_addr().ok());
-            if self.discovery.ignore.contains(&from.ip()) || Some(from) == forwarder {
-                continue;
-            }
-            self.answer(socket, *way, from, &buffer[..len]);
-        }
-    }
-
     /// Answers the searches of one datagram, which may hold several messages.
-    fn answer(&self, socket: &UdpSocket, way: Way, from: SocketAddr, mut datagram: &[u8]) {
+    fn answer(&self, socket: usize, from: SocketAddr, mut datagram: &[u8], replies: &mut Replies) {
+        let is_direct = socket < self.direct.len();
         let mut tagged = false;
         while let Some(bytes) = datagram.first_chunk::<HEADER_BYTES>() {
             let Ok(header) = Header::read(bytes) else { return };
@@ -237,12 +237,12 @@ impl Searcher {
             match header.command() {
                 Command::OriginTag => {
                     OriginTag::read(&mut reader);
-                    tagged = way == Way::Forwarded && reader.is_good();
+                    tagged = !is_direct && reader.is_good();
                 }
                 Command::Search => {
                     let search = Search::read(&mut reader);
-                    if reader.end().is_ok() && (way == Way::Direct || tagged) {
-                        self.answer_one(socket, way, from, search);
+                    if reader.end().is_ok() && (is_direct || tagged) {
+                        self.answer_one(socket, from, search, replies);
                     }
                 }
                 _ => {}
@@ -250,59 +250,66 @@ impl Searcher {
         }
     }
 
-    fn answer_one(&self, socket: &UdpSocket, way: Way, from: SocketAddr, mut search: Search) {
+    fn answer_one(
+        &self,
+        socket: usize,
+        from: SocketAddr,
+        mut search: Search,
+        replies: &mut Replies,
+    ) {
+        let is_direct = socket < self.direct.len();
         let stated = search.reply_to;
         let is_stated = !stated.ip().is_unspecified();
-        if way == Way::Forwarded && !is_stated {
+        if !is_direct && !is_stated {
             return;
         }
         let ip = if is_stated { stated.ip() } else { from.ip() };
         let port = if stated.port() != 0 { stated.port() } else { from.port() };
         let to = SocketAddr::new(ip, port);
         let hits = found(&self.service, &search);
-        // Sockets of the group can't be sent from.
-        let socket = if way == Way::Direct { socket } else { &self.sockets[0].0 };
+        // A socket bound to the group's address can't send: the first direct one does.
+        let socket = if is_direct { socket } else { 0 };
+        let own = self.direct.get(socket).map(SocketAddr::ip);
         let mut reply = Vec::new();
-        let server = self.service.server_near(socket.local_addr().ok().map(|at| at.ip()));
+        let server = self.service.server_near(own);
         answer_search(&self.service, &search, &hits, Some(server), &mut reply);
         if !reply.is_empty() {
-            // What the network doesn't take is lost, as any datagram may be: clients ask again.
-            let _ = socket.send_to(&reply, to);
+            // A datagram that the network doesn't take is lost: clients search again.
+            replies.push_by(socket, Address::Internet(to), &reply);
         }
-        if way == Way::Direct && search.is_unicast {
+        if is_direct && search.is_unicast {
             search.is_unicast = false;
             search.reply_to = to;
-            self.forward(socket, &search);
+            self.forward(own, &search, replies);
         }
     }
 
-    /// Tells the other servers of this host of a search that only this one has received.
-    fn forward(&self, socket: &UdpSocket, search: &Search) {
-        let Some((speaks, group)) = &self.forwarder else { return };
-        let at = socket.local_addr().map_or(Ipv4Addr::UNSPECIFIED.into(), |address| address.ip());
+    /// Forwards a search that only this server has received to the others of this host.
+    fn forward(&self, own: Option<IpAddr>, search: &Search, replies: &mut Replies) {
+        let Some(Forwarder { socket, group, .. }) = self.forwarder else { return };
+        let at = own.unwrap_or(Ipv4Addr::UNSPECIFIED.into());
         let mut bytes = Vec::new();
         let order = Order::Little;
         message(&mut bytes, Sender::Client, order, Command::OriginTag, |writer| {
             OriginTag(at).write(writer);
         });
         message(&mut bytes, Sender::Client, order, Command::Search, |writer| search.write(writer));
-        let _ = speaks.send_to(&bytes, group);
+        replies.push_by(socket, Address::Internet(group), &bytes);
     }
 
-    fn send_beacons(&self, sequence: u8) {
+    fn send_beacons(&mut self, out: &mut Replies) {
         let beacon = Beacon {
             guid: self.service.guid,
-            sequence,
+            sequence: self.sequence,
             changes: self.service.changes(),
             server: self.service.server_near(None),
             protocol: Arc::from("tcp"),
         };
+        self.sequence = self.sequence.wrapping_add(1);
         let mut bytes = Vec::new();
         respond(&mut bytes, Command::Beacon, |writer| beacon.write(writer));
         for to in &self.discovery.beacons {
-            if let Some((socket, _)) = self.sockets.first() {
-                let _ = socket.send_to(&bytes, to);
-            }
+            out.push_by(0, Address::Internet(*to), &bytes);
         }
     }
 }

@@ -10,18 +10,11 @@
 //! the pieces.
 
 mod head;
+mod limits;
 mod request;
 mod responses;
 
 pub use head::{Body, Fields, Head};
+pub use limits::{MAX_HEAD_BYTES, MAX_INTERIM, MAX_LINE_BYTES};
 pub use request::{RequestHead, is_field_value, is_token};
 pub use responses::{Ending, Part, Responses};
-
-/// The largest head, status line and empty line included.
-pub const MAX_HEAD_BYTES: usize = 64 * 1024;
-
-/// The longest line before a chunk, extensions included.
-pub const MAX_LINE_BYTES: usize = 4 * 1024;
-
-/// The most interim responses (1xx) before a final one.
-pub const MAX_INTERIM: u32 = 64;

@@ -1,7 +1,7 @@
 //! The responses on one connection, parsed as their bytes arrive.
 
 use super::head::{Body, Head, START, no_status_line, read_number, split_line};
-use super::{MAX_HEAD_BYTES, MAX_INTERIM, MAX_LINE_BYTES};
+use super::limits::{MAX_HEAD_BYTES, MAX_INTERIM, MAX_LINE_BYTES};
 use crate::ProtocolError;
 
 /// One parsed part of a response, as [`Responses::read`] returns it.
