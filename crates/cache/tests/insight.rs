@@ -172,3 +172,17 @@ fn watching_ends_with_the_connection_and_may_be_forbidden() {
     let mut session = Session::with(Options { watch: false, ..Options::default() });
     assert_eq!(session.say("watch\r\n"), "CLIENT_ERROR watch commands not allowed\r\n");
 }
+
+#[test]
+fn memcached_tools_display_shows_chunks_of_the_mean_size() {
+    let mut session = Session::new();
+    session.say(format!("set a 0 0 1000\r\n{}\r\n", "x".repeat(1000)));
+    let slabs = session.say("stats slabs\r\n");
+    let of = |name: &str| -> u64 {
+        let line = slabs.lines().find(|line| line.starts_with(&format!("STAT 1:{name} ")));
+        line.expect(name).rsplit(' ').next().expect("a value").parse().expect("a number")
+    };
+    assert!((1000..1100).contains(&of("chunk_size")), "{slabs}");
+    assert_eq!(of("used_chunks"), 1);
+    assert_eq!(of("total_chunks"), of("used_chunks") + of("free_chunks"));
+}

@@ -308,3 +308,22 @@ fn unsent_answers_of_all_connections_are_bounded_and_the_slowest_readers_closed(
     assert_eq!(await_stat(&mut client, "response_obj_bytes", |bytes| bytes == 0), 0);
     assert_eq!(client.get(&[b"large-29"], false).unwrap().len(), 1);
 }
+
+#[test]
+fn a_watcher_sees_the_look_ups_of_changes_too() {
+    let server = start(Options::default());
+    let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };
+    let mut watcher = TcpStream::connect(address).expect("a connection");
+    watcher.write_all(b"watch fetchers\r\n").expect("sent");
+    let mut ok = [0; 4];
+    watcher.read_exact(&mut ok).expect("an answer");
+    let mut client = TcpStream::connect(address).expect("a connection");
+    let commands = b"set a 0 0 1\r\n5\r\nincr a 1\r\ndecr b 1\r\ndelete a\r\nquit\r\n";
+    client.write_all(commands).expect("sent");
+    client.read_to_end(&mut Vec::new()).expect("an end");
+    let mut lines = std::io::BufRead::lines(std::io::BufReader::new(watcher));
+    for expected in ["key=a status=found clsid=1", "key=b status=not_found", "key=a status=found"] {
+        let line = lines.next().expect("a line").expect("text");
+        assert!(line.contains("type=item_get") && line.contains(expected), "{line}");
+    }
+}

@@ -82,6 +82,7 @@ struct ServiceCounts {
     auth_cmds: AtomicU64,
     auth_errors: AtomicU64,
     slow_peers: AtomicU64,
+    idle_kicks: AtomicU64,
 }
 
 impl Service {
@@ -184,6 +185,16 @@ impl Service {
                 "closed the slowest reader: unsent answers exceed their memory"
             );
         }
+    }
+
+    /// Counts a connection that was closed because it was idle.
+    pub(super) fn count_idle_kick(&self) {
+        self.rare.idle_kicks.fetch_add(1, Relaxed);
+    }
+
+    /// Returns the number of connections closed because they were idle.
+    pub(super) fn idle_kicks(&self) -> u64 {
+        self.rare.idle_kicks.load(Relaxed)
     }
 
     /// Counts one `flush_all`.

@@ -251,7 +251,7 @@ fn put_peer(line: &mut String, peer: &Address) {
         Address::Internet(address) => {
             write!(line, "rip={} rport={} transport=tcp", address.ip(), address.port())
         }
-        Address::Unix(_) => write!(line, "rip=null rport=0 transport=unix"),
+        Address::Unix(_) => write!(line, "rip=unix rport=0 transport=local"),
     };
 }
 

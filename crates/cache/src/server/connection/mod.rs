@@ -181,6 +181,9 @@ impl Connection for CacheConnection {
 
     fn closed(&mut self, why: Closed) {
         if let Some(client) = self.client.take() {
+            if why == Closed::Socket(std::io::ErrorKind::TimedOut) {
+                self.service.count_idle_kick();
+            }
             if why == Closed::SlowPeer {
                 self.service.log_slow_peer(client.address());
             }

@@ -58,22 +58,33 @@ impl CacheConnection {
         }
     }
 
-    /// Observes a `delete`.
+    /// Observes a `delete` before it is carried out.
     #[inline]
     pub(super) fn observe_delete(&self, now_s: Seconds, key: &[u8]) {
         if self.observers != 0 {
             self.sample_key(now_s, key);
+            self.publish_lookup(now_s, key);
             if self.observers & DETAIL != 0 {
                 self.service.detail.delete(key);
             }
         }
     }
 
-    /// Observes an `incr` or `decr`.
+    /// Observes an `incr` or `decr` before it is carried out.
     #[inline]
     pub(super) fn observe_sum(&self, now_s: Seconds, key: &[u8]) {
         if self.observers != 0 {
             self.sample_key(now_s, key);
+            self.publish_lookup(now_s, key);
+        }
+    }
+
+    /// Publishes the look-up that a change begins with.
+    #[cold]
+    fn publish_lookup(&self, now_s: Seconds, key: &[u8]) {
+        if Streams(self.observers).has(Streams::FETCHERS) {
+            let found = self.service.store.peek(now_s, key, |item| item.value.len());
+            self.service.watchers.publish_read(key, found, self.number());
         }
     }
 

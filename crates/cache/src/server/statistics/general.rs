@@ -88,6 +88,9 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     put("read_buf_bytes_free", &incoming.limit_bytes().saturating_sub(incoming.reserved_bytes()));
     put("read_buf_oom", &incoming.refused());
     put("reserved_fds", &0);
+    if service.options.idle_timeout.is_some() {
+        put("idle_kicks", &service.idle_kicks());
+    }
     put("accepting_conns", &u8::from(counters.accepting));
     put("listen_disabled_num", &counters.listen_disabled);
     put("time_in_listen_disabled_us", &0);

@@ -66,13 +66,16 @@ pub(super) fn put_slabs(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let (holdings, counts) = (service.store.holdings(), service.store.counts());
     let has_items = holdings.items > 0;
     if has_items {
+        // There are no classes of sizes: a chunk stands for an item of the mean size.
+        let chunk_bytes = (holdings.item_bytes / holdings.items).max(1);
+        let chunks = (holdings.touched_bytes / chunk_bytes).max(holdings.items);
         for (name, value) in [
-            ("chunk_size", 1),
-            ("chunks_per_page", 1 << 20),
+            ("chunk_size", chunk_bytes),
+            ("chunks_per_page", ((1 << 20) / chunk_bytes).max(1)),
             ("total_pages", holdings.touched_bytes.div_ceil(1 << 20)),
-            ("total_chunks", holdings.touched_bytes),
-            ("used_chunks", holdings.item_bytes),
-            ("free_chunks", holdings.touched_bytes.saturating_sub(holdings.item_bytes)),
+            ("total_chunks", chunks),
+            ("used_chunks", holdings.items),
+            ("free_chunks", chunks - holdings.items),
             ("free_chunks_end", 0),
             ("get_hits", counts.get_hits),
             ("cmd_set", counts.cmd_set),
