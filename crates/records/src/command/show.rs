@@ -102,7 +102,10 @@ pub(crate) fn record_line(item: &Item) -> String {
             }
             _ => return item_text(item),
         },
-        Some(value) => value.to_string(),
+        Some(value) => match item.kind().field("value") {
+            Some((_, kind)) => value_text(kind, std::slice::from_ref(value)),
+            None => value.to_string(),
+        },
         None => return item_text(item),
     };
     if let Some(units) = item.text("display.units").filter(|units| !units.is_empty()) {
@@ -134,18 +137,67 @@ pub(crate) fn time(item: &Item) -> Option<String> {
     jiff::Timestamp::new(seconds, nanoseconds).ok().map(|time| format!("{time:.6}"))
 }
 
+/// How many elements of a list are shown.
+const SHOWN: usize = 10;
+
+/// A value in one line, with the names of its parts: `{a: 1, b: 2}` is a structure, `member: 1` a
+/// union.
+fn value_text(kind: &Type, nodes: &[Value]) -> String {
+    let fields = |fields: &[Field], nodes: &[Value]| {
+        let one = |field: &Field| {
+            format!("{}: {}", field.name, value_text(&field.kind, &nodes[field.at()..]))
+        };
+        format!("{{{}}}", fields.iter().map(one).collect::<Vec<_>>().join(", "))
+    };
+    let chosen = |members: &[Field], chosen: Option<&Chosen>| {
+        let member = chosen.and_then(|it| Some((members.get(it.member as usize)?, it)));
+        member.map_or_else(
+            || "(nothing)".to_owned(),
+            |(member, it)| format!("{}: {}", member.name, value_text(&member.kind, &it.nodes)),
+        )
+    };
+    let any = |item: Option<&Item>| {
+        item.map_or("(nothing)".to_owned(), |item| value_text(item.kind(), item.nodes()))
+    };
+    match (kind, &nodes[0]) {
+        (Type::Structure(of), _) => fields(of.fields(), nodes),
+        (Type::Structures(of), Value::Structures(all)) => list(all, |nodes| match nodes {
+            Some(nodes) => fields(of.fields(), nodes),
+            None => "(nothing)".to_owned(),
+        }),
+        (Type::Union(of), Value::Union(it)) => chosen(of.members(), it.as_deref()),
+        (Type::Unions(of), Value::Unions(all)) => {
+            list(all, |it| format!("{{{}}}", chosen(of.members(), it.as_ref())))
+        }
+        (_, Value::Any(item)) => any(item.as_deref()),
+        (_, Value::Anys(all)) => list(all, |item| any(item.as_ref())),
+        (_, value) => value.to_string(),
+    }
+}
+
+fn list<T>(all: &[T], one: impl Fn(&T) -> String) -> String {
+    let shown: Vec<_> = all.iter().take(SHOWN).map(one).collect();
+    let more = match all.len() > SHOWN {
+        true => format!(", … {} in all", all.len()),
+        false => String::new(),
+    };
+    format!("[{}{more}]", shown.join(", "))
+}
+
 /// A value with all its fields, a line each.
 pub(crate) fn item_text(item: &Item) -> String {
     if item.kind().structure().is_none() {
-        return item.nodes()[0].to_string();
+        return value_text(item.kind(), item.nodes());
     }
     let mut text = String::new();
     for (bit, value) in item.nodes().iter().enumerate() {
-        if let (Some((path, _)), false) = (item.kind().path(bit), matches!(value, Value::Structure))
+        if let (Some((path, kind)), false) =
+            (item.kind().path(bit), matches!(value, Value::Structure))
         {
             if !text.is_empty() {
                 text.push('\n');
             }
+            let value = value_text(kind, std::slice::from_ref(value));
             let _ = write!(text, "{path}  {value}");
         }
     }

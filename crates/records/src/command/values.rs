@@ -2,8 +2,12 @@
 
 use std::sync::Arc;
 
-use crate::protocol::{Bits, Chosen, Item, Number, Scalar, Type, Value};
-use anyhow::{Context as _, anyhow, bail};
+use crate::protocol::{Bits, Chosen, Item, Scalar, Type, Value};
+use anyhow::{Context as _, bail};
+use serde_json::Value as Json;
+
+use super::from_json;
+use super::scalars::scalar_value;
 
 /// Puts what was typed into `item`, and says which fields that are: `21.5`, `1 2 3`, `[1,2,3]`,
 /// `on`, or `value=21.5 alarm.severity=1`.
@@ -15,12 +19,10 @@ pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
     };
     let named: Vec<_> = words.iter().filter(|word| is_named(word)).collect();
     if named.is_empty() {
-        let bit = set(item, "value", words).map_err(|error| {
-            match words.iter().find_map(|word| field_of(word)) {
-                Some(path) => no_field(path),
-                None => error,
-            }
-        })?;
+        if let Some((path, _)) = words.iter().find_map(|word| named_nothing(item.kind(), word)) {
+            bail!("there is no field {path:?}: {}", fields(item.kind()));
+        }
+        let bit = set(item, "value", words)?;
         return Ok([bit].into_iter().collect());
     }
     if named.len() < words.len() {
@@ -33,16 +35,24 @@ pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
     Ok(bits)
 }
 
-/// The field that a word names, where it looks as if it did.
-fn field_of(word: &str) -> Option<&str> {
-    let (path, _) = word.split_once('=')?;
-    let is_name = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '.';
-    (path.starts_with(|c: char| c.is_ascii_alphabetic()) && path.chars().all(is_name))
-        .then_some(path)
+/// A word that names a field which isn't there, where no value has such a form.
+fn named_nothing<'a>(kind: &Type, word: &'a str) -> Option<(&'a str, &'a str)> {
+    let is_text = |kind: &Type| {
+        matches!(kind, Type::Scalar(Scalar::String) | Type::BoundedString(_))
+            || matches!(kind, Type::Array(Scalar::String, _))
+    };
+    let is_name = |path: &str| {
+        let is_part = |letter: char| letter.is_ascii_alphanumeric() || "._".contains(letter);
+        !path.is_empty() && path.chars().all(is_part)
+    };
+    let may_be_text = kind.field("value").is_some_and(|(_, kind)| is_text(kind));
+    word.split_once('=').filter(|(path, _)| is_name(path) && !may_be_text)
 }
 
-fn no_field(path: &str) -> anyhow::Error {
-    anyhow!("there is no field {path:?}: write FIELD=VALUE for one that `info` lists")
+/// The fields that there are, as advice.
+fn fields(kind: &Type) -> String {
+    let Some(of) = kind.structure() else { return "the channel has no fields".to_owned() };
+    format!("write FIELD=VALUE with one of {}", from_json::names(of.fields()))
 }
 
 /// The union that `path` leads into, by its bit, and which of its members that is.
@@ -60,9 +70,13 @@ fn set(item: &mut Item, path: &str, words: &[String]) -> anyhow::Result<usize> {
         item.put(bit, Value::Union(Some(Arc::new(Chosen { member, nodes }))));
         return Ok(bit);
     }
-    let (bit, kind) = item.kind().field(path).ok_or_else(|| no_field(path))?;
+    let (bit, kind) = item
+        .kind()
+        .field(path)
+        .with_context(|| format!("there is no field {path:?}: {}", fields(item.kind())))?;
     let (bit, value) = match kind {
         Type::Structure(of) if of.id() == "enum_t" => choice(item, bit, path, one(path, words)?)?,
+        Type::Any => (bit, any(item.nodes().get(bit), path, words)?),
         kind => (bit, plain(kind, path, words)?),
     };
     if !value.fits(item.kind().path(bit).context("a field")?.1) {
@@ -85,12 +99,45 @@ fn plain(kind: &Type, path: &str, words: &[String]) -> anyhow::Result<Value> {
             }
             Value::array(*scalar, bytes)
         }
+        Type::Structures(_) | Type::Unions(_) | Type::Anys => {
+            from_json::value(kind, path, &json(path, words)?)?
+        }
+        Type::Any => any(None, path, words)?,
+        Type::Union(_) if words.iter().any(|word| word.starts_with('{') || *word == "null") => {
+            from_json::value(kind, path, &json(path, words)?)?
+        }
         Type::Union(of) => {
             let first = of.members().first().map_or("member", |member| &*member.name);
             bail!("{path} is a union: name what it shall hold, such as {path}.{first}=[1,0]")
         }
         _ => bail!("{path} is a {}: name its fields, FIELD=VALUE", kind_name(kind)),
     })
+}
+
+/// A value of any type: of the type that is there, where it fits, or of one that fits what was
+/// typed.
+fn any(held: Option<&Value>, path: &str, words: &[String]) -> anyhow::Result<Value> {
+    if let Some(Value::Any(Some(held))) = held
+        && let Ok(value) = plain(held.kind(), path, words)
+        && let Some(item) = Item::of(held.kind().clone(), vec![value])
+    {
+        return Ok(Value::Any(Some(Arc::new(item))));
+    }
+    let json = match words {
+        [word] => serde_json::from_str(word).unwrap_or_else(|_| Json::String(word.clone())),
+        words => {
+            let parsed = |word: &String| {
+                serde_json::from_str(word).unwrap_or_else(|_| Json::String(word.clone()))
+            };
+            words.iter().map(parsed).collect()
+        }
+    };
+    Ok(Value::Any(from_json::inferred(path, &json)?.map(Arc::new)))
+}
+
+fn json(path: &str, words: &[String]) -> anyhow::Result<Json> {
+    let word = one(path, words)?;
+    serde_json::from_str(word).with_context(|| format!("{path} takes JSON, and this is none"))
 }
 
 fn one<'a>(path: &str, words: &'a [String]) -> anyhow::Result<&'a str> {
@@ -131,26 +178,6 @@ fn choice(item: &Item, bit: usize, path: &str, word: &str) -> anyhow::Result<(us
     Ok((bit + 1, Value::Int(index)))
 }
 
-fn scalar_value(scalar: Scalar, word: &str) -> anyhow::Result<Value> {
-    let wrong = || format!("{word:?} is no {}", scalar.name());
-    let value = match (scalar, word.parse::<i128>(), word.parse::<f64>()) {
-        (Scalar::String, ..) => Some(Value::text(word)),
-        (Scalar::Boolean, ..) => match word {
-            "true" | "1" => Some(Value::Boolean(true)),
-            "false" | "0" => Some(Value::Boolean(false)),
-            _ => None,
-        },
-        (_, Ok(whole), _) => Value::of_number(scalar, Number::Whole(whole)),
-        (_, _, Ok(real)) => Value::of_number(scalar, Number::Real(real)),
-        _ => None,
-    };
-    // What is too large for the type is no infinity, unless it was written so.
-    let is_infinite =
-        value.as_ref().and_then(Value::number).is_some_and(|it| it.real().is_infinite());
-    let is_said = word.to_ascii_lowercase().contains("inf");
-    value.filter(|_| is_said || !is_infinite).with_context(wrong)
-}
-
 fn kind_name(kind: &Type) -> String {
     kind.to_string().lines().next().unwrap_or_default().to_owned()
 }
@@ -159,7 +186,7 @@ fn kind_name(kind: &Type) -> String {
 mod tests {
     use super::fill;
     use crate::model::normative::{Parts, enumeration, nd_array, scalar, scalar_array, uri};
-    use crate::protocol::{Item, Scalar, Value};
+    use crate::protocol::{Field, Item, Scalar, Structure, Type, Union, Value};
 
     fn filled(mut item: Item, words: &str) -> Result<(Item, Vec<usize>), String> {
         let words: Vec<_> = words.split_ascii_whitespace().map(str::to_owned).collect();
@@ -219,6 +246,49 @@ mod tests {
         let text = || Item::new(scalar(Scalar::String, Parts::default()));
         assert_eq!(shown(text(), "value=[a,b]"), "[a,b]");
         assert_eq!(shown(text(), "[]"), "[]");
+    }
+
+    #[test]
+    fn structures_unions_and_any_are_written_as_json() {
+        let of =
+            Structure::new("", [Field::new("a", Scalar::Int), Field::new("b", Scalar::String)]);
+        let union = Union::new("", [Field::new("x", Scalar::Double)]);
+        let fields = [
+            Field::new("value", Type::Structures(of)),
+            Field::new("any", Type::Any),
+            Field::new("unions", Type::Unions(union)),
+        ];
+        let made = || Item::new(Type::Structure(Structure::new("", fields.clone())));
+        let shown = |words: &[&str]| {
+            let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
+            let mut item = made();
+            let bits = fill(&mut item, &words).map_err(|error| format!("{error:#}"))?;
+            let path = item.kind().path(bits.next(0).unwrap()).unwrap().0;
+            Ok::<_, String>(crate::command::show::item_json(&item)[path].to_string())
+        };
+        for (word, json) in [
+            (r#"value=[{"a": 1, "b": "x"}, null, {}]"#, r#"[{"a":1,"b":"x"},null,{"a":0,"b":""}]"#),
+            ("any=2.5", "2.5"),
+            ("any=some words", r#""some words""#),
+            (r#"any={"a": [1, 2], "b": true}"#, r#"{"a":[1,2],"b":true}"#),
+            ("any=null", "null"),
+            (r#"unions=[{"x": 1}, null]"#, r#"[{"x":1.0},null]"#),
+        ] {
+            assert_eq!(shown(&[word]).as_deref(), Ok(json), "{word}");
+        }
+        for (word, why) in [
+            (
+                "nosuch=1",
+                "there is no field \"nosuch\": write FIELD=VALUE with one of value, any, unions",
+            ),
+            (r#"value=[{"c": 1}]"#, "value has no field \"c\", but a, b"),
+            (r#"unions=[{"y": 1}]"#, "unions has no member \"y\", but x"),
+            ("value=[1]", "value takes structures"),
+            ("any=[1, \"a\"]", "one type"),
+        ] {
+            let error = shown(&[word]).unwrap_err();
+            assert!(error.contains(why), "{word}: {error}");
+        }
     }
 
     #[test]
