@@ -1,6 +1,7 @@
-//! `cargo xtask memcheck`: the records' server under valgrind's memcheck, while channels,
-//! operations and connections are made again and again: nothing may be lost or touched that isn't
-//! there, and memory and descriptors have to stay as they were.
+//! `cargo xtask memcheck`: the servers of records and of the cache under valgrind's memcheck, while
+//! channels, operations, keys and connections are made again and again, and the client's get, put
+//! and monitor: nothing may be lost or touched that isn't there, and the servers' memory and
+//! descriptors have to stay as they were.
 //!
 //! valgrind 3.19 doesn't know the vDSO as rustix reads it: the program is built with rustix calling
 //! the C library, in a folder of its own.
@@ -29,6 +30,9 @@ pub(crate) struct Args {
 /// What the server holds.
 const RECORDS: &str = "\
 [[record]]\nname = \"number\"\ntype = \"long\"\n\n[[record]]\nname = \"wave\"\ntype = \"long[]\"\n";
+
+/// How often the same is done.
+const ROUNDS: u32 = 4;
 
 /// After the first round, which warms it up, it may grow by so much: valgrind's own tables do.
 const MOST_GROWTH_BYTES: u64 = 4 << 20;
@@ -65,41 +69,80 @@ fn build() -> Result<PathBuf> {
 }
 
 fn check(args: &Args, program: &Path, folder: &Path) -> Result<()> {
+    check_records(args, program, folder)?;
+    check_cache(args, program)
+}
+
+/// The server of records, while each of its clients remakes what it uses; then the clients.
+fn check_records(args: &Args, program: &Path, folder: &Path) -> Result<()> {
     let config = folder.join("records.toml");
     fs::write(&config, RECORDS)?;
-    let server = Server::start(program, &config)?;
+    let serve = ["serve", "records", "--listen", "127.0.0.1:0", "--no-search", "--log", "warn"];
+    let config = config.to_str().context("the folder's name is no text")?;
+    let server = Server::start(program, &[&serve[..], &["--config", config]].concat())?;
     let times = args.times.to_string();
     let channels = ["--recreate-channel-every", "1", "--delay", "0", "--count", &times];
     let gets = ["--recreate-get-every", "1", "--delay", "0", "--count", &times];
     let puts = ["--size", "1000", "--recreate-put-every", "1", "--delay", "0", "--count", &times];
-    let mut before = None;
-    for round in 1..=4 {
+    server.rounds(|| {
         server.client(program, &["get", "number"], &channels)?;
         server.client(program, &["get", "wave"], &gets)?;
         server.client(program, &["put", "wave"], &puts)?;
         for _ in 0..args.times.div_ceil(20) {
             server.client(program, &["monitor", "number"], &["--count", "1"])?;
         }
-        let held = server.held()?;
-        eprintln!("round {round}: {} KiB, {} descriptors", held.bytes >> 10, held.descriptors);
-        let before = *before.get_or_insert(held);
-        let has_grown = held.bytes > before.bytes + MOST_GROWTH_BYTES;
-        if has_grown || held.descriptors > before.descriptors + MOST_OPEN {
-            bail!(
-                "the server grows: {before:?} after the first round, {held:?} after round {round}"
-            );
-        }
-    }
+        Ok(())
+    })?;
+    let few = ["--delay", "0", "--count", "50"];
+    let remade = ["--recreate-channel-every", "7"];
+    server.checked_client(program, &["get", "wave"], &[&few[..], &remade].concat())?;
+    let size = ["--size", "1000"];
+    server.checked_client(program, &["put", "wave"], &[&few[..], &remade, &size].concat())?;
+    server.watch(program, &["monitor", "wave"], &["--count", "20"], &puts)?;
     server.end()?;
     println!(
-        "{} channels, {} gets, {} puts and {} connections remade: nothing lost, nothing invalid \
-         touched, memory and descriptors flat",
-        4 * args.times,
-        4 * args.times,
-        4 * args.times,
-        4 * (args.times.div_ceil(20) + 3),
+        "records: {} channels, {} gets, {} puts and {} connections remade, and get, put and \
+         monitor of the client: nothing lost, nothing invalid touched, memory and descriptors flat",
+        ROUNDS * args.times,
+        ROUNDS * args.times,
+        ROUNDS * args.times,
+        ROUNDS * (args.times.div_ceil(20) + 3),
     );
     Ok(())
+}
+
+/// The cache's server, while keys are stored, read and deleted, each over a new connection.
+fn check_cache(args: &Args, program: &Path) -> Result<()> {
+    let server = Server::start(program, &["serve", "cache", "--listen", "127.0.0.1:0"])?;
+    let commands: [&[&str]; 4] =
+        [&["set", "a", "1"], &["incr", "a", "2"], &["get", "a"], &["delete", "a"]];
+    let times = args.times.div_ceil(20);
+    server.rounds(|| {
+        for words in (0..times).flat_map(|_| commands) {
+            let mut command = Command::new(program);
+            command.arg("cache").args(["--server", &server.address]).args(words);
+            run_command(command.stdout(Stdio::null()))?;
+        }
+        Ok(())
+    })?;
+    server.end()?;
+    println!(
+        "cache: {} commands, each over its own connection: nothing lost, nothing invalid touched, \
+         memory and descriptors flat",
+        ROUNDS * times * 4,
+    );
+    Ok(())
+}
+
+/// valgrind, with the options that all programs have.
+fn valgrind() -> Command {
+    // What was freed is kept from reuse: less than the usual 20 MB, so that it is full soon.
+    let mut command = Command::new("valgrind");
+    command
+        .args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"])
+        .args(["--show-leak-kinds=definite,indirect", "--freelist-vol=1000000"])
+        .args([format!("--error-exitcode={FOUND}"), "--fair-sched=yes".to_owned()]);
+    command
 }
 
 /// What the server has of the system.
@@ -116,17 +159,9 @@ struct Server {
 }
 
 impl Server {
-    fn start(program: &Path, config: &Path) -> Result<Self> {
-        // What was freed is kept from reuse: less than the usual 20 MB, so that it is full soon.
-        let mut command = Command::new("valgrind");
-        command
-            .args(["--quiet", "--leak-check=full", "--errors-for-leak-kinds=definite,indirect"])
-            .args(["--show-leak-kinds=definite,indirect", "--freelist-vol=1000000"])
-            .args([format!("--error-exitcode={FOUND}"), "--fair-sched=yes".to_owned()])
-            .arg(program)
-            .args(["serve", "records", "--listen", "127.0.0.1:0", "--no-search", "--log", "warn"])
-            .arg("--config")
-            .arg(config);
+    fn start(program: &Path, words: &[&str]) -> Result<Self> {
+        let mut command = valgrind();
+        command.arg(program).args(words);
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
         let mut child = child.context("`valgrind` does not start")?;
         let mut line = String::new();
@@ -140,11 +175,59 @@ impl Server {
         Ok(server)
     }
 
+    /// Does the same several times: the server holds after the last what it held after the first.
+    fn rounds(&self, mut round: impl FnMut() -> Result<()>) -> Result<()> {
+        let mut before = None;
+        for number in 1..=ROUNDS {
+            round()?;
+            let held = self.held()?;
+            eprintln!("round {number}: {} KiB, {} descriptors", held.bytes >> 10, held.descriptors);
+            let before: Held = *before.get_or_insert(held);
+            let has_grown = held.bytes > before.bytes + MOST_GROWTH_BYTES;
+            if has_grown || held.descriptors > before.descriptors + MOST_OPEN {
+                bail!(
+                    "the server grows: {before:?} after the first round, {held:?} after round \
+                     {number}"
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// A command of the client.
+    fn words<'a>(&'a self, words: &[&'a str], options: &[&'a str]) -> Vec<&'a str> {
+        let at = ["--server", &self.address, "--timeout", "60"];
+        [&["records"], words, &at, options].concat()
+    }
+
+    /// Runs a command of the client under valgrind until it ends.
+    fn checked_client(&self, program: &Path, words: &[&str], options: &[&str]) -> Result<()> {
+        let mut command = valgrind();
+        command.arg(program).args(self.words(words, options)).stdout(Stdio::null());
+        run_command(&mut command)
+    }
+
+    /// The same, while another client puts.
+    fn watch(&self, program: &Path, words: &[&str], options: &[&str], puts: &[&str]) -> Result<()> {
+        let mut command = valgrind();
+        command.arg(program).args(self.words(words, options)).stdout(Stdio::null());
+        let mut watching = command.spawn().context("`valgrind` does not start")?;
+        let status = loop {
+            self.client(program, &["put", "wave"], puts)?;
+            if let Some(status) = watching.try_wait()? {
+                break status;
+            }
+        };
+        if !status.success() {
+            bail!("the monitor has ended with {status}: valgrind's errors stand above");
+        }
+        Ok(())
+    }
+
     /// Runs a command of the client until it ends.
     fn client(&self, program: &Path, words: &[&str], options: &[&str]) -> Result<()> {
         let mut command = Command::new(program);
-        command.arg("records").args(words).args(["--server", &self.address, "--timeout", "60"]);
-        run_command(command.args(options).stdout(Stdio::null()))
+        run_command(command.args(self.words(words, options)).stdout(Stdio::null()))
     }
 
     /// What it has now, valgrind's own included.
