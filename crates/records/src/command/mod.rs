@@ -35,7 +35,7 @@ Examples:
   loadline records put temperature 21.5
   loadline records put wave 1 2 3
   loadline records put mode value.index=1
-  loadline records put rows 'value=[{\"a\": 1}, {\"a\": 2}]'           structures, unions and any as JSON
+  loadline records put rows 'value=[{\"a\": 1}, {\"a\": 2}]'   structures, unions, any
   loadline records put wave 7 8 --request 'field(value[array=2:3])'      a part of an array
   loadline records put temperature 21.5 --put-get        put and read in one step
   loadline records monitor temperature                   a line for each change, until Ctrl-C

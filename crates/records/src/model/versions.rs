@@ -158,6 +158,7 @@ impl Versions {
                 update.overrun.union(&again);
                 update.changed.union(&changed);
             }
+            debug_assert!((oldest..=self.newest).contains(&target), "{target} is kept");
             update.lost = target - cursor.seen - 1;
             cursor.seen = target;
             if std::mem::take(&mut cursor.is_first) {

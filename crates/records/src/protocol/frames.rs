@@ -85,6 +85,15 @@ enum Memory {
     Growing(Vec<u8>),
 }
 
+impl Memory {
+    fn len(&self) -> usize {
+        match self {
+            Self::Whole(buffer) => buffer.as_ref().len(),
+            Self::Growing(bytes) => bytes.len(),
+        }
+    }
+}
+
 /// How many bytes of large messages that aren't complete several connections hold together.
 #[derive(Clone, Debug)]
 pub struct Unfinished(Arc<(AtomicUsize, usize)>);
@@ -238,6 +247,7 @@ impl Frames {
     /// The message that is put together, if it is complete.
     fn finish<'a>(&mut self) -> Option<Frame<'a>> {
         let done = self.assembly.take_if(|it| it.is_last && it.filled == it.due)?;
+        debug_assert!(done.memory.len() == done.due, "a message is as long as its memory");
         if let Some(unfinished) = &self.unfinished {
             unfinished.remove(done.filled);
         }
@@ -252,6 +262,7 @@ impl Frames {
     /// Where the next bytes of the stream belong, while a large message is under way.
     pub fn place(&mut self) -> Option<&mut [u8]> {
         let assembly = self.assembly.as_mut().filter(|it| it.filled < it.due)?;
+        debug_assert!(assembly.due <= self.most_bytes, "a place passes the limit of a message");
         let bytes = match &mut assembly.memory {
             Memory::Whole(buffer) => buffer.as_mut(),
             Memory::Growing(bytes) => bytes.as_mut_slice(),
@@ -262,7 +273,9 @@ impl Frames {
     /// The first `count` bytes of the place are filled.
     pub fn placed(&mut self, count: usize) {
         if let Some(assembly) = &mut self.assembly {
-            let count = count.min(assembly.due - assembly.filled);
+            let room = assembly.due - assembly.filled;
+            debug_assert!(count <= room, "{count} bytes were put into a place of {room}");
+            let count = count.min(room);
             assembly.filled += count;
             if let Some(unfinished) = &self.unfinished {
                 unfinished.add(count);

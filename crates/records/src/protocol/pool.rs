@@ -86,6 +86,7 @@ impl Pool {
         };
         drop(unneeded);
         let memory = found.unwrap_or_else(|| Memory::new(len));
+        assert!(memory.len() >= len, "a buffer of {} bytes for {len}", memory.len());
         Buffer { memory, len, pool: self.clone() }
     }
 
@@ -105,7 +106,9 @@ impl Pool {
             let mut spare = self.lock();
             spare.buffers.push(memory);
             // What was given back longest ago fits today's needs the least.
-            (spare.buffers.len() > self.0.most).then(|| spare.buffers.remove(0))
+            let given_up = (spare.buffers.len() > self.0.most).then(|| spare.buffers.remove(0));
+            debug_assert!(spare.buffers.len() <= self.0.most, "the pool keeps what it may");
+            given_up
         };
         drop(given_up);
     }

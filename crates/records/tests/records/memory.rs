@@ -150,6 +150,30 @@ fn who_reads_gets_updates_once_clients_that_do_not_read_are_closed() {
     assert_eq!(closed, Some(&("stalled_closed", MOST_ARRAYS as u64)));
 }
 
+/// The link carries the same number of bytes for each client in a round, and a version comes with
+/// every round: so there are more versions than may be sent at a time.
+#[test]
+fn monitors_that_share_a_full_link_get_the_same() {
+    for clients in [2, 4, 16] {
+        let arrays = Arrays::new();
+        let mut all: Vec<_> = (0..clients).map(|_| arrays.stopped()).collect();
+        let mut read = vec![0_usize; clients];
+        for round in 0..500 {
+            arrays.post(round as u8);
+            for (session, read) in all.iter_mut().zip(&mut read) {
+                let part = session.out.len().min(ARRAY_BYTES / 8);
+                session.out.advance(part);
+                *read += part;
+                session.resume_unread().expect("it goes on reading");
+            }
+            assert!(arrays.count() <= MOST_ARRAYS + QUEUE, "{} arrays", arrays.count());
+        }
+        let fair = read.iter().sum::<usize>() / clients;
+        assert!(fair > 20 * ARRAY_BYTES, "the link is not used: {read:?}");
+        assert!(read.iter().all(|read| *read * 10 >= fair * 8), "{read:?}");
+    }
+}
+
 #[test]
 fn stopped_gets_are_counted_and_closed_when_they_keep_too_much() {
     let arrays = Arrays::new();
