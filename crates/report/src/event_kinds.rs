@@ -37,7 +37,7 @@ pub struct EventKind<'a> {
 const AT_ONCE_NS: f64 = 1e6;
 
 impl EventKind<'_> {
-    /// Its duration, where that is longer than [`AT_ONCE_NS`].
+    /// Its duration, where that is longer than a millisecond.
     pub fn took(&self) -> Option<String> {
         (self.took_ns >= AT_ONCE_NS).then(|| duration(self.took_ns))
     }

@@ -18,7 +18,7 @@ pub enum LimitKind {
     Growing,
 }
 
-/// One limit: a row of [`LIMITS`].
+/// One limit: a row of [`LIMITS`](super::LIMITS).
 #[derive(Debug)]
 pub struct Limit {
     /// Its code, one lower-case word: `server_thread`.

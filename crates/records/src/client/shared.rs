@@ -48,7 +48,7 @@ impl Segments {
     /// The whole array, copied. Nothing, when the server has written another one meanwhile.
     ///
     /// # Errors
-    /// As [`Segments::spots`].
+    /// As `Segments::spots`.
     pub fn copy(&mut self, place: &ArrayLocation, scalar: Scalar) -> io::Result<Option<Array>> {
         let copied = self.mapped(place)?.look(place, |words| {
             let mut bytes = Vec::with_capacity(words.bytes().next_multiple_of(8));
