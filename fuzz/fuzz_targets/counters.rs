@@ -5,7 +5,7 @@
 use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
-use load::http::Metrics;
+use http::load::Metrics;
 use load::{Counters, MOST_COUNTERS};
 
 /// memcached's `stats`, Redis' `INFO`, and a page of Prometheus text.

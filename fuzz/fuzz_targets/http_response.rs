@@ -6,8 +6,8 @@ use std::sync::LazyLock;
 
 use libfuzzer_sys::fuzz_target;
 use wire::{Input, Output};
-use load::http::{Http, SERVICE};
-use load::{Dialect, Done, Events, Op, Workload, WorkloadSpec};
+use http::load::SERVICE;
+use load::{Done, Events, Op, Scenario, Speaks};
 
 const SUITE: &str = "service = 'http'\nmix = {a = 1, b = 1, c = 1, d = 1}\nkeys = {count = 9}\n\
     [[request]]\nname = 'a'\npath = '/'\nexpect.body = 'hello'\n\
@@ -15,19 +15,18 @@ const SUITE: &str = "service = 'http'\nmix = {a = 1, b = 1, c = 1, d = 1}\nkeys 
     [[request]]\nname = 'c'\npath = '/{key}'\nexpect.body = '<{key}>'\n\
     [[request]]\nname = 'd'\npath = '/'\nexpect.bytes = 3\nexpect.status = 404\n";
 
-static WORKLOAD: LazyLock<Workload> = LazyLock::new(|| {
-    let spec: WorkloadSpec = toml::from_str(SUITE).expect("well formed");
-    spec.resolve(&SERVICE).expect("right")
-});
+static WORKLOAD: LazyLock<Scenario> =
+    LazyLock::new(|| Scenario::parse(SUITE, &SERVICE).expect("right"));
 
 const ASKED: &[usize] = &[0, 1, 2, 3, 0, 0, 3];
 
 /// The answered requests, whether it went well, and whether the server closes.
 fn answered(bytes: &[u8], piece_bytes: usize, expired: u32) -> (Vec<Done>, bool, bool) {
-    let mut dialect = Http::new(&WORKLOAD.oracle());
+    let speaks = Speaks::plainly(&SERVICE.dialects[0]);
+    let mut dialect = WORKLOAD.begin().dialect(&speaks).expect("a connection");
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     for (tag, operation) in ASKED.iter().enumerate() {
-        dialect.request(0, tag as u32, &Op { operation: *operation, keys: &[4] }, &mut out);
+        dialect.request(0, tag as u32, Op { operation: *operation, what: 4 }, &mut out);
     }
     dialect.expire(expired);
     let mut is_well = true;

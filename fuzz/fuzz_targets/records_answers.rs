@@ -5,19 +5,19 @@
 use std::sync::Arc;
 
 use libfuzzer_sys::fuzz_target;
-use records::load::{CONNECT, GET, MONITOR, PUT, PvAccess, RPC, Updates};
+use records::load::{CONNECT, GET, MONITOR, Oracle, PUT, PvAccess, RPC, Updates};
 use wire::{Input, Output};
-use load::{Dialect, Done, Events, Keys, Op, Oracle, Update, Values, WrittenBy};
+use load::kv::Keys;
+use load::{Dialect, Done, Events, Op, Update};
 
 fn heard(bytes: &[u8], piece_bytes: usize, is_array: bool) -> (Vec<Done>, Vec<Update>, bool) {
     let keys = Keys::new(9, 8).expect("keys");
-    let oracle = Oracle::new(keys, Values::new(1, 0), false, true);
-    let oracle = Arc::new(oracle.with_numbers(is_array.then_some(3), WrittenBy::Clients));
-    let mut dialect = PvAccess::new(&oracle, Updates::Plain);
+    let oracle = Arc::new(Oracle::new(keys, is_array.then_some(3), 0).begin(true));
+    let mut dialect = PvAccess::new(&oracle, Updates::default());
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     dialect.opened(0, &mut events, &mut out).expect("opened");
     for (tag, operation) in [GET, PUT, MONITOR, RPC, CONNECT].into_iter().enumerate() {
-        dialect.request(0, tag as u32, &Op { operation, keys: &[4] }, &mut out);
+        dialect.request(0, tag as u32, Op { operation, what: 4 }, &mut out);
     }
     let mut is_well = true;
     for piece in bytes.chunks(piece_bytes) {

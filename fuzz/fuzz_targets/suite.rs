@@ -7,35 +7,41 @@ use std::path::Path;
 use lab::plan::{Registry, Plan, Point};
 use libfuzzer_sys::fuzz_target;
 use miette::Diagnostic;
-use load::{Service, Stream, Workload};
+use load::{Scenario, Service, Stream, Workload};
+use wire::ProtocolError;
 
-type Make = fn(&Workload, u64, u64) -> Stream;
+type Make = fn(&Scenario, &dyn Workload, u64, u64) -> Stream;
 
-const GOOD: &str = "title = 't'\n[workload]\nroom = 'cache'\noperation = 'get'\n\
+const GOOD: &str = "title = 't'\n[workload]\nservice = 'cache'\noperation = 'get'\n\
     keys = { count = 10 }\nvalue = { bytes = 16 }\n[[clients]]\nconnections = 2\n\
     [[target]]\nname = 'a'\nserve = 'cache'\n";
 
 static SERVICES: &[&Service] =
-    &[&cache::load::SERVICE, &records::load::SERVICE, &load::http::SERVICE, &load::null::SERVICE];
+    &[&cache::load::SERVICE, &records::load::SERVICE, &http::load::SERVICE, &load::null::SERVICE];
 
 fuzz_target!(|data: &[u8]| {
     let Some((how, bytes)) = data.split_first() else { return };
     let Ok(text) = std::str::from_utf8(bytes) else { return };
     let text = if how & 1 == 0 { text.to_owned() } else { format!("{GOOD}{text}") };
-    let registry = Registry { services: SERVICES, check_arguments: &|_, _| Ok(()) };
+    let registry = Registry {
+        services: SERVICES,
+        check_arguments: &|_, _| Ok(()),
+        page: |_, _| Err(ProtocolError::new("no page")),
+    };
     match Plan::parse(Path::new("suite.toml"), text.clone(), &[], registry) {
         Ok(plan) => {
             assert!(plan.shortest() <= plan.shortest_disturbed());
             let groups = |point: &Point| {
                 let all = point.workload.clone();
-                point.clients.clone().into_iter().map(move |group| group.workload(&all))
+                point.clients.clone().into_iter().map(move |group| group.scenario(&all))
             };
             for workload in plan.points.iter().flat_map(groups) {
                 let (streams, calls) = workload.streams_and_calls();
                 let make = [(streams, Stream::of_streams as Make), (calls, Stream::new)];
                 for (_, make) in make.into_iter().filter(|(is_there, _)| *is_there) {
-                    let mut stream = make(&workload, 1, 0);
-                    (0..9).for_each(|_| drop(stream.draw().keys.to_vec()));
+                    let begun = workload.begin();
+                    let mut stream = make(&workload, &*begun, 1, 0);
+                    (0..9).for_each(|_| _ = stream.next_op());
                 }
             }
         }

@@ -8,7 +8,8 @@ use std::time::Instant;
 use cache::load::{GET, MG, MGET, Memcached, SET};
 use cache::model::Clock;
 use cache::server::{CacheConnection, Options, Service};
-use load::{Dialect, Events, Keys, Op, Oracle, Values};
+use load::kv::{Keys, Oracle, Values};
+use load::{Dialect, Events, Op};
 use wire::{Connection, Input, Output};
 
 const DEPTH: usize = 64;
@@ -25,8 +26,8 @@ fn main() {
     for (count, value_bytes) in [(10_000, 16), (1_000_000, 100), (21_000, 480)] {
         let keys = Keys::new(count, 8).expect("keys fit");
         for (name, operation) in [("get", GET), ("mg", MG), ("mget", MGET), ("set", SET)] {
-            let oracle =
-                Oracle::new(keys.clone(), Values::new(1, value_bytes), false, operation == SET);
+            let oracle = Oracle::new(keys.clone(), Values::new(1, value_bytes));
+            let oracle = oracle.begin(operation == SET, false);
             let costs = measure(&Arc::new(oracle), operation);
             println!(
                 "{count:>8} keys x {value_bytes:>3} B  {name:<5} {:6.1} {:6.1} {:6.1}",
@@ -62,10 +63,10 @@ fn measure(oracle: &Arc<Oracle>, operation: usize) -> Costs {
         }
         let start = Instant::now();
         if operation == MGET {
-            dialect.request(0, 0, &Op { operation, keys: &keys }, &mut requests);
+            dialect.get(0, MGET, &keys, &mut requests);
         } else {
             for key in &keys {
-                dialect.request(0, 0, &Op { operation, keys: &[*key] }, &mut requests);
+                dialect.request(0, 0, Op { operation, what: *key }, &mut requests);
             }
         }
         request_ns.push(start.elapsed().as_nanos());
@@ -77,7 +78,7 @@ fn measure(oracle: &Arc<Oracle>, operation: usize) -> Costs {
         let start = Instant::now();
         dialect.receive(0, &mut to_client, &mut events, &mut requests).expect("no fault");
         check_ns.push(start.elapsed().as_nanos());
-        let done: u32 = events.done.iter().map(|done| done.keys - done.wrong).sum();
+        let done: u32 = events.done.iter().map(|done| done.answers - done.wrong).sum();
         assert_eq!(done as usize, DEPTH, "{:?}", events.findings.first());
         black_box(&mut events).clear();
     }

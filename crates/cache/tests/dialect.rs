@@ -3,16 +3,17 @@
 use std::sync::Arc;
 
 use crate::common::Session;
-use cache::load::{ASIDE, DELETE, GET, MG, MGET, SERVICE, SET};
+use cache::load::{ASIDE, DELETE, GET, MG, MGET, Memcached, SET};
 use cache::server::Options;
-use load::{Dialect, Done, Events, Keys, Op, Oracle, Values};
+use load::kv::{Keys, Oracle, Values};
+use load::{Dialect, Done, Events, Op};
 use proptest::prelude::*;
 use wire::{Input, Output, ProtocolError};
 
 const KEYS: u64 = 50;
 
 struct Client {
-    dialect: Box<dyn Dialect>,
+    dialect: Memcached,
     events: Events,
     requests: Output,
     input: Input,
@@ -20,17 +21,13 @@ struct Client {
 
 fn oracle(misses_allowed: bool, value_bytes: usize) -> Arc<Oracle> {
     let keys = Keys::new(KEYS, 8).expect("keys");
-    Arc::new(Oracle::new(keys, Values::new(7, value_bytes), misses_allowed, true))
+    Arc::new(Oracle::new(keys, Values::new(7, value_bytes)).begin(true, misses_allowed))
 }
 
 impl Client {
     fn new(oracle: &Arc<Oracle>) -> Self {
-        let row = SERVICE.dialect("memcached").expect("a dialect");
         Self {
-            dialect: match row.client {
-                load::Client::Stream(make) => make(oracle),
-                _ => panic!("a stream dialect"),
-            },
+            dialect: Memcached::new(oracle),
             events: Events::default(),
             requests: Output::new(1 << 20),
             input: Input::new(),
@@ -38,7 +35,10 @@ impl Client {
     }
 
     fn ask(&mut self, tag: u32, operation: usize, keys: &[u64]) -> Vec<u8> {
-        self.dialect.request(0, tag, &Op { operation, keys }, &mut self.requests);
+        match operation {
+            MGET => self.dialect.get(tag, MGET, keys, &mut self.requests),
+            _ => self.dialect.request(0, tag, Op { operation, what: keys[0] }, &mut self.requests),
+        }
         self.requests.take()
     }
 
@@ -48,8 +48,8 @@ impl Client {
     }
 }
 
-fn done(tag: u32, keys: u32, misses: u32, wrong: u32) -> Done {
-    Done { tag, keys, misses, wrong }
+fn done(tag: u32, answers: u32, misses: u32, wrong: u32) -> Done {
+    Done { tag, answers, misses, wrong, refused: 0 }
 }
 
 fn value(oracle: &Oracle, key: u64) -> Vec<u8> {
@@ -120,7 +120,7 @@ proptest! {
         let events = converse(value_bytes, &asked, &parts);
         prop_assert_eq!(events.done.len(), asked.len());
         for (tag, (done, (_, keys))) in events.done.iter().zip(&asked).enumerate() {
-            prop_assert_eq!((done.tag, done.keys), (tag as u32, keys.len() as u32));
+            prop_assert_eq!((done.tag, done.answers), (tag as u32, keys.len() as u32));
             prop_assert_eq!(done.wrong, 0, "{:?}", events.findings.first());
         }
     }
@@ -205,7 +205,7 @@ fn a_wrong_value_is_shown_and_the_next_answer_is_still_understood() {
     client.hear(&values(&oracle, &[6])).unwrap();
     assert_eq!(client.events.done, [done(1, 1, 0, 1), done(2, 1, 0, 0)]);
     let finding = &client.events.findings[0];
-    assert_eq!((finding.operation, &finding.key[..]), ("get", &b"k0000005"[..]));
+    assert_eq!((&finding.operation[..], &finding.key[..]), ("get", &b"k0000005"[..]));
     assert_eq!(finding.expected, value(&oracle, 5));
     assert_eq!(finding.received.len(), 30);
 }

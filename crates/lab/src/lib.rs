@@ -6,6 +6,7 @@
 pub mod cpus;
 pub mod deploy;
 pub mod drive;
+pub mod in_process;
 pub mod observe;
 pub mod plan;
 pub mod run;

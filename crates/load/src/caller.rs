@@ -3,17 +3,20 @@
 
 use wire::ProtocolError;
 
-use crate::{Finding, Op};
+use crate::dialect::Finding;
+use crate::mix::Op;
 
 /// What a call gave.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
-    /// How many keys or updates were answered, right or wrong: the unit of throughput.
-    pub keys: u32,
-    /// How many of them were answered with "not there".
+    /// How many answers it brought, right or wrong: the unit of throughput.
+    pub answers: u32,
+    /// How many of them say that there is no such thing.
     pub misses: u32,
-    /// How many of them were answered wrongly.
+    /// How many of them are wrong.
     pub wrong: u32,
+    /// How many of them refuse the operation, and should not have.
+    pub refused: u32,
     /// The first wrong answer's bytes.
     pub finding: Option<Finding>,
     /// How long it took by the call's own measure; `None` is the time that the call took.
@@ -45,33 +48,39 @@ impl Cost {
 }
 
 impl Outcome {
-    /// One key, answered rightly.
+    /// One right answer.
     pub fn right() -> Self {
-        Self { keys: 1, ..Self::default() }
+        Self { answers: 1, ..Self::default() }
     }
 
-    /// One key that is not there.
+    /// One right answer that says that there is no such thing.
     pub fn miss() -> Self {
-        Self { keys: 1, misses: 1, ..Self::default() }
+        Self { answers: 1, misses: 1, ..Self::default() }
     }
 
-    /// One key, answered wrongly.
+    /// One wrong answer.
     pub fn wrong(finding: Finding) -> Self {
-        Self { keys: 1, wrong: 1, finding: Some(finding), ..Self::default() }
+        Self { answers: 1, wrong: 1, finding: Some(finding), ..Self::default() }
     }
 }
 
 /// One slot's client: calls block until they are answered.
+///
+/// A call that is not back after the time-out of its clients is missing. One that doesn't come back
+/// soon after that ends the slot: its thread is left behind, and the trial says why.
 pub trait Caller: Send {
-    /// Writes the first version of `key`.
+    /// Writes one part of the [preparation](crate::Preparation). Never called where there is none.
     ///
     /// # Errors
     /// A [`ProtocolError`] when nothing more can be called: the slot ends, and the trial says why.
-    fn prepare(&mut self, key: u64) -> Result<Outcome, ProtocolError>;
+    fn prepare(&mut self, part: u64) -> Result<Outcome, ProtocolError> {
+        let _ = part;
+        Ok(Outcome::default())
+    }
 
     /// Does one operation and checks its answer.
     ///
     /// # Errors
     /// As [`Caller::prepare`].
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError>;
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError>;
 }

@@ -1,15 +1,10 @@
-//! Client side under load: a workload's operations said in one protocol.
+//! The client side of a connection under load: a workload's operations in one protocol.
+
+use std::borrow::Cow;
 
 use wire::{Input, Ns, Output, ProtocolError};
 
-/// One request, as the engine hands it to a dialect.
-#[derive(Clone, Copy, Debug)]
-pub struct Op<'a> {
-    /// Which of the service's operations, as an index into [`Service::operations`](crate::Service).
-    pub operation: usize,
-    /// The keys it is about: one, or several for an operation of many keys.
-    pub keys: &'a [u64],
-}
+use crate::mix::Op;
 
 /// Names an outstanding request of one connection. The engine chooses it and may use it again once
 /// the request is done or expired.
@@ -20,12 +15,28 @@ pub type Tag = u32;
 pub struct Done {
     /// Which request.
     pub tag: Tag,
-    /// How many of its keys or updates were answered, right or wrong: the unit of throughput.
-    pub keys: u32,
-    /// How many of them were answered with "not there".
+    /// How many answers it brought, right or wrong: the unit of throughput. One, or the number of
+    /// keys that a request of many asked for.
+    pub answers: u32,
+    /// How many of them say that there is no such thing.
     pub misses: u32,
-    /// How many of them were answered wrongly.
+    /// How many of them are wrong.
     pub wrong: u32,
+    /// How many of them refuse the operation in good order. A refusal that is right is not counted
+    /// here; one that isn't makes a trial invalid, as a wrong answer does.
+    pub refused: u32,
+}
+
+impl Done {
+    /// One right answer.
+    pub const fn right(tag: Tag) -> Self {
+        Self { tag, answers: 1, misses: 0, wrong: 0, refused: 0 }
+    }
+
+    /// One wrong answer.
+    pub const fn wrong(tag: Tag) -> Self {
+        Self { wrong: 1, ..Self::right(tag) }
+    }
 }
 
 /// A new value that a stream has brought.
@@ -47,8 +58,8 @@ pub struct Update {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The operation that asked, by its name in suites.
-    pub operation: &'static str,
-    /// The key as it is written in the protocol; empty when the answer is to none.
+    pub operation: Cow<'static, str>,
+    /// What it was about, as it is written in the protocol; empty when the answer is to nothing.
     pub key: Vec<u8>,
     /// What a right answer looks like.
     pub expected: Vec<u8>,
@@ -108,7 +119,7 @@ impl Events {
     }
 }
 
-/// Says a workload's operations in one protocol, for one connection, and turns the answers into
+/// Writes a workload's operations in one protocol, for one connection, and turns the answers into
 /// [`Events`]. The engine decides when; it owns socket, buffers and clock.
 pub trait Dialect: Send {
     /// The connection is made. Sets [`Events::ready`] at once unless the protocol greets first.
@@ -126,13 +137,15 @@ pub trait Dialect: Send {
         Ok(())
     }
 
-    /// Says one operation. One of the kind [`Stream`](crate::Kind::Stream) is answered by
+    /// Writes one operation. One of the kind [`Stream`](crate::Kind::Stream) is answered by
     /// [`Events::updates`], until [`Dialect::cancel`] ends it; a [`Done`] says that it has ended
     /// by itself, or was refused.
-    fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output);
+    fn request(&mut self, now: Ns, tag: Tag, op: Op, out: &mut Output);
 
-    /// Says the write that prepares `key`: its first version.
-    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output);
+    /// Writes one part of the [preparation](crate::Preparation). Never called where there is none.
+    fn prepare(&mut self, now: Ns, tag: Tag, part: u64, out: &mut Output) {
+        let _ = (now, tag, part, out);
+    }
 
     /// Bytes have come: consumes every whole answer, checks it, and says which requests are done.
     ///

@@ -1,37 +1,44 @@
-//! What a load is: operations, mixes, keys, reproducible values and what a right answer is.
+//! What a load is, between the services, which know what their operations mean, and the lab, which
+//! knows when they are sent.
 //!
-//! The same seeded stream of operations goes to every target; a [`Dialect`] says them in one
-//! protocol and turns the answers into [`Events`]. Nothing here opens a socket or reads a clock.
-//! The data-plane parts ([`Stream`], [`Oracle`], [`Keys`], [`Values`], [`Events`]) allocate nothing
-//! per operation after warm-up.
+//! | file | what it holds |
+//! |---|---|
+//! | `service`, `speaks` | the row by which a service makes itself known, and its dialects |
+//! | `workload`, `operation` | a service's workload: operations, preparation, and what slots draw |
+//! | `dialect`, `caller`, `busy` | the client side: bytes, calls that block, calls of nanoseconds |
+//! | `part`, `scenario` | what a suite's `[workload]` says, the service's part and everyone's |
+//! | `mix`, `stream` | which operation comes next, and the operations of one slot |
+//! | `counters` | how a service is asked for its own counters |
+//! | [`kv`] | keys, values and versions, for services that keep values by key |
+//! | [`null`] | a service with nothing in it |
+//!
+//! Nothing here opens a socket or reads a clock. What is called per operation ([`Stream`],
+//! [`Dialect`], [`kv::Oracle`], [`Events`]) allocates nothing after warm-up.
 
+mod busy;
 mod caller;
 mod counters;
-mod data;
 mod dialect;
-pub mod http;
-mod in_process;
-mod keys;
+pub mod kv;
+mod mix;
 pub mod null;
-mod oracle;
-mod sampler;
+mod operation;
+mod part;
+mod scenario;
 mod service;
-mod spec;
+mod speaks;
 mod stream;
-mod values;
+mod workload;
 
-pub use base::{FileError, read_bytes, read_text, units};
+pub use busy::Busy;
 pub use caller::{Caller, Cost, Outcome};
 pub use counters::{Counter, CounterKind, Counters, MOST_COUNTERS, MOST_COUNTERS_BYTES};
-pub use data::{DistributionName, KeysSpec, LogNormalSpec, ValueSpec, WeightedSpec};
-pub use dialect::{Dialect, Done, Events, Finding, Op, Tag, Update};
-pub use in_process::InProcess;
-pub use keys::Keys;
-pub use oracle::{Floor, Mismatch, Oracle, Write};
-pub use sampler::{Distribution, Popularity, Sampler};
-pub use service::{
-    Client, DialectRow, Kind, MakeCaller, MakeDialect, MakeInProcess, Operation, Service,
-};
-pub use spec::{Misses, SpecError, Workload, WorkloadSpec, WrittenBy};
+pub use dialect::{Dialect, Done, Events, Finding, Tag, Update};
+pub use mix::{Mix, Ops, Random, scramble};
+pub use operation::{Kind, Operation};
+pub use part::{Part, SpecError, read_table};
+pub use scenario::{Scenario, WorkloadSpec};
+pub use service::{ReadWorkload, Service};
+pub use speaks::{DialectRow, Reach, Speaks};
 pub use stream::Stream;
-pub use values::{Sizes, Values};
+pub use workload::{Draw, Op, Preparation, UniformDraw, Workload};

@@ -2,11 +2,13 @@
 //! is planted in its server on purpose: a known service time, a known cost. Data plane.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use wire::{Input, Ns, Output, ProtocolError};
 
 use crate::{
-    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Service, Tag,
+    Dialect, DialectRow, Done, Draw, Events, Finding, Kind, Op, Operation, Part, Reach, Service,
+    Speaks, SpecError, Tag, UniformDraw, Workload,
 };
 
 /// How long a request and its answer are.
@@ -17,24 +19,47 @@ pub const MESSAGE_BYTES: usize = 8;
 pub static SERVICE: Service = Service {
     name: "null",
     doc: "Eight bytes there and back: what the lab itself costs, and loads with a known answer.",
-    operations: &[Operation {
-        name: "ask",
-        kind: Kind::Read,
-        doc: "sends a number, wants it back",
-    }],
+    read,
     dialects: &[DIALECT],
-    longest_key_bytes: 250,
-    longest_value_bytes: 0,
-    prepares: false,
 };
 
-/// How it is spoken.
-pub static DIALECT: DialectRow = DialectRow {
-    name: "null",
-    doc: "Eight bytes, which come back as they are.",
-    client: Client::Stream(|_| Box::new(Null::default())),
-    counters: None,
-};
+/// Its only dialect.
+pub static DIALECT: DialectRow =
+    DialectRow::new("null", "Eight bytes, which come back as they are.", Reach::Stream);
+
+static OPERATIONS: [Operation; 1] =
+    [Operation::new("ask", Kind::Read, "sends a number, wants it back")];
+
+#[derive(serde::Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Nothing {}
+
+fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
+    part.read::<Nothing>()?;
+    Ok(Arc::new(Asking))
+}
+
+/// The workload: there is nothing to know of it.
+#[derive(Debug)]
+struct Asking;
+
+impl Workload for Asking {
+    fn operations(&self) -> &[Operation] {
+        &OPERATIONS
+    }
+
+    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
+        self
+    }
+
+    fn draw(&self, _: u64) -> Box<dyn Draw> {
+        Box::new(UniformDraw { below: 1 })
+    }
+
+    fn dialect(self: Arc<Self>, _: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        Ok(Box::new(Null::default()))
+    }
+}
 
 /// The client side of one connection.
 #[derive(Debug, Default)]
@@ -42,19 +67,15 @@ pub struct Null {
     next: u64,
     oldest: u64,
     /// Requests under way, oldest first; one that was given up has no tag any more.
-    asked: VecDeque<Option<Tag>>,
+    in_flight: VecDeque<Option<Tag>>,
 }
 
 impl Dialect for Null {
     #[inline]
-    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
+    fn request(&mut self, _: Ns, tag: Tag, _: Op, out: &mut Output) {
         out.put(&self.next.to_le_bytes());
         self.next += 1;
-        self.asked.push_back(Some(tag));
-    }
-
-    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        self.request(now, tag, &Op { operation: 0, keys: &[key] }, out);
+        self.in_flight.push_back(Some(tag));
     }
 
     #[inline]
@@ -70,28 +91,28 @@ impl Dialect for Null {
             used += MESSAGE_BYTES;
             let expected = self.oldest.to_le_bytes();
             self.oldest += 1;
-            let Some(tag) = self.asked.pop_front() else {
-                return Err(ProtocolError::new("an answer came that nobody asked for"));
+            let Some(tag) = self.in_flight.pop_front() else {
+                return Err(ProtocolError::new("an answer to no request"));
             };
             let Some(tag) = tag else { continue };
             let wrong = u32::from(answer != expected);
             if wrong > 0 {
                 events.found(|| Finding {
-                    operation: SERVICE.operations[0].name,
+                    operation: OPERATIONS[0].name.clone(),
                     key: Vec::new(),
                     expected: expected.to_vec(),
                     received: answer.to_vec(),
                     note: "not the number that was sent".to_owned(),
                 });
             }
-            events.done.push(Done { tag, keys: 1, misses: 0, wrong });
+            events.done.push(Done { wrong, ..Done::right(tag) });
         }
         input.consume(used);
         Ok(())
     }
 
     fn expire(&mut self, tag: Tag) {
-        if let Some(place) = self.asked.iter_mut().find(|asked| **asked == Some(tag)) {
+        if let Some(place) = self.in_flight.iter_mut().find(|asked| **asked == Some(tag)) {
             *place = None;
         }
     }
@@ -106,7 +127,7 @@ mod tests {
         let mut null = Null::default();
         let mut out = Output::new(1 << 20);
         for tag in [7, 8, 9] {
-            null.request(0, tag, &Op { operation: 0, keys: &[] }, &mut out);
+            null.request(0, tag, Op::default(), &mut out);
         }
         null.expire(8);
         let mut answers = out.take();
@@ -115,10 +136,10 @@ mod tests {
         let mut events = Events::default();
         let mut input = Input::of(&answers[..20]);
         null.receive(0, &mut input, &mut events, &mut out).unwrap();
-        assert_eq!(events.done, [Done { tag: 7, keys: 1, misses: 0, wrong: 0 }]);
+        assert_eq!(events.done, [Done::right(7)]);
         input.append(&answers[20..]);
         null.receive(0, &mut input, &mut events, &mut out).unwrap();
-        assert_eq!(events.done[1], Done { tag: 9, keys: 1, misses: 0, wrong: 1 });
+        assert_eq!(events.done[1], Done::wrong(9));
         assert_eq!(events.findings.len(), 1);
         input.append(&[0; 8]);
         assert!(null.receive(0, &mut input, &mut events, &mut out).is_err());

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use base::units::{Rate, Share, Span};
 use judge::Search;
 use lab::plan::{Arrivals, Plan, SuiteError};
 use lab::run::CapacitySearch;
-use load::units::{Rate, Share, Span};
 
 use crate::exit::Failure;
 use crate::out::note;

@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use base::units::Share;
 use judge::Hunt;
 use ledger::Ledger;
-use load::units::Share;
 use report::{History, Question};
 
 use crate::exit::Failure;
@@ -104,7 +104,7 @@ fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
         let runs = ledger.runs()?;
         return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
     };
-    let text = load::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
+    let text = base::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
     let table: toml::Table =
         text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let title = table.get("title").and_then(toml::Value::as_str);

@@ -137,7 +137,7 @@ fn main() -> ExitCode {
         Command::Completions(args) => args.run(command()),
         Command::Man(args) => args.run(command()),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
-        Command::InProcess { arguments } => Ok(lab::drive::in_process_main(
+        Command::InProcess { arguments } => Ok(lab::in_process::in_process_main(
             registry::registry(),
             &arguments,
             registry::count_allocations,

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
+use base::units::{ByteCount, Span, UnitError};
 use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
-use load::units::{ByteCount, Span, UnitError};
 use report::one_line;
 
 use crate::detectable::Detectable;
@@ -94,7 +94,7 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
             }
             TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
             TargetKind::Address(address) => address.to_string(),
-            TargetKind::InProcess => format!("in process: {}", target.dialect.doc),
+            TargetKind::InProcess => format!("in process: {}", target.speaks.dialect.doc),
         };
         let skipped = target.skipped.as_deref().map(|why| format!("  LEFT OUT: {why}"));
         let skipped = skipped.unwrap_or_default();
@@ -145,11 +145,7 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
 
 /// The most bytes of keys and values that any point prepares.
 fn data(plan: &Plan) -> ByteCount {
-    let of_point = |point: &lab::plan::Point| {
-        let workload = &point.workload;
-        workload.prepared_keys()
-            * (workload.keys.bytes() + workload.values.sizes().longest()) as u64
-    };
+    let of_point = |point: &lab::plan::Point| point.workload.workload.preparation().bytes;
     ByteCount { bytes: plan.points.iter().map(of_point).max().unwrap_or(0) }
 }
 

@@ -1,6 +1,6 @@
 //! The one table of services. The lab knows a service only through its row here.
 
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use clap::{ArgMatches, Command};
 use service::Outcome;
@@ -14,14 +14,19 @@ static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS]),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE]),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE]),
-    Row(None, &[&load::http::SERVICE, &load::http::CODECS]),
+    Row(None, &[&http::load::SERVICE, &http::load::CODECS]),
 ];
 
 /// What the lab has to know of this program.
 pub(crate) fn registry() -> lab::plan::Registry<'static> {
     static LOADS: LazyLock<Vec<&'static load::Service>> =
         LazyLock::new(|| ROWS.iter().flat_map(|row| row.1).copied().collect());
-    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments }
+    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments, page }
+}
+
+/// What reads a page of Prometheus text.
+fn page(host: &str, path: &str) -> Result<Arc<dyn load::Counters>, wire::ProtocolError> {
+    Ok(Arc::new(http::load::Metrics::new(host, path)?))
 }
 
 fn services() -> impl Iterator<Item = &'static service::Service> {

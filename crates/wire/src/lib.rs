@@ -19,7 +19,6 @@
 //! - From inside a loop: [`Loop::connect`] calls another server, [`Loop::watch`] wakes for a child
 //!   or any other descriptor.
 //! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
-//! - HTTP/1.1 as a client writes and reads it: [`http`].
 //! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
 //! - A metrics page over HTTP: [`Page`]. Control plane.
 //!
@@ -37,7 +36,6 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
-pub mod http;
 pub mod stream;
 
 mod accept;

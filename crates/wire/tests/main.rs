@@ -5,7 +5,6 @@ mod common;
 mod datagrams;
 mod descriptors;
 mod greeting;
-mod http;
 mod idle;
 mod large_in;
 mod large_out;

@@ -4,44 +4,67 @@
 use std::hint::black_box;
 use std::sync::Arc;
 
-use load::{Client, DialectRow, Finding, InProcess, Kind, Op, Operation, Oracle, Service};
+use load::kv::{Oracle, Role, Rules, Store};
+use load::{Busy, DialectRow, Draw, Finding, Op, Operation, Reach, Service, Speaks, Workload};
+use wire::{Address, ProtocolError};
 
 use crate::protocol::MOST_KEY_BYTES;
 use crate::protocol::binary::{HEADER_BYTES, Header, REQUEST};
 use crate::protocol::text::{self, Command};
 
-/// The operation `read_get`, as an index into [`CODECS`]' operations.
-const READ_GET: usize = 0;
-
 /// The service.
 pub static CODECS: Service = Service {
     name: "cache-codec",
     doc: "The request parsers of a cache, without a socket.",
-    operations: &[
-        Operation { name: "read_get", kind: Kind::Read, doc: "Understands a get of one key." },
-        Operation { name: "read_set", kind: Kind::Read, doc: "Understands a set's head." },
-    ],
+    read: |part| Ok(Arc::new(Codecs(Store::read(part, &RULES)?))),
     dialects: &[
-        DialectRow::new(
-            "text",
-            "memcached's text protocol.",
-            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Text)),
-        ),
-        DialectRow::new(
-            "meta",
-            "memcached's meta commands.",
-            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Meta)),
-        ),
-        DialectRow::new(
-            "binary",
-            "memcached's binary protocol.",
-            Client::InProcess(|oracle| Parser::boxed(oracle, Form::Binary)),
-        ),
+        DialectRow::new("text", "memcached's text protocol.", Reach::InProcess),
+        DialectRow::new("meta", "memcached's meta commands.", Reach::InProcess),
+        DialectRow::new("binary", "memcached's binary protocol.", Reach::InProcess),
+    ],
+};
+
+/// The operation `read_get`, as an index into [`RULES`]' operations.
+const READ_GET: usize = 0;
+
+static RULES: Rules = Rules {
+    operations: &[
+        ("read_get", Role::Read, "Understands a get of one key."),
+        ("read_set", Role::Read, "Understands a set's head."),
     ],
     longest_key_bytes: MOST_KEY_BYTES,
     longest_value_bytes: 1 << 20,
-    prepares: true,
 };
+
+#[derive(Debug)]
+struct Codecs(Store);
+
+impl Workload for Codecs {
+    fn operations(&self) -> &[Operation] {
+        self.0.operations()
+    }
+
+    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
+        self
+    }
+
+    fn draw(&self, _: u64) -> Box<dyn Draw> {
+        Box::new(self.0.draws())
+    }
+
+    fn busy(
+        self: Arc<Self>,
+        speaks: &Speaks,
+        _: Option<&Address>,
+    ) -> Result<Box<dyn Busy>, ProtocolError> {
+        let form = match speaks.dialect.name {
+            "text" => Form::Text,
+            "meta" => Form::Meta,
+            _ => Form::Binary,
+        };
+        Ok(Parser::boxed(&self.0.oracle, form))
+    }
+}
 
 /// How a request is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,7 +91,7 @@ struct Parser {
 }
 
 impl Parser {
-    fn boxed(oracle: &Arc<Oracle>, form: Form) -> Box<dyn InProcess> {
+    fn boxed(oracle: &Arc<Oracle>, form: Form) -> Box<dyn Busy> {
         Box::new(Self {
             oracle: Arc::clone(oracle),
             form,
@@ -125,17 +148,17 @@ impl Parser {
     }
 }
 
-impl InProcess for Parser {
-    fn prepare(&mut self, op: &Op<'_>) {
+impl Busy for Parser {
+    fn ready(&mut self, op: Op) {
         let mut key = Vec::new();
-        let number = op.keys.first().copied().unwrap_or(0);
+        let number = op.what;
         self.oracle.keys.put(number, &mut key);
         let bytes = self.write(op.operation, &key, self.oracle.values.len(number));
         self.requests.push(Request { operation: op.operation, bytes, key });
     }
 
     #[inline]
-    fn evaluate(&mut self, index: usize) -> usize {
+    fn call(&mut self, index: usize) -> usize {
         let Request { operation, bytes, .. } = &self.requests[index];
         black_box(Self::read(self.form, *operation, black_box(bytes), &mut self.decoded));
         bytes.len()
@@ -148,7 +171,7 @@ impl InProcess for Parser {
             return Ok(());
         }
         Err(Box::new(Finding {
-            operation: CODECS.operations[*operation].name,
+            operation: RULES.operations[*operation].0.into(),
             key: key.clone(),
             expected: key.clone(),
             received: read.unwrap_or_default().to_vec(),
@@ -160,25 +183,25 @@ impl InProcess for Parser {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use load::{Keys, Values};
+    use load::kv::{Keys, Values};
 
     #[test]
     fn every_form_of_every_operation_is_understood() {
-        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100));
         let oracle = Arc::new(oracle);
         for form in [Form::Text, Form::Meta, Form::Binary] {
             let mut parser = Parser::boxed(&oracle, form);
             for (index, operation) in [READ_GET, READ_GET + 1].into_iter().enumerate() {
-                parser.prepare(&Op { operation, keys: &[index as u64] });
+                parser.ready(Op { operation, what: index as u64 });
                 assert_eq!(parser.check(index), Ok(()), "{form:?}");
-                assert!(parser.evaluate(index) > 8, "{form:?}");
+                assert!(parser.call(index) > 8, "{form:?}");
             }
         }
     }
 
     #[test]
     fn another_key_than_the_requests_is_found() {
-        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100), false, false);
+        let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 100));
         let requests = vec![Request {
             operation: READ_GET,
             bytes: b"get other\r\n".to_vec(),

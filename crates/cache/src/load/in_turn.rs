@@ -4,7 +4,7 @@
 use load::Events;
 use wire::{Input, Output, ProtocolError};
 
-use super::asked::{Asked, Form};
+use super::in_flight::{Form, InFlight};
 
 /// What reading an answer has come to.
 pub(super) enum Step {
@@ -20,8 +20,8 @@ pub(super) enum Step {
 
 /// One protocol's way to read answers.
 pub(super) trait InTurn {
-    /// What was asked.
-    fn asked(&mut self) -> &mut Asked;
+    /// The requests in flight.
+    fn in_flight(&mut self) -> &mut InFlight;
 
     /// How many bytes of a wrong value are still to come and are passed over.
     fn skip(&mut self) -> &mut usize;
@@ -40,7 +40,7 @@ pub(super) trait InTurn {
     /// These bytes answer nothing.
     #[cold]
     fn broken(&mut self, received: &[u8], events: &mut Events) -> Step {
-        self.asked().wrong(received, "this is no answer to the request", events);
+        self.in_flight().wrong(received, "this is no answer to the request", events);
         Step::Broken
     }
 }
@@ -63,27 +63,27 @@ pub(super) fn receive(
         if rest.is_empty() {
             break Ok(());
         }
-        let Some(form) = client.asked().form() else {
+        let Some(form) = client.in_flight().form() else {
             client.broken(rest, events);
-            client.asked().forget_done();
-            break Err(ProtocolError::new("bytes came that nobody asked for"));
+            client.in_flight().forget_done();
+            break Err(ProtocolError::new("bytes came that no request asked for"));
         };
         match client.step(form, rest, events) {
             Step::Part(count) => used += count,
             Step::Done(count) => {
                 used += count;
                 client.answered();
-                client.asked().finish(events);
+                client.in_flight().finish(events);
             }
             Step::More => break Ok(()),
             Step::Broken => {
-                client.asked().finish(events);
+                client.in_flight().finish(events);
                 break Err(ProtocolError::new("the answer does not belong to the request"));
             }
         }
     };
     input.consume(used);
-    while let Some(key) = client.asked().next_missed() {
+    while let Some(key) = client.in_flight().next_missed() {
         client.put_missed(key, out);
     }
     outcome

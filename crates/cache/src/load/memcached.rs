@@ -3,13 +3,14 @@
 
 use std::sync::Arc;
 
-use load::{Dialect, Events, Op, Oracle, Tag};
+use load::kv::Oracle;
+use load::{Dialect, Events, Op, Tag};
 use memchr::memchr;
 use wire::{Input, Ns, Output, ProtocolError};
 
-use super::asked::{Asked, Form};
+use super::in_flight::{Form, InFlight};
 use super::in_turn::{self, InTurn, Step};
-use super::{ASIDE, DELETE, MG, MGET, SET};
+use super::operations::{ASIDE, DELETE, MG, MGET, SET};
 use crate::protocol::MOST_LINE_BYTES;
 use crate::protocol::text::answer::{DELETED, END, LINE_END, NOT_FOUND, STORED, put_number};
 use crate::protocol::text::{Answer, read_answer};
@@ -26,7 +27,9 @@ const MOST_SKIPPED_BYTES: usize = 1 << 30;
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Memcached {
-    asked: Asked,
+    in_flight: InFlight,
+    /// The keys of the request that is written.
+    keys: Vec<u64>,
     /// Bytes of a wrong data block that are still to come.
     skip: usize,
     /// How the heads of values of the last length end, and begin where no key stands in them.
@@ -99,52 +102,72 @@ impl Memcached {
     /// A connection whose answers are held against `oracle`.
     pub fn new(oracle: &Arc<Oracle>) -> Self {
         let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
-        Self { asked: Asked::new(oracle, example), skip: 0, tail, meta_head }
+        Self {
+            in_flight: InFlight::new(oracle, example),
+            keys: Vec::new(),
+            skip: 0,
+            tail,
+            meta_head,
+        }
     }
 
-    /// Forgets what was asked, so that this can be used for something else.
+    /// Forgets the requests in flight, so that this can be used again.
     pub(super) fn clear(&mut self) {
-        self.asked.clear();
+        self.in_flight.clear();
         self.skip = 0;
     }
 
-    /// Whether somebody still waits for an answer.
+    /// Whether an answer is still awaited.
     pub(super) fn is_awaited(&self) -> bool {
-        self.asked.is_awaited()
+        self.in_flight.is_awaited()
     }
 
     /// Gives up on a request; whether it is one of these.
     pub(super) fn give_up(&mut self, tag: Tag) -> bool {
-        self.asked.expire(tag)
+        self.in_flight.expire(tag)
     }
 
     /// The answer is not whole, and nothing more will come of it.
     pub(super) fn cut_off(&mut self, received: &[u8], events: &mut Events) {
-        while self.asked.form().is_some() {
-            self.asked.wrong(received, "the answer is cut off", events);
-            self.asked.finish(events);
+        while self.in_flight.form().is_some() {
+            self.in_flight.wrong(received, "the answer is cut off", events);
+            self.in_flight.finish(events);
         }
         self.clear();
+    }
+
+    /// Writes a get of `keys`.
+    #[inline]
+    pub fn get(&mut self, tag: Tag, operation: usize, keys: &[u64], out: &mut Output) {
+        let (into, in_flight) = (out.tail(), &mut self.in_flight);
+        into.extend_from_slice(b"get");
+        for key in keys {
+            into.push(b' ');
+            in_flight.oracle.keys.put(*key, into);
+            in_flight.read(*key);
+        }
+        into.extend_from_slice(LINE_END);
+        in_flight.send(tag, operation, keys.len());
     }
 
     #[inline]
     fn put_set(&self, key: u64, version: u32, end: &[u8], into: &mut Vec<u8>) {
         into.extend_from_slice(b"set ");
-        self.asked.oracle.keys.put(key, into);
+        self.in_flight.oracle.keys.put(key, into);
         into.extend_from_slice(b" 0 0 ");
-        put_number(self.asked.oracle.values.len(key) as u64, into);
+        put_number(self.in_flight.oracle.values.len(key) as u64, into);
         into.extend_from_slice(end);
-        self.asked.oracle.values.put(key, version, into);
+        self.in_flight.oracle.values.put(key, version, into);
         into.extend_from_slice(LINE_END);
     }
 
     #[inline]
     fn step_values(&mut self, bytes: &[u8], events: &mut Events) -> Step {
         let mut used = 0;
-        while let Some(key) = self.asked.expected_key() {
-            let value_bytes = self.asked.oracle.values.len(key);
+        while let Some(key) = self.in_flight.expected_key() {
+            let value_bytes = self.in_flight.oracle.values.len(key);
             let rest = &bytes[used..];
-            let keys = &self.asked.oracle.keys;
+            let keys = &self.in_flight.oracle.keys;
             let tail = self.tail.of(value_bytes);
             let name = HEAD.len()..HEAD.len() + keys.bytes();
             let head_bytes = name.end + tail.len();
@@ -163,12 +186,12 @@ impl Memcached {
                 return self.broken(rest, events);
             }
             used += head_bytes + data.len();
-            self.asked.check(value, events);
+            self.in_flight.check(value, events);
         }
         let rest = &bytes[used..];
         if rest.starts_with(END) {
-            for _ in 0..self.asked.keys_left() {
-                self.asked.miss(END, events);
+            for _ in 0..self.in_flight.keys_left() {
+                self.in_flight.miss(END, events);
             }
             return Step::Done(used + END.len());
         }
@@ -189,24 +212,24 @@ impl Memcached {
             return self.broken(bytes, events);
         }
         // Keys that are passed over were not there.
-        let missing = self.asked.position_of(key).unwrap_or(0);
+        let missing = self.in_flight.position_of(key).unwrap_or(0);
         if missing > 0 {
             for _ in 0..missing {
-                self.asked.miss(line, events);
+                self.in_flight.miss(line, events);
             }
             return Step::Part(0);
         }
         let shown = &bytes[..bytes.len().min(used + value_bytes + LINE_END.len())];
         let note = "another key, length or flags than expected";
-        self.asked.wrong(shown, note, events);
+        self.in_flight.wrong(shown, note, events);
         self.skip = value_bytes + LINE_END.len();
         Step::Part(used)
     }
 
     #[inline]
     fn step_meta(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step {
-        let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
-        let value_bytes = self.asked.oracle.values.len(key);
+        let Some(key) = self.in_flight.expected_key() else { return self.broken(bytes, events) };
+        let value_bytes = self.in_flight.oracle.values.len(key);
         let head = self.meta_head.of(value_bytes);
         if bytes.starts_with(head) {
             let head_bytes = head.len();
@@ -217,11 +240,11 @@ impl Memcached {
             if end != LINE_END {
                 return self.broken(bytes, events);
             }
-            self.asked.check(value, events);
+            self.in_flight.check(value, events);
             return Step::Done(head_bytes + data.len());
         }
         if bytes.starts_with(META_MISS) {
-            self.asked.miss(META_MISS, events);
+            self.in_flight.miss(META_MISS, events);
             return Step::Done(META_MISS.len());
         }
         self.step_refusal(form, bytes, events)
@@ -240,15 +263,15 @@ impl Memcached {
         if matches!(form, Form::Meta | Form::Aside)
             && let Some(value_bytes) = meta_value_bytes(line)
         {
-            self.asked.wrong(&bytes[..used], "another length or flags than expected", events);
+            self.in_flight.wrong(&bytes[..used], "another length or flags than expected", events);
             self.skip = value_bytes + LINE_END.len();
             return Step::Done(used);
         }
         if !is_error && !is_answer {
             return self.broken(bytes, events);
         }
-        for _ in 0..self.asked.keys_left().max(1) {
-            self.asked.wrong(&bytes[..used], "the server refused", events);
+        for _ in 0..self.in_flight.keys_left().max(1) {
+            self.in_flight.wrong(&bytes[..used], "the server refused", events);
         }
         Step::Done(used)
     }
@@ -276,8 +299,8 @@ fn meta_value_bytes(line: &[u8]) -> Option<usize> {
 
 impl InTurn for Memcached {
     #[inline]
-    fn asked(&mut self) -> &mut Asked {
-        &mut self.asked
+    fn in_flight(&mut self) -> &mut InFlight {
+        &mut self.in_flight
     }
 
     #[inline]
@@ -286,7 +309,7 @@ impl InTurn for Memcached {
     }
 
     fn put_missed(&self, key: u64, out: &mut Output) {
-        self.put_set(key, self.asked.oracle.prepared_version(), QUIET_END, out.tail());
+        self.put_set(key, self.in_flight.oracle.prepared_version(), QUIET_END, out.tail());
     }
 
     #[inline]
@@ -295,15 +318,15 @@ impl InTurn for Memcached {
             Form::Values => self.step_values(bytes, events),
             Form::Meta | Form::Aside => self.step_meta(form, bytes, events),
             Form::Store if bytes.starts_with(STORED) => {
-                self.asked.written();
+                self.in_flight.written();
                 Step::Done(STORED.len())
             }
             Form::Delete if bytes.starts_with(DELETED) => {
-                self.asked.written();
+                self.in_flight.written();
                 Step::Done(DELETED.len())
             }
             Form::Delete if bytes.starts_with(NOT_FOUND) => {
-                self.asked.nothing_removed(NOT_FOUND, events);
+                self.in_flight.nothing_removed(NOT_FOUND, events);
                 Step::Done(NOT_FOUND.len())
             }
             Form::Store | Form::Delete => self.step_refusal(form, bytes, events),
@@ -313,47 +336,45 @@ impl InTurn for Memcached {
 
 impl Dialect for Memcached {
     #[inline]
-    fn request(&mut self, _now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
-        let Some(&key) = op.keys.first() else { return };
+    fn request(&mut self, _now: Ns, tag: Tag, op: Op, out: &mut Output) {
+        let key = op.what;
         let into = out.tail();
-        let asked = &mut self.asked;
+        let in_flight = &mut self.in_flight;
         match op.operation {
             SET => {
-                let version = asked.write(key);
-                asked.send(tag, SET, 1);
-                return self.put_set(key, version, LINE_END, into);
+                let version = in_flight.write(key);
+                in_flight.send(tag, SET, 1);
+                self.put_set(key, version, LINE_END, into);
             }
             DELETE => {
-                asked.write(key);
+                in_flight.write(key);
                 into.extend_from_slice(b"delete ");
-                asked.oracle.keys.put(key, into);
+                in_flight.oracle.keys.put(key, into);
                 into.extend_from_slice(LINE_END);
-                return asked.send(tag, DELETE, 1);
+                in_flight.send(tag, DELETE, 1);
             }
             MG | ASIDE => {
                 into.extend_from_slice(b"mg ");
-                asked.oracle.keys.put(key, into);
+                in_flight.oracle.keys.put(key, into);
                 into.extend_from_slice(b" v\r\n");
-                asked.read(key);
-                return asked.send(tag, op.operation, 1);
+                in_flight.read(key);
+                in_flight.send(tag, op.operation, 1);
             }
-            _ => {}
+            MGET => {
+                let mut keys = std::mem::take(&mut self.keys);
+                keys.clear();
+                self.in_flight.oracle.expand(op.what, &mut keys);
+                self.get(tag, MGET, &keys, out);
+                self.keys = keys;
+            }
+            operation => self.get(tag, operation, &[key], out),
         }
-        let keys = if op.operation == MGET { op.keys } else { &op.keys[..1] };
-        into.extend_from_slice(b"get");
-        for key in keys {
-            into.push(b' ');
-            asked.oracle.keys.put(*key, into);
-            asked.read(*key);
-        }
-        into.extend_from_slice(LINE_END);
-        asked.send(tag, op.operation, keys.len());
     }
 
     fn prepare(&mut self, _now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        let version = self.asked.prepare(key);
+        let version = self.in_flight.prepare(key);
         self.put_set(key, version, LINE_END, out.tail());
-        self.asked.send(tag, SET, 1);
+        self.in_flight.send(tag, SET, 1);
     }
 
     fn receive(
@@ -367,6 +388,6 @@ impl Dialect for Memcached {
     }
 
     fn expire(&mut self, tag: Tag) {
-        self.asked.expire(tag);
+        self.in_flight.expire(tag);
     }
 }

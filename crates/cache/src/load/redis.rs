@@ -3,12 +3,13 @@
 
 use std::sync::Arc;
 
-use load::{Dialect, Events, Op, Oracle, Tag};
+use load::kv::Oracle;
+use load::{Dialect, Events, Op, Tag};
 use wire::{Input, Ns, Output, ProtocolError};
 
-use super::asked::{Asked, Form};
+use super::in_flight::{Form, InFlight};
 use super::in_turn::{self, InTurn, Step};
-use super::{DELETE, MGET, SET};
+use super::operations::{DELETE, MGET, SET};
 use crate::protocol::resp::{LINE_END, Reply, put_command, put_word, read_reply};
 use crate::protocol::text::answer::put_number;
 
@@ -18,7 +19,9 @@ const MOST_SKIPPED_BYTES: usize = 1 << 30;
 /// The client side of one connection.
 #[derive(Debug)]
 pub struct Redis {
-    asked: Asked,
+    in_flight: InFlight,
+    /// The keys of the request that is written.
+    keys: Vec<u64>,
     /// Whether the head of the oldest request's array has come.
     in_array: bool,
     /// Bytes of a wrong string that are still to come.
@@ -47,12 +50,17 @@ fn example(oracle: &Oracle, form: Form, key: u64) -> Vec<u8> {
 impl Redis {
     /// A connection whose answers are held against `oracle`.
     pub fn new(oracle: &Arc<Oracle>) -> Self {
-        Self { asked: Asked::new(oracle, example), in_array: false, skip: 0 }
+        Self {
+            in_flight: InFlight::new(oracle, example),
+            keys: Vec::new(),
+            in_array: false,
+            skip: 0,
+        }
     }
 
     #[inline]
     fn put_key(&self, key: u64, into: &mut Vec<u8>) {
-        let keys = &self.asked.oracle.keys;
+        let keys = &self.in_flight.oracle.keys;
         put_word(keys.bytes(), into, |into| keys.put(key, into));
     }
 
@@ -60,18 +68,18 @@ impl Redis {
         put_command(3, into);
         put_word(3, into, |into| into.extend_from_slice(b"SET"));
         self.put_key(key, into);
-        let values = &self.asked.oracle.values;
+        let values = &self.in_flight.oracle.values;
         put_word(values.len(key), into, |into| values.put(key, version, into));
     }
 
     fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
-        let Some(key) = self.asked.expected_key() else { return self.broken(bytes, events) };
-        if count != self.asked.oracle.values.len(key) {
+        let Some(key) = self.in_flight.expected_key() else { return self.broken(bytes, events) };
+        if count != self.in_flight.oracle.values.len(key) {
             if count > MOST_SKIPPED_BYTES {
                 return self.broken(bytes, events);
             }
             let shown = &bytes[..bytes.len().min(used + count + LINE_END.len())];
-            self.asked.wrong(shown, "another length than expected", events);
+            self.in_flight.wrong(shown, "another length than expected", events);
             self.skip = count + LINE_END.len();
             return self.after_one(used);
         }
@@ -80,7 +88,7 @@ impl Redis {
         if end != LINE_END {
             return self.broken(bytes, events);
         }
-        self.asked.check(value, events);
+        self.in_flight.check(value, events);
         self.after_one(used + data.len())
     }
 
@@ -92,14 +100,14 @@ impl Redis {
 
     #[inline]
     fn after(&mut self, used: usize) -> Step {
-        if self.asked.keys_left() == 0 { Step::Done(used) } else { Step::Part(used) }
+        if self.in_flight.keys_left() == 0 { Step::Done(used) } else { Step::Part(used) }
     }
 }
 
 impl InTurn for Redis {
     #[inline]
-    fn asked(&mut self) -> &mut Asked {
-        &mut self.asked
+    fn in_flight(&mut self) -> &mut InFlight {
+        &mut self.in_flight
     }
 
     #[inline]
@@ -109,7 +117,7 @@ impl InTurn for Redis {
 
     fn put_missed(&self, key: u64, out: &mut Output) {
         out.put(SKIP_REPLY);
-        self.put_set(key, self.asked.oracle.prepared_version(), out.tail());
+        self.put_set(key, self.in_flight.oracle.prepared_version(), out.tail());
     }
 
     #[inline]
@@ -125,22 +133,22 @@ impl InTurn for Redis {
                 return self.step_value(count, used, bytes, events);
             }
             (Form::Values | Form::Meta | Form::Aside, Reply::Nothing) => {
-                self.asked.miss(line, events);
+                self.in_flight.miss(line, events);
                 return self.after_one(used);
             }
             (Form::Values, Reply::Array(count))
-                if !self.in_array && count == self.asked.keys_left() =>
+                if !self.in_array && count == self.in_flight.keys_left() =>
             {
                 self.in_array = true;
                 return self.after(used);
             }
             (Form::Store, Reply::Status(b"OK")) | (Form::Delete, Reply::Number(1)) => {
-                self.asked.written();
+                self.in_flight.written();
             }
-            (Form::Delete, Reply::Number(0)) => self.asked.nothing_removed(line, events),
+            (Form::Delete, Reply::Number(0)) => self.in_flight.nothing_removed(line, events),
             (_, Reply::Error(_)) => {
-                for _ in 0..self.asked.keys_left().max(1) {
-                    self.asked.wrong(line, "the server refused", events);
+                for _ in 0..self.in_flight.keys_left().max(1) {
+                    self.in_flight.wrong(line, "the server refused", events);
                 }
             }
             _ => return self.broken(line, events),
@@ -156,40 +164,46 @@ impl InTurn for Redis {
 
 impl Dialect for Redis {
     #[inline]
-    fn request(&mut self, _now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
-        let Some(&key) = op.keys.first() else { return };
+    fn request(&mut self, _now: Ns, tag: Tag, op: Op, out: &mut Output) {
+        let key = op.what;
         let into = out.tail();
         match op.operation {
             SET => {
-                let version = self.asked.write(key);
+                let version = self.in_flight.write(key);
                 self.put_set(key, version, into);
-                return self.asked.send(tag, SET, 1);
+                return self.in_flight.send(tag, SET, 1);
             }
             DELETE => {
-                self.asked.write(key);
+                self.in_flight.write(key);
                 put_command(2, into);
                 put_word(3, into, |into| into.extend_from_slice(b"DEL"));
                 self.put_key(key, into);
-                return self.asked.send(tag, DELETE, 1);
+                return self.in_flight.send(tag, DELETE, 1);
             }
             _ => {}
         }
         let is_many = op.operation == MGET;
-        let keys = if is_many { op.keys } else { &op.keys[..1] };
+        self.keys.clear();
+        match is_many {
+            true => self.in_flight.oracle.expand(op.what, &mut self.keys),
+            false => self.keys.push(key),
+        }
+        let keys = std::mem::take(&mut self.keys);
         let name: &[u8] = if is_many { b"MGET" } else { b"GET" };
         put_command(1 + keys.len(), into);
         put_word(name.len(), into, |into| into.extend_from_slice(name));
-        for key in keys {
+        for key in &keys {
             self.put_key(*key, into);
-            self.asked.read(*key);
+            self.in_flight.read(*key);
         }
-        self.asked.send(tag, op.operation, keys.len());
+        self.in_flight.send(tag, op.operation, keys.len());
+        self.keys = keys;
     }
 
     fn prepare(&mut self, _now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        let version = self.asked.prepare(key);
+        let version = self.in_flight.prepare(key);
         self.put_set(key, version, out.tail());
-        self.asked.send(tag, SET, 1);
+        self.in_flight.send(tag, SET, 1);
     }
 
     fn receive(
@@ -203,6 +217,6 @@ impl Dialect for Redis {
     }
 
     fn expire(&mut self, tag: Tag) {
-        self.asked.expire(tag);
+        self.in_flight.expire(tag);
     }
 }

@@ -6,13 +6,15 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use load::{Dialect, Events, Op, Oracle, Tag};
+use load::kv::Oracle;
+use load::{Dialect, Events, Op, Tag};
 use wire::{Input, Ns, Output, ProtocolError};
 
-use super::{ASIDE, MG, Memcached};
+use super::memcached::Memcached;
+use super::operations::{ASIDE, MG};
 use crate::protocol::datagram::Frame;
 
-/// At most so many requests are remembered whose answers nobody waits for any more.
+/// At most so many requests are remembered whose answers are not awaited any more.
 const MOST_FORGOTTEN: usize = 1024;
 
 /// Requests whose answer is awaited.
@@ -85,11 +87,11 @@ impl MemcachedUdp {
 }
 
 impl Dialect for MemcachedUdp {
-    fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
+    fn request(&mut self, now: Ns, tag: Tag, op: Op, out: &mut Output) {
         // A store that nobody asked the engine for would need a datagram of its own.
         let operation = if op.operation == ASIDE { MG } else { op.operation };
         if let Some(reader) = self.begin(out) {
-            reader.request(now, tag, &Op { operation, ..*op }, out);
+            reader.request(now, tag, Op { operation, ..op }, out);
         }
     }
 

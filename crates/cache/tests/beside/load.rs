@@ -6,8 +6,9 @@ use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::sync::Arc;
 use std::time::Duration;
 
-use cache::load::{DELETE, GET, MG, MGET, SERVICE, SET};
-use load::{Client, Dialect, Events, Keys, Op, Oracle, Values};
+use cache::load::{DELETE, GET, MG, MGET, Memcached, MemcachedUdp, Redis, SET};
+use load::kv::{Keys, Oracle, Values};
+use load::{Dialect, Events, Op};
 use rand::{RngExt, SeedableRng, rngs::SmallRng};
 use wire::{Input, Output};
 
@@ -45,23 +46,25 @@ impl Socket {
 
 /// Says random operations in a dialect, a few at a time, and demands that all answers are right.
 pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
-    let row = SERVICE.dialect(dialect).expect("a dialect");
     let keys = Keys::new(KEYS, 8).expect("keys");
-    let oracle = Arc::new(Oracle::new(keys, Values::new(3, value_bytes), true, true));
+    let mut oracle = Oracle::new(keys, Values::new(3, value_bytes)).begin(true, true);
+    oracle.keys_per_request = 7;
+    let oracle = Arc::new(oracle);
     let patience = Some(Duration::from_secs(20));
-    let (mut client, mut socket) = match row.client {
-        Client::Stream(make) => {
-            let socket = TcpStream::connect(address).expect("a connection");
-            socket.set_read_timeout(patience).expect("a time-out");
-            (make(&oracle), Socket::Stream(socket))
-        }
-        Client::Datagrams(make) => {
-            let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-            socket.connect(address).expect("an address");
-            socket.set_read_timeout(patience).expect("a time-out");
-            (make(&oracle), Socket::Datagrams(socket))
-        }
-        Client::Calls(_) | Client::InProcess(_) => unreachable!("the service has none"),
+    let mut client: Box<dyn Dialect> = match dialect {
+        "memcached" => Box::new(Memcached::new(&oracle)),
+        "memcached-udp" => Box::new(MemcachedUdp::new(&oracle)),
+        _ => Box::new(Redis::new(&oracle)),
+    };
+    let mut socket = if dialect == "memcached-udp" {
+        let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+        socket.connect(address).expect("an address");
+        socket.set_read_timeout(patience).expect("a time-out");
+        Socket::Datagrams(socket)
+    } else {
+        let socket = TcpStream::connect(address).expect("a connection");
+        socket.set_read_timeout(patience).expect("a time-out");
+        Socket::Stream(socket)
     };
     let (mut events, mut out, mut input) = (Events::default(), Output::new(1 << 20), Input::new());
     let mut settle = |client: &mut dyn Dialect, socket: &mut Socket, count: usize| {
@@ -89,9 +92,8 @@ pub(crate) fn drive(dialect: &str, address: SocketAddr, value_bytes: usize) {
         let count = random.random_range(1..8);
         for tag in 0..count {
             let operation = [GET, GET, MG, MGET, SET, DELETE][random.random_range(0..6)];
-            let many = if operation == MGET { random.random_range(1..20) } else { 1 };
-            let keys: Vec<_> = (0..many).map(|_| random.random_range(0..KEYS)).collect();
-            client.request(0, tag, &Op { operation, keys: &keys }, &mut out);
+            let what = random.random_range(0..KEYS);
+            client.request(0, tag, Op { operation, what }, &mut out);
             socket.send(&out.take());
         }
         settle(&mut *client, &mut socket, count as usize);

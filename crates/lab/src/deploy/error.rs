@@ -30,7 +30,7 @@ pub enum DeployError {
         /// The target.
         name: String,
         /// The time it had.
-        within: load::units::Span,
+        within: base::units::Span,
         /// Its last lines.
         lines: String,
     },

@@ -5,29 +5,29 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 
-use load::{Caller, Client, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Service};
+use load::{Caller, Cost, DialectRow, Finding, Kind, Op, Operation, Outcome, Reach, Service};
 use regex_lite::Regex;
 use wire::ProtocolError;
 
 use super::once::{self, Once, Run};
+use super::plain::Plain;
 use crate::cpus::pin_this_thread;
 
 /// The service that batches are in: it has one operation, to run the command.
 pub static SERVICE: Service = Service {
     name: "batch",
     doc: "Whole processes, run to their end.",
-    operations: &[Operation { name: "run", kind: Kind::Write, doc: "Runs the command." }],
-    dialects: &[DialectRow {
-        name: "process",
-        doc: "Starts the command and waits for its end.",
-        client: Client::Calls(|_, _| Err(ProtocolError::new("a batch target has no address"))),
-        counters: None,
-    }],
-    longest_key_bytes: 8,
-    longest_value_bytes: 8,
-    prepares: false,
+    read: |part| Plain::read(part, &OPERATIONS),
+    dialects: &[DialectRow::new(
+        "process",
+        "Starts the command and waits for its end.",
+        Reach::Calls,
+    )],
 };
+
+static OPERATIONS: [Operation; 1] = [Operation::new("run", Kind::Write, "Runs the command.")];
 
 /// A command that is run over and over.
 #[derive(Clone, Debug)]
@@ -50,13 +50,19 @@ pub struct Batch {
 pub(super) struct BatchCaller {
     batch: Batch,
     stop: Arc<AtomicBool>,
+    /// A run that takes longer is ended.
+    within: Duration,
 }
 
 impl BatchCaller {
     /// Pins the calling thread, from which every run is started.
-    pub(super) fn new(batch: Batch, stop: Arc<AtomicBool>) -> std::io::Result<Self> {
+    pub(super) fn new(
+        batch: Batch,
+        stop: Arc<AtomicBool>,
+        within: Duration,
+    ) -> std::io::Result<Self> {
         pin_this_thread(&batch.cpus)?;
-        Ok(Self { batch, stop })
+        Ok(Self { batch, stop, within })
     }
 
     fn output(&self) -> PathBuf {
@@ -69,7 +75,7 @@ impl BatchCaller {
         std::fs::create_dir_all(&self.batch.folder).map_err(|error| {
             ProtocolError::new(format!("{}: {error}", self.batch.folder.display()))
         })?;
-        once::run(&Run { exe, command, env, output: &self.output() }, &self.stop, None)
+        once::run(&Run { exe, command, env, output: &self.output() }, &self.stop, Some(self.within))
     }
 
     /// The figures in the run's output, and its last lines.
@@ -86,11 +92,7 @@ impl BatchCaller {
 }
 
 impl Caller for BatchCaller {
-    fn prepare(&mut self, _: u64) -> Result<Outcome, ProtocolError> {
-        Ok(Outcome::default())
-    }
-
-    fn call(&mut self, _: &Op<'_>) -> Result<Outcome, ProtocolError> {
+    fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
         let (mut figures, last_lines) = self.read_output();
         figures.extend([
@@ -101,7 +103,7 @@ impl Caller for BatchCaller {
         ]);
         let outcome = if let Some(how) = once.failure() {
             Outcome::wrong(Finding {
-                operation: "run",
+                operation: "run".into(),
                 key: Vec::new(),
                 expected: b"exit status 0".to_vec(),
                 received: last_lines.into_bytes(),
@@ -111,7 +113,7 @@ impl Caller for BatchCaller {
             figures.iter().find(|(name, n)| name == "wrong" && *n > 0.0)
         {
             Outcome::wrong(Finding {
-                operation: "run",
+                operation: "run".into(),
                 key: Vec::new(),
                 expected: b"nothing wrong".to_vec(),
                 received: last_lines.into_bytes(),

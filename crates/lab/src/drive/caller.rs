@@ -1,145 +1,177 @@
 //! The second engine: one thread a slot, whose client blocks in `call(op)`.
+//!
+//! A thread that hangs in a call can't be ended. So each says in [`Watched`] since when it has been
+//! in one; the session gives the slot up, and leaves its thread behind, when that is too long.
 
-use std::sync::atomic::Ordering;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use load::{Caller, Cost, Done, Events, Outcome, Stream};
 use wire::{Ns, ProtocolError, clock};
 
-use super::record::{Figure, Piece, Recorder};
+use super::arrivals::Arrivals;
+use super::config::{Command, Parts, WorkerConfig};
+use super::interval::Figure;
+use super::recorder::Recorder;
+use super::result::Piece;
 use super::timed::Timed;
-use super::worker::{Duty, Order};
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
-use crate::plan::Arrivals;
 
 /// A thread that waits for a scheduled call looks at least this often whether the run is stopped.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
+/// A call is given up when it is not back this long after its time-out, in nanoseconds.
+const GRACE_NS: u64 = 1_000_000_000;
+
+/// Since when a thread has been in a call, and how long it may be.
+#[derive(Debug)]
+pub(super) struct Watched {
+    /// When the call began; 0 between calls.
+    since: AtomicU64,
+    /// In nanoseconds; it differs while parts are prepared.
+    timeout_ns: AtomicU64,
+}
+
+impl Watched {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { since: AtomicU64::new(0), timeout_ns: AtomicU64::new(u64::MAX) })
+    }
+
+    /// The time-out of a call that will not come back any more, in nanoseconds.
+    pub(super) fn hangs(&self, now: Ns) -> Option<u64> {
+        let since = self.since.load(Ordering::Relaxed);
+        let timeout_ns = self.timeout_ns.load(Ordering::Relaxed);
+        let most_ns = timeout_ns.saturating_add(GRACE_NS);
+        (since > 0 && now.saturating_sub(since) > most_ns).then_some(timeout_ns)
+    }
+}
+
 /// One slot with its thread.
 pub(super) struct CallWorker {
-    duty: Duty,
+    config: WorkerConfig,
     caller: Box<dyn Caller>,
     stream: Stream,
     recorder: Recorder,
     events: Events,
     figures: Vec<(String, f64)>,
     cost: Option<Cost>,
-    trouble: Option<String>,
+    watched: Arc<Watched>,
     runs: u64,
+}
+
+/// A call that is back.
+struct Answered {
+    operation: usize,
+    /// When it began and ended.
+    sent: Ns,
+    at: Ns,
 }
 
 impl CallWorker {
     /// Makes the client.
     pub(super) fn open(
-        duty: Duty,
+        config: WorkerConfig,
+        watched: Arc<Watched>,
         make: impl FnOnce() -> Result<Box<dyn Caller>, ProtocolError>,
     ) -> std::io::Result<Self> {
-        pin_this_thread(duty.cpu.as_slice())?;
+        pin_this_thread(config.cpu.as_slice())?;
         let caller = make().map_err(std::io::Error::other)?;
         Ok(Self {
-            stream: duty.stream(duty.slots.start),
-            recorder: Recorder::of(&duty),
-            duty,
+            stream: config.stream(config.slots.start),
+            recorder: Recorder::of(&config),
+            config,
             caller,
             events: Events::default(),
             figures: Vec::new(),
             cost: None,
-            trouble: None,
+            watched,
             runs: 0,
         })
     }
 
-    /// Does one piece of work and says what it gave.
-    pub(super) fn obey(&mut self, order: Order) -> Piece {
+    /// Does one piece of work.
+    pub(super) fn execute(&mut self, command: Command) -> Piece {
         self.recorder.clear();
-        self.trouble = None;
         let (start, cpu) = (clock::now(), thread_cpu());
-        let worked = match order {
-            Order::Prepare(keys) => self.prepare(keys).map(|()| None),
-            Order::Run(length_ns) => self.run(start, start + length_ns),
+        let worked = match command {
+            Command::Prepare(parts) => self.prepare(parts).map(|()| None),
+            Command::Run(length_ns) => self.run(start, start + length_ns),
         };
-        let timed = worked.unwrap_or_else(|fault| {
-            self.trouble = Some(fault.to_string());
-            None
-        });
+        let (timed, trouble) = match worked {
+            Ok(timed) => (timed, None),
+            Err(fault) => (None, Some(fault.to_string())),
+        };
         self.recorder.end_second();
         let generator = thread_cpu().since(cpu);
+        let each = self.recorder.take_each(self.config.workload.operations());
+        let result = self.recorder.result();
         Piece {
-            program_ns: 0,
-            generator_bytes: None,
             duration_ns: self.recorder.last_answer.saturating_sub(start),
-            counts: self.recorder.counts,
             // A call blocks while the target works, so CPU time says how busy the client itself is.
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
-            intervals: std::mem::take(&mut self.recorder.finished),
-            found: std::mem::take(&mut self.recorder.found),
-            slowest: std::mem::take(&mut self.recorder.slowest),
-            trouble: self.trouble.take(),
+            trouble,
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
-            figures: {
-                let each = self.recorder.take_each(self.duty.workload.service);
-                std::mem::take(&mut self.figures).into_iter().chain(each).collect()
-            },
+            figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),
             cost: self.cost.take(),
-            streams: Vec::new(),
+            ..result
         }
     }
 
     fn is_stopped(&self) -> bool {
-        self.duty.stop.load(Ordering::Relaxed)
+        self.config.stop.load(Ordering::Relaxed)
     }
 
-    fn prepare(&mut self, keys: std::ops::Range<u64>) -> Result<(), ProtocolError> {
-        for key in keys {
+    fn prepare(&mut self, parts: Parts) -> Result<(), ProtocolError> {
+        let timeout_ns = parts.within_ns.unwrap_or(self.config.timeout_ns);
+        for part in parts.left {
             if self.is_stopped() {
                 break;
             }
             let sent = clock::now();
-            let outcome = self.caller.prepare(key)?;
-            self.record(0, sent, outcome);
+            let outcome = self.watched(timeout_ns, |caller| caller.prepare(part))?;
+            self.record(0, sent, sent, timeout_ns, outcome);
         }
         Ok(())
     }
 
-    /// Calls until it is time to stop; gives the schedule back, if there is one.
+    /// Calls until it is time to stop; returns the schedule, if there is one.
     fn run(&mut self, start: Ns, until: Ns) -> Result<Option<Timed>, ProtocolError> {
         self.runs += 1;
-        let steps = self.duty.arrivals == Arrivals::Steps;
+        let steps = self.config.arrivals == Arrivals::Steps;
         self.recorder.keep_each(steps);
         if steps {
             self.stream.begin_again();
             let mut now = start;
             while !self.stream.is_over() && !self.is_stopped() {
-                now = self.call(now)?;
+                now = self.call(now)?.at;
             }
             return Ok(None);
         }
-        let Some(mut timed) = self.duty.timed(self.runs, start, until, &[0]) else {
+        let Some(mut timed) = self.config.timed(self.runs, start, until, &[0]) else {
             let mut now = start;
             while now < until && !self.is_stopped() {
-                now = self.call(now)?;
+                now = self.call(now)?.at;
             }
             return Ok(None);
         };
         let mut now = start;
         while !timed.is_over(now) && !self.is_stopped() {
             if let Some(due) = timed.due(now) {
-                let sent = clock::now();
-                let operation = self.duty.workload.mix[0].0;
+                let Answered { operation, sent, at } = self.call(due.scheduled)?;
                 self.recorder.record(Figure::Lag, operation, sent - due.possible);
-                let answered = self.call(due.scheduled)?;
-                self.recorder.record(Figure::Service, operation, answered - sent);
-                timed.free(0, answered);
+                self.recorder.record(Figure::Service, operation, at - sent);
+                timed.free(0, at);
             } else {
                 let wait = timed.wake().unwrap_or(until).saturating_sub(now);
                 std::thread::sleep(Duration::from_nanos(wait).min(LOOK_EVERY));
             }
             now = clock::now();
-            if now > until + self.duty.timeout_ns {
-                let operation = self.duty.workload.mix[0].0;
+            if now > until + self.config.timeout_ns {
                 for scheduled in timed.give_up() {
+                    let operation = self.stream.next_op().operation;
                     self.recorder.missing(now, operation, now - scheduled);
                 }
             }
@@ -147,24 +179,47 @@ impl CallWorker {
         Ok(Some(timed))
     }
 
-    /// One call, due at `scheduled`; says when it was answered.
-    fn call(&mut self, scheduled: Ns) -> Result<Ns, ProtocolError> {
-        let op = self.stream.draw();
-        let operation = op.operation;
-        let outcome = self.caller.call(&op)?;
-        Ok(self.record(operation, scheduled, outcome))
+    /// One call, due at `scheduled`.
+    fn call(&mut self, scheduled: Ns) -> Result<Answered, ProtocolError> {
+        let op = self.stream.next_op();
+        let (operation, timeout_ns) = (op.operation, self.config.timeout_ns);
+        let sent = clock::now();
+        let outcome = self.watched(timeout_ns, |caller| caller.call(op))?;
+        let at = self.record(operation, scheduled, sent, timeout_ns, outcome);
+        Ok(Answered { operation, sent, at })
     }
 
-    fn record(&mut self, operation: usize, scheduled: Ns, outcome: Outcome) -> Ns {
+    /// Calls, and tells since when for as long as that lasts.
+    fn watched<T>(&mut self, timeout_ns: u64, call: impl FnOnce(&mut dyn Caller) -> T) -> T {
+        self.watched.timeout_ns.store(timeout_ns, Ordering::Relaxed);
+        self.watched.since.store(clock::now(), Ordering::Relaxed);
+        let outcome = call(&mut *self.caller);
+        self.watched.since.store(0, Ordering::Relaxed);
+        outcome
+    }
+
+    /// Records an answer, or that it came too late; returns when that is.
+    fn record(
+        &mut self,
+        operation: usize,
+        scheduled: Ns,
+        sent: Ns,
+        timeout_ns: u64,
+        outcome: Outcome,
+    ) -> Ns {
         let now = clock::now();
         self.events.clear();
-        let Outcome { keys, misses, wrong, finding, took_ns, cost, figures } = outcome;
+        let Outcome { answers, misses, wrong, refused, finding, took_ns, cost, figures } = outcome;
         if let Some(finding) = finding {
             self.events.found(|| finding);
         }
         self.recorder.answers_at(now, &mut self.events);
-        let done = Done { tag: 0, keys, misses, wrong };
-        self.recorder.done(operation, took_ns.unwrap_or(now - scheduled), &done);
+        if now - sent > timeout_ns {
+            self.recorder.missing(now, operation, now - scheduled);
+        } else {
+            let done = Done { tag: 0, answers, misses, wrong, refused };
+            self.recorder.done(operation, took_ns.unwrap_or(now - scheduled), &done);
+        }
         self.figures.extend(figures);
         if let Some(cost) = cost {
             self.cost.get_or_insert_default().add(cost);

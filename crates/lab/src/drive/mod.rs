@@ -1,39 +1,50 @@
 //! The data plane: keeps connections loaded, checks every answer, and counts.
 //!
-//! A [`Session`] holds one target's connections through a round, as threads that wait for orders
+//! A [`Session`] holds one target's connections through a round, as threads that wait for commands
 //! between two pieces of work. Within a piece a thread allocates nothing per operation, takes no
 //! lock, and reads the clock once per batch of answers. The dialect is called through a trait
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 //!
-//! `in_process` evaluates what needs no socket; `program` has a program of the suite's load the
-//! target instead, and reads what it says.
-//! `seconds` tells who looks on, once a second, what a slice has shown so far.
-//! `caller` is the second engine, for what blocks: the same schedule, checks and histograms.
+//! There are three engines: the event loop (`worker`); `caller`, for calls that block; and `busy`,
+//! for calls that are too short for the clock. All have the same checks and histograms. `program`
+//! starts a program of the suite's that loads the target instead, and reads what it prints.
+//! `live_stats` publishes, once a second, what a slice has shown so far.
 
+mod arrivals;
 pub mod batch;
+mod busy;
 mod caller;
-mod in_process;
+mod clients;
+mod config;
+mod interval;
+mod live_stats;
 mod once;
 mod overhead;
+mod plain;
 pub mod program;
-mod record;
+mod recorder;
+mod result;
 mod schedule;
-mod seconds;
 mod session;
 mod slot;
+mod slowest;
 mod streams;
 mod tally;
 mod timed;
 mod transport;
 mod worker;
 
-pub use in_process::{Assignment, CountAllocations, in_process_main};
+pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
+pub(crate) use busy::{CASES, Samples};
+pub use clients::Clients;
+pub use interval::{Figure, Interval};
+pub use live_stats::{LiveStats as Seconds, Second};
 pub use once::once_main;
 pub use overhead::overhead;
-pub use record::{Counts, Figure, Found, Interval, Piece, Slow, Slowest, empty_histogram};
-pub use seconds::{Second, Seconds};
+pub use result::{Counts, Found, Piece};
 pub use session::{DriveError, Load, Session};
+pub use slowest::{Slow, Slowest};
 pub use streams::StreamSum;
 pub(crate) use streams::{add as add_streams, fairness};
-pub use tally::Counted;
+pub use tally::{Counted, empty_histogram};
 pub use timed::Pressure;

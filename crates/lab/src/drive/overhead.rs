@@ -5,14 +5,15 @@ use std::io;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use load::{Client, WorkloadSpec, null};
+use load::{Scenario, Speaks, null};
 use wire::clock;
 
-use super::record::Piece;
-use super::slot::Origin;
+use super::arrivals::Arrivals;
+use super::config::{Command, WorkerConfig};
+use super::result::Piece;
+use super::slot::SlotConfig;
 use super::transport::Mirror;
-use super::worker::{Duty, Order, Worker};
-use crate::plan::Arrivals;
+use super::worker::Worker;
 
 /// Loads nothing at all for `length_ns` nanoseconds, with so many requests under way on each of so
 /// many connections: what they cost is in the piece's CPU time. Runs on the calling thread, which
@@ -27,15 +28,12 @@ pub fn overhead(
     cpu: Option<usize>,
 ) -> io::Result<Piece> {
     let text = format!("service = '{}'\noperation = 'ask'", null::SERVICE.name);
-    let spec: WorkloadSpec = toml::from_str(&text).map_err(io::Error::other)?;
-    let workload = spec.resolve(&null::SERVICE).map_err(io::Error::other)?;
-    let Client::Stream(make) = null::DIALECT.client else {
-        return Err(io::Error::other("the null service has no stream"));
-    };
-    let oracle = workload.oracle();
-    let duty = Duty {
+    let scenario = Scenario::parse(&text, &null::SERVICE).map_err(io::Error::other)?;
+    let workload = scenario.begin();
+    let config = WorkerConfig {
         group: 0,
-        workload,
+        scenario,
+        workload: workload.clone(),
         arrivals: Arrivals::Closed,
         spin: false,
         slots: 0..connections,
@@ -45,12 +43,14 @@ pub fn overhead(
         round: 1,
         clock_zero: clock::now(),
         stop: Arc::new(AtomicBool::new(false)),
-        onlooker: None,
+        live: None,
     };
-    let origin = Origin { make, datagrams: false, oracle, depth: pipeline, reconnect_every: None };
-    let mut worker = Worker::open(duty, origin, Mirror::default())?;
-    worker.obey(Order::Run(length_ns / 10));
-    Ok(worker.obey(Order::Run(length_ns)))
+    let speaks = Speaks::plainly(&null::DIALECT);
+    let (datagrams, depth, reconnect_every) = (false, pipeline, None);
+    let slot_config = SlotConfig { workload, speaks, datagrams, depth, reconnect_every };
+    let mut worker = Worker::open(config, slot_config, Mirror::default())?;
+    worker.execute(Command::Run(length_ns / 10));
+    Ok(worker.execute(Command::Run(length_ns)))
 }
 
 #[cfg(test)]

@@ -11,12 +11,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use load::{Client, Cost, DialectRow, Events, Finding, Kind, Operation, Service};
+use load::{Cost, DialectRow, Events, Finding, Kind, Operation, Reach, Scenario, Service};
 use serde::Deserialize;
 use wire::{Ns, ProtocolError, clock};
 
 use super::once::{self, Once, Run};
-use super::record::{Piece, Recorder};
+use super::plain::Plain;
+use super::recorder::Recorder;
+use super::result::Piece;
 use crate::cpus::pin_this_thread;
 use crate::observe::Cpu;
 
@@ -24,16 +26,12 @@ use crate::observe::Cpu;
 pub static SERVICE: Service = Service {
     name: "program",
     doc: "What a program of the suite's does; its client says what came of it.",
-    operations: &[Operation { name: "request", kind: Kind::Read, doc: "Whatever it asks." }],
-    dialects: &[DialectRow::new(
-        "program",
-        "A program speaks it.",
-        Client::Calls(|_, _| Err(ProtocolError::new("a target of this service needs a client"))),
-    )],
-    longest_key_bytes: 250,
-    longest_value_bytes: 0,
-    prepares: false,
+    read: |part| Plain::read(part, &OPERATIONS),
+    dialects: &[DialectRow::new("program", "A program speaks it.", Reach::Calls)],
 };
+
+static OPERATIONS: [Operation; 1] =
+    [Operation::new("request", Kind::Read, "Whatever the program asks.")];
 
 /// A program gets this long beyond its time to start and to end.
 const GRACE: Duration = Duration::from_secs(30);
@@ -88,7 +86,7 @@ impl Program {
     /// Runs it for so long and says what came of it.
     pub(super) fn run(
         &self,
-        service: &Service,
+        scenario: &Scenario,
         length_ns: u64,
         clock_zero: Ns,
         stop: &Arc<AtomicBool>,
@@ -96,9 +94,9 @@ impl Program {
         let started = clock::now();
         let outcome = self.once(length_ns, stop);
         let wall_ns = clock::now() - started;
-        let mut recorder = Recorder::new(0, service, clock_zero);
+        let mut recorder = Recorder::new(0, scenario.operations(), clock_zero);
         let said = once::printed(&self.output());
-        let read = Reading { service, started, wall_ns }.read(&said, &mut recorder);
+        let read = Reading { scenario, started, wall_ns }.read(&said, &mut recorder);
         recorder.end_second();
         let trouble = match (&outcome, &read) {
             (Err(fault), _) => Some(fault.to_string()),
@@ -123,18 +121,14 @@ impl Program {
         let generator = if self.is_target { Cpu::default() } else { spent };
         Piece {
             duration_ns: sums.duration_ns,
-            counts: recorder.counts,
             generator,
             program_ns: used(|once| once.user_ns) + used(|once| once.system_ns),
             generator_bytes: Some(cost.peak_bytes).filter(|_| !self.is_target),
             busy: generator.total_ns as f64 / wall_ns.max(1) as f64,
-            intervals: std::mem::take(&mut recorder.finished),
-            found: std::mem::take(&mut recorder.found),
-            slowest: std::mem::take(&mut recorder.slowest),
             trouble,
             figures: sums.figures,
             cost: self.is_target.then_some(cost),
-            ..Piece::default()
+            ..recorder.result()
         }
     }
 
@@ -178,7 +172,7 @@ struct Sums {
 
 /// How lines are read.
 struct Reading<'a> {
-    service: &'a Service,
+    scenario: &'a Scenario,
     /// When the program was started, and how long it ran.
     started: Ns,
     wall_ns: u64,
@@ -226,12 +220,16 @@ impl Reading<'_> {
     }
 
     fn count(&self, line: Line, first: u64, recorder: &mut Recorder) -> Result<(), String> {
+        let operations = self.scenario.operations();
         let operation = match &line.operation {
             None => 0,
-            Some(name) => self.service.operation(name).ok_or_else(|| {
-                let known: Vec<_> = self.service.operations.iter().map(|row| row.name).collect();
-                format!("no operation \"{name}\"; {} has {}", self.service.name, known.join(", "))
-            })?,
+            Some(name) => {
+                operations.iter().position(|row| row.name == **name).ok_or_else(|| {
+                    let known: Vec<_> = operations.iter().map(|row| &row.name[..]).collect();
+                    let service = self.scenario.service.name;
+                    format!("no operation \"{name}\"; {service} has {}", known.join(", "))
+                })?
+            }
         };
         let pairs =
             line.latency_counts.iter().map(|(_, count)| *count).fold(0, u64::saturating_add);
@@ -246,7 +244,7 @@ impl Reading<'_> {
         let mut events = Events::default();
         if line.wrong > 0 {
             events.found(|| Finding {
-                operation: self.service.operations[operation].name,
+                operation: operations[operation].name.clone(),
                 key: Vec::new(),
                 expected: Vec::new(),
                 received: Vec::new(),
@@ -269,23 +267,16 @@ impl Reading<'_> {
     }
 }
 
-/// What came of a load by the lines that a program has printed, each of an operation of `service`.
+/// What came of a load by the lines that a program has printed, each of an operation of `scenario`.
 ///
 /// # Errors
 /// Which line can't be read, and why.
-pub fn read_lines(service: &Service, text: &str) -> Result<Piece, String> {
-    let mut recorder = Recorder::new(0, service, 0);
-    let sums = Reading { service, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
+pub fn read_lines(scenario: &Scenario, text: &str) -> Result<Piece, String> {
+    let mut recorder = Recorder::new(0, scenario.operations(), 0);
+    let sums = Reading { scenario, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
     recorder.end_second();
-    Ok(Piece {
-        duration_ns: sums.duration_ns,
-        counts: recorder.counts,
-        intervals: std::mem::take(&mut recorder.finished),
-        found: std::mem::take(&mut recorder.found),
-        slowest: std::mem::take(&mut recorder.slowest),
-        figures: sums.figures,
-        ..Piece::default()
-    })
+    let (duration_ns, figures) = (sums.duration_ns, sums.figures);
+    Ok(Piece { duration_ns, figures, ..recorder.result() })
 }
 
 /// The beginning of a line that can't be read.
@@ -299,9 +290,14 @@ mod tests {
     use crate::drive::batch::SERVICE;
     use proptest::prelude::*;
 
+    fn scenario() -> Scenario {
+        Scenario::parse("service = 'batch'\noperation = 'run'", &SERVICE).unwrap()
+    }
+
     fn read(text: &str) -> (Result<Sums, String>, Recorder) {
-        let mut recorder = Recorder::new(0, &SERVICE, 1_000);
-        let reading = Reading { service: &SERVICE, started: 5_000_000_000, wall_ns: 10 };
+        let scenario = scenario();
+        let mut recorder = Recorder::new(0, scenario.operations(), 1_000);
+        let reading = Reading { scenario: &scenario, started: 5_000_000_000, wall_ns: 10 };
         let read = reading.read(text, &mut recorder);
         recorder.end_second();
         (read, recorder)
@@ -341,7 +337,7 @@ mod tests {
     #[test]
     fn the_last_moment_there_is_may_be_said() {
         let last = format!("{{\"t_ns\":0}}\n{{\"t_ns\":{},\"operations\":1}}", u64::MAX);
-        assert_eq!(read_lines(&SERVICE, &last).unwrap().counts.operations, 1);
+        assert_eq!(read_lines(&scenario(), &last).unwrap().counts.operations, 1);
     }
 
     proptest! {

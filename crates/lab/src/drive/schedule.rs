@@ -6,7 +6,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 
-use crate::plan::{Schedule, Spacing};
+use super::arrivals::{Schedule, Spacing};
 
 /// The arrival times of one thread in nanoseconds from the start, ascending. Of T threads, thread
 /// t gets the arrivals t, t + T, t + 2T and so on of the one sequence that the seed gives.

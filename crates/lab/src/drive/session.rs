@@ -1,22 +1,31 @@
-//! A target's connections through one round: threads that wait for orders.
+//! A target's connections through one round: threads that wait for commands.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
-use load::{Caller, Client, DialectRow, Oracle, Service, Workload};
-use wire::{Address, Ns, ProtocolError};
+use load::{Caller, Preparation, Reach, Scenario, Speaks, Workload};
+use wire::{Address, Ns, ProtocolError, clock};
 
 use super::batch::{Batch, BatchCaller};
-use super::caller::CallWorker;
+use super::busy::BusyWorker;
+use super::caller::{CallWorker, Watched};
+use super::clients::Clients;
+use super::config::{Command, Parts, WorkerConfig};
+use super::live_stats::LiveStats;
 use super::program::Program;
-use super::record::Piece;
-use super::seconds::Seconds;
-use super::slot::Origin;
+use super::result::Piece;
+use super::slot::SlotConfig;
 use super::transport::Sockets;
-use super::worker::{Duty, Order, Worker};
-use crate::plan::Clients;
+use super::worker::Worker;
+
+/// How often it is looked whether a call hangs.
+const LOOK_EVERY: Duration = Duration::from_millis(20);
+
+/// A thread whose client isn't made after this has failed.
+const OPEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a session needs to know.
 #[derive(Clone, Debug)]
@@ -24,13 +33,13 @@ pub struct Load<'a> {
     /// Where the target is.
     pub address: &'a Address,
     /// How it is spoken to.
-    pub dialect: &'static DialectRow,
+    pub speaks: &'a Speaks,
     /// A command to run over and over instead.
     pub batch: Option<Batch>,
     /// A program that loads it instead, once it is prepared.
     pub program: Option<Program>,
-    /// The operations of all groups.
-    pub workload: &'a Workload,
+    /// The workload, and the operations of all groups.
+    pub workload: &'a Scenario,
     /// Who sends them.
     pub clients: &'a [Clients],
     /// Which round this is: it chooses the operations, the same for every target.
@@ -39,8 +48,8 @@ pub struct Load<'a> {
     pub clock_zero: Ns,
     /// Set when the run is to stop.
     pub stop: Arc<AtomicBool>,
-    /// Who looks on while it goes on.
-    pub onlooker: Option<Arc<Seconds>>,
+    /// Where threads publish what they measure, once a second.
+    pub live: Option<Arc<LiveStats>>,
 }
 
 /// Why a session could not go on.
@@ -64,8 +73,9 @@ pub enum DriveError {
 /// One target's connections.
 pub struct Session {
     threads: Vec<Thread>,
-    keys: u64,
-    /// How many of the threads prepare: over datagrams it is one, which bounds what is under way.
+    preparation: Preparation,
+    /// How many of the threads prepare: one where parts are written in order; and over datagrams,
+    /// which bounds what is under way.
     preparing: u64,
     program: Option<Programmed>,
 }
@@ -73,15 +83,19 @@ pub struct Session {
 /// What a session needs to know of a program that loads its target.
 struct Programmed {
     program: Program,
-    service: &'static Service,
+    scenario: Scenario,
     clock_zero: Ns,
     stop: Arc<AtomicBool>,
 }
 
 struct Thread {
-    orders: Sender<Order>,
+    commands: Sender<Command>,
     pieces: Receiver<Piece>,
     handle: Option<JoinHandle<()>>,
+    /// Where it calls what may hang.
+    watched: Option<Arc<Watched>>,
+    /// Why it is given up: it hangs in a call, and is left behind.
+    given_up: Option<String>,
 }
 
 impl Session {
@@ -90,32 +104,33 @@ impl Session {
     /// # Errors
     /// When a connection can't be made.
     pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
-        let oracle = load.workload.oracle();
-        let mut threads = Vec::new();
-        let keys = match load.dialect.client {
-            Client::InProcess(_) => 0,
-            _ => load.workload.prepared_keys(),
+        let workload = load.workload.begin();
+        let reach = load.speaks.dialect.reach;
+        let preparation = match reach {
+            Reach::InProcess | Reach::Busy => Preparation::default(),
+            Reach::Stream | Reach::Datagrams | Reach::Calls => workload.preparation(),
         };
         let program = load.program.clone().map(|program| Programmed {
             program,
-            service: load.workload.service,
+            scenario: load.workload.clone(),
             clock_zero: load.clock_zero,
             stop: load.stop.clone(),
         });
+        let mut threads = Vec::new();
         // A program brings its own connections; what is to be prepared is written before.
-        let own = program.is_none() || keys > 0;
+        let own = program.is_none() || preparation.parts > 0;
         for (group, clients) in load.clients.iter().enumerate().filter(|_| own) {
-            // A caller blocks, so each of its slots is a thread of its own.
-            let count = match load.dialect.client {
-                _ if load.batch.is_some() => clients.connections,
-                Client::Calls(_) => clients.connections,
-                Client::Stream(_) | Client::Datagrams(_) | Client::InProcess(_) => clients.threads,
+            // A call blocks, or keeps its thread busy, so each slot is a thread of its own.
+            let count = match reach {
+                Reach::Calls | Reach::Busy => clients.connections,
+                Reach::Stream | Reach::Datagrams | Reach::InProcess => clients.threads,
             };
             for index in 0..count {
                 let share = |at: usize| clients.connections * at / count;
-                let duty = Duty {
+                let config = WorkerConfig {
                     group,
-                    workload: clients.workload(load.workload),
+                    scenario: clients.scenario(load.workload),
+                    workload: workload.clone(),
                     arrivals: clients.arrivals.clone(),
                     spin: clients.spin,
                     slots: share(index)..share(index + 1),
@@ -125,9 +140,9 @@ impl Session {
                     round: load.round,
                     clock_zero: load.clock_zero,
                     stop: load.stop.clone(),
-                    onlooker: load.onlooker.clone(),
+                    live: load.live.clone(),
                 };
-                let opened = start(load, clients, oracle.clone(), duty);
+                let opened = start(load, clients, workload.clone(), config);
                 let opened = opened.map_err(|source| DriveError::Connect {
                     clients: clients.name.clone(),
                     address: load.address.clone(),
@@ -136,26 +151,35 @@ impl Session {
                 threads.push(opened?);
             }
         }
-        let preparing = match load.dialect.client {
-            Client::Datagrams(_) if load.batch.is_none() => 1,
+        let preparing = match reach {
+            Reach::Datagrams => 1,
+            _ if preparation.is_in_order => 1,
             _ => threads.len() as u64,
         };
-        Ok(Self { threads, keys, preparing, program })
+        Ok(Self { threads, preparation, preparing, program })
     }
 
-    /// Writes every key's first version, where the service wants that. Over datagrams, what is not
-    /// answered is said again; what is never answered is in the piece's trouble.
+    /// Writes every part of the preparation, where the workload has any. Over datagrams, what is
+    /// not answered is sent again; what is never answered is in the piece's trouble.
     ///
     /// # Errors
     /// When a thread has ended.
     pub fn prepare(&mut self) -> Result<Piece, DriveError> {
-        let (keys, threads) = (self.keys, self.preparing);
-        if keys == 0 {
+        let (Preparation { parts, is_in_order, within, .. }, threads) =
+            (self.preparation.clone(), self.preparing);
+        if parts == 0 {
             return Ok(Piece::default());
         }
-        let written = self.order(|index| {
-            let share = |at: u64| keys * at.min(threads) / threads;
-            Order::Prepare(share(index)..share(index + 1))
+        let written = self.command(|index| {
+            let share = |at: u64| {
+                (u128::from(parts) * u128::from(at.min(threads)) / u128::from(threads.max(1)))
+                    as u64
+            };
+            Command::Prepare(Parts {
+                left: share(index)..share(index + 1),
+                in_order: is_in_order,
+                within_ns: within.map(|within| within.as_nanos() as u64),
+            })
         });
         if self.program.is_some() {
             self.close();
@@ -168,33 +192,21 @@ impl Session {
     /// # Errors
     /// When a thread has ended.
     pub fn run(&mut self, length_ns: u64) -> Result<Piece, DriveError> {
-        if let Some(Programmed { program, service, clock_zero, stop }) = &self.program {
-            return Ok(program.run(service, length_ns, *clock_zero, stop));
+        if let Some(Programmed { program, scenario, clock_zero, stop }) = &self.program {
+            return Ok(program.run(scenario, length_ns, *clock_zero, stop));
         }
-        self.order(|_| Order::Run(length_ns))
+        self.command(|_| Command::Run(length_ns))
     }
 
-    fn order(&mut self, order: impl Fn(u64) -> Order) -> Result<Piece, DriveError> {
+    fn command(&mut self, command: impl Fn(u64) -> Command) -> Result<Piece, DriveError> {
         for (index, thread) in self.threads.iter().enumerate() {
-            thread.orders.send(order(index as u64)).map_err(|_| DriveError::Ended)?;
+            if thread.given_up.is_none() {
+                thread.commands.send(command(index as u64)).map_err(|_| DriveError::Ended)?;
+            }
         }
         let mut sum = Piece::default();
-        for thread in &self.threads {
-            let piece = thread.pieces.recv().map_err(|_| DriveError::Ended)?;
-            sum.duration_ns = sum.duration_ns.max(piece.duration_ns);
-            sum.counts.add(piece.counts);
-            sum.generator = sum.generator.plus(piece.generator);
-            sum.busy = sum.busy.max(piece.busy);
-            sum.intervals.extend(piece.intervals);
-            sum.found.extend(piece.found);
-            sum.slowest.add(piece.slowest);
-            sum.trouble = sum.trouble.or(piece.trouble);
-            sum.pressure.add(piece.pressure);
-            sum.figures.extend(piece.figures);
-            sum.streams.extend(piece.streams);
-            if let Some(cost) = piece.cost {
-                sum.cost.get_or_insert_default().add(cost);
-            }
+        for thread in &mut self.threads {
+            sum.add(thread.piece()?);
         }
         sum.streams = super::streams::joined(sum.streams);
         Ok(sum)
@@ -205,47 +217,52 @@ impl Session {
 fn start(
     load: &Load<'_>,
     clients: &Clients,
-    oracle: Arc<Oracle>,
-    duty: Duty,
+    workload: Arc<dyn Workload>,
+    config: WorkerConfig,
 ) -> std::io::Result<Thread> {
+    let (address, speaks) = (load.address.clone(), load.speaks.clone());
     if let Some(batch) = &load.batch {
         let (batch, stop) = (batch.clone(), load.stop.clone());
+        let within = Duration::from_nanos(config.timeout_ns);
         let make = move || {
-            let caller = BatchCaller::new(batch, stop);
+            let caller = BatchCaller::new(batch, stop, within);
             let caller = caller.map_err(|error| ProtocolError::new(error.to_string()))?;
             Ok(Box::new(caller) as Box<dyn Caller>)
         };
-        return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
+        // A run is ended at its time-out by what watches it.
+        let open = move || CallWorker::open(config, Watched::new(), make);
+        return Thread::start(open, CallWorker::execute);
     }
-    let (make, datagrams) = match load.dialect.client {
-        Client::InProcess(_) => return Err(std::io::Error::other("it has no connections")),
-        Client::Stream(make) => (make, false),
-        Client::Datagrams(make) => (make, true),
-        Client::Calls(make) => {
-            let address = load.address.clone();
-            let make = move || make(&address, &oracle);
-            return Thread::start(move || CallWorker::open(duty, make), CallWorker::obey);
+    let datagrams = match load.speaks.dialect.reach {
+        Reach::InProcess => return Err(std::io::Error::other("it has no connections")),
+        Reach::Stream => false,
+        Reach::Datagrams => true,
+        Reach::Calls => {
+            let watched = Watched::new();
+            let make = move || workload.caller(&speaks, &address);
+            let shared = watched.clone();
+            let open = move || CallWorker::open(config, shared, make);
+            let thread = Thread::start(open, CallWorker::execute)?;
+            return Ok(Thread { watched: Some(watched), ..thread });
+        }
+        Reach::Busy => {
+            let make = move || workload.busy(&speaks, Some(&address));
+            return Thread::start(move || BusyWorker::open(config, make), BusyWorker::execute);
         }
     };
-    let origin = Origin {
-        make,
-        datagrams,
-        oracle,
-        depth: clients.pipeline,
-        reconnect_every: clients.reconnect_every,
-    };
-    let address = load.address.clone();
-    let open = move || Worker::open(duty, origin, Sockets::new(address, datagrams)?);
-    Thread::start(open, Worker::obey)
+    let (depth, reconnect_every) = (clients.pipeline, clients.reconnect_every);
+    let slot_config = SlotConfig { workload, speaks, datagrams, depth, reconnect_every };
+    let open = move || Worker::open(config, slot_config, Sockets::new(address, datagrams)?);
+    Thread::start(open, Worker::execute)
 }
 
 impl Thread {
-    /// A thread that opens its worker and then obeys orders until there are no more.
+    /// A thread that opens its worker and then executes commands until there are no more.
     fn start<W>(
         open: impl FnOnce() -> std::io::Result<W> + Send + 'static,
-        obey: impl Fn(&mut W, Order) -> Piece + Send + 'static,
+        execute: impl Fn(&mut W, Command) -> Piece + Send + 'static,
     ) -> std::io::Result<Self> {
-        let (orders, received) = channel::<Order>();
+        let (commands, received) = channel::<Command>();
         let (finished, pieces) = channel::<Piece>();
         let (opened, has_opened) = channel::<std::io::Result<()>>();
         let run = move || {
@@ -254,15 +271,50 @@ impl Thread {
                 Err(error) => return drop(opened.send(Err(error))),
             };
             let _ = opened.send(Ok(()));
-            while let Ok(order) = received.recv() {
-                if finished.send(obey(&mut worker, order)).is_err() {
+            while let Ok(command) = received.recv() {
+                if finished.send(execute(&mut worker, command)).is_err() {
                     return;
                 }
             }
         };
         let handle = std::thread::Builder::new().name("load".into()).spawn(run)?;
-        has_opened.recv().unwrap_or_else(|_| Err(std::io::Error::other("the thread ended")))?;
-        Ok(Self { orders, pieces, handle: Some(handle) })
+        has_opened.recv_timeout(OPEN_WITHIN).unwrap_or_else(|error| {
+            Err(std::io::Error::other(match error {
+                RecvTimeoutError::Timeout => {
+                    format!("its client is not made after {OPEN_WITHIN:?}")
+                }
+                RecvTimeoutError::Disconnected => "the thread ended".to_owned(),
+            }))
+        })?;
+        Ok(Self { commands, pieces, handle: Some(handle), watched: None, given_up: None })
+    }
+
+    /// What its work has come to; of a thread that hangs in a call, that it does.
+    fn piece(&mut self) -> Result<Piece, DriveError> {
+        if let Some(trouble) = self.given_up.clone() {
+            return Ok(Piece { trouble: Some(trouble), ..Piece::default() });
+        }
+        let Some(watched) = self.watched.clone() else {
+            return self.pieces.recv().map_err(|_| DriveError::Ended);
+        };
+        loop {
+            match self.pieces.recv_timeout(LOOK_EVERY) {
+                Ok(piece) => return Ok(piece),
+                Err(RecvTimeoutError::Disconnected) => return Err(DriveError::Ended),
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+            if let Some(timeout_ns) = watched.hangs(clock::now()) {
+                let timeout = base::units::Span { ns: timeout_ns };
+                let trouble = format!(
+                    "a call did not come back within its time-out of {timeout}, nor soon after; \
+                     its slot is given up"
+                );
+                self.given_up = Some(trouble.clone());
+                let mut piece = Piece { trouble: Some(trouble), ..Piece::default() };
+                piece.counts.missing = 1;
+                return Ok(piece);
+            }
+        }
     }
 }
 
@@ -276,9 +328,10 @@ impl Session {
     /// Closes the connections and ends the threads.
     fn close(&mut self) {
         for mut thread in self.threads.drain(..) {
-            drop(thread.orders);
+            drop(thread.commands);
             drop(thread.pieces);
-            if let Some(handle) = thread.handle.take() {
+            // One that hangs can't be joined; it ends with its call, or with this program.
+            if let Some(handle) = thread.handle.take().filter(|_| thread.given_up.is_none()) {
                 let _ = handle.join();
             }
         }

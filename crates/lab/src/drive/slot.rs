@@ -3,10 +3,12 @@
 
 use std::sync::Arc;
 
-use load::{Dialect, Events, MakeDialect, Op, Oracle, Stream, Tag};
-use wire::{Input, Interest, Ns, Output};
+use load::{Dialect, Events, Op, Speaks, Stream, Tag, Workload};
+use wire::{Input, Interest, Ns, Output, ProtocolError};
 
-use super::record::{Figure, Recorder};
+use super::config::Parts;
+use super::interval::Figure;
+use super::recorder::Recorder;
 
 /// Requests that wait in one connection's buffer; a dialect's single request may exceed it.
 const OUTPUT_LIMIT: usize = 1 << 20;
@@ -28,11 +30,11 @@ struct Pending {
     ends: bool,
 }
 
-/// A write that prepares a key over datagrams.
+/// A part of the preparation that was sent in a datagram.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Prepared {
-    pub(super) key: u64,
-    /// How often it has been said.
+    pub(super) part: u64,
+    /// How often it has been sent.
     pub(super) times: u32,
 }
 
@@ -50,12 +52,18 @@ pub(super) enum State {
 }
 
 /// What every slot of a thread has in common.
-pub(super) struct Origin {
-    pub(super) make: MakeDialect,
+pub(super) struct SlotConfig {
+    pub(super) workload: Arc<dyn Workload>,
+    pub(super) speaks: Speaks,
     pub(super) datagrams: bool,
-    pub(super) oracle: Arc<Oracle>,
     pub(super) depth: usize,
     pub(super) reconnect_every: Option<u64>,
+}
+
+impl SlotConfig {
+    fn dialect(&self) -> Result<Box<dyn Dialect>, ProtocolError> {
+        self.workload.clone().dialect(&self.speaks)
+    }
 }
 
 /// A connection and what is under way on it.
@@ -84,10 +92,10 @@ pub(super) struct Slot {
 
 impl Slot {
     /// Its connection has been begun.
-    pub(super) fn open(origin: &Origin, stream: Stream) -> Self {
-        let places = origin.depth.max(PREPARE_DEPTH);
-        Self {
-            dialect: (origin.make)(&origin.oracle),
+    pub(super) fn open(slot_config: &SlotConfig, stream: Stream) -> Result<Self, ProtocolError> {
+        let places = slot_config.depth.max(PREPARE_DEPTH);
+        Ok(Self {
+            dialect: slot_config.dialect()?,
             input: Input::new(),
             output: Output::new(OUTPUT_LIMIT),
             state: State::Connecting,
@@ -96,16 +104,21 @@ impl Slot {
             stream,
             pending: vec![None; places],
             free: (0..places as Tag).rev().collect(),
-            prepared: vec![Prepared::default(); if origin.datagrams { places } else { 0 }],
-            depth: origin.depth,
-            left: origin.reconnect_every.unwrap_or(u64::MAX),
+            prepared: vec![Prepared::default(); if slot_config.datagrams { places } else { 0 }],
+            depth: slot_config.depth,
+            left: slot_config.reconnect_every.unwrap_or(u64::MAX),
             free_since: Vec::with_capacity(places),
-        }
+        })
     }
 
     /// Its connection is made again. Of what is under way, requests that may be are said again;
     /// the others are missing: says how many.
-    pub(super) fn reopen(&mut self, origin: &Origin, now: Ns, recorder: &mut Recorder) -> usize {
+    pub(super) fn reopen(
+        &mut self,
+        slot_config: &SlotConfig,
+        now: Ns,
+        recorder: &mut Recorder,
+    ) -> Result<usize, ProtocolError> {
         let may_repeat = |pending: &Option<Pending>, tag| {
             pending.is_none_or(|one| one.stream.is_none()) && self.dialect.may_repeat(tag)
         };
@@ -120,16 +133,16 @@ impl Slot {
         self.output = Output::new(OUTPUT_LIMIT);
         self.state = State::Connecting;
         self.blocked = false;
-        self.left = origin.reconnect_every.unwrap_or(u64::MAX);
+        self.left = slot_config.reconnect_every.unwrap_or(u64::MAX);
         self.left -= (self.outstanding() as u64).min(self.left);
         let places = self.depth.saturating_sub(self.outstanding());
         self.free_since.resize(places, now);
         if self.outstanding() == 0 {
-            self.dialect = (origin.make)(&origin.oracle);
+            self.dialect = slot_config.dialect()?;
         } else {
             self.dialect.repeat(&mut self.output);
         }
-        lost.len()
+        Ok(lost.len())
     }
 
     /// Gives up one request: it is missing, and its name is free.
@@ -177,25 +190,24 @@ impl Slot {
     #[inline]
     pub(super) fn send(&mut self, scheduled: Ns, now: Ns) -> usize {
         let Some(tag) = self.free.pop() else { return 0 };
-        let op: Op<'_> = self.stream.draw();
+        let op: Op = self.stream.next_op();
         let operation = op.operation;
         let pending = Pending { scheduled, sent: now, operation, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
-        self.dialect.request(now, tag, &op, &mut self.output);
+        self.dialect.request(now, tag, op, &mut self.output);
         self.left -= 1;
         operation
     }
 
-    /// Subscribes to the next of the keys of which the first is `first`; every stream of a slot
-    /// has its own, until there are no more.
-    pub(super) fn subscribe(&mut self, first: u64, keys: u64, now: Ns) {
-        let key = (first + self.outstanding() as u64) % keys.max(1);
+    /// Begins the next of the streams of which the first has the index `first`.
+    pub(super) fn subscribe(&mut self, first: u64, now: Ns) {
+        let index = first + self.outstanding() as u64;
         let Some(tag) = self.free.pop() else { return };
-        let op = self.stream.draw_for(key);
+        let op = self.stream.subscribe(index);
         let (operation, stream) = (op.operation, Some(0));
         let pending = Pending { scheduled: now, sent: now, operation, stream, ends: false };
         self.pending[tag as usize] = Some(pending);
-        self.dialect.request(now, tag, &op, &mut self.output);
+        self.dialect.request(now, tag, op, &mut self.output);
     }
 
     /// Ends all streams; what each has brought goes to `recorder`.
@@ -222,21 +234,22 @@ impl Slot {
         self.free_since.iter_mut().for_each(|since| *since = (*since).max(start));
     }
 
-    /// Says the write that prepares the next of `keys`, if there is room; whether it did.
-    pub(super) fn send_prepare(&mut self, now: Ns, keys: &mut std::ops::Range<u64>) -> bool {
+    /// Writes the next of the `parts`, if there is room; whether it did.
+    pub(super) fn send_prepare(&mut self, now: Ns, parts: &mut Parts) -> bool {
         let may = self.state == State::Ready && !self.blocked && !self.output.is_full();
-        if !may || keys.is_empty() {
+        let waits = parts.in_order && self.outstanding() > 0;
+        if !may || waits || parts.left.is_empty() {
             return false;
         }
-        // A key is only taken once there is a place for it.
+        // A part is only taken once there is a place for it.
         let Some(tag) = self.free.pop() else { return false };
-        let Some(key) = keys.next() else { return false };
+        let Some(part) = parts.left.next() else { return false };
         let pending =
             Pending { scheduled: now, sent: now, operation: 0, stream: None, ends: false };
         self.pending[tag as usize] = Some(pending);
-        self.dialect.prepare(now, tag, key, &mut self.output);
+        self.dialect.prepare(now, tag, part, &mut self.output);
         if let Some(place) = self.prepared.get_mut(tag as usize) {
-            *place = Prepared { key, times: 1 };
+            *place = Prepared { part, times: 1 };
         }
         true
     }
@@ -270,7 +283,7 @@ impl Slot {
         pending.sent = now;
         prepared.times += 1;
         self.dialect.expire(tag);
-        self.dialect.prepare(now, tag, prepared.key, &mut self.output);
+        self.dialect.prepare(now, tag, prepared.part, &mut self.output);
     }
 
     /// Records the answered requests of `events` and frees their places. `timed` says whether
@@ -363,33 +376,33 @@ impl Slot {
 
 #[cfg(test)]
 mod tests {
-    use load::{Client, Done, WorkloadSpec, null};
+    use load::{Done, Scenario, null};
 
     use super::*;
 
     /// A slot whose connection carries two requests, both at a time.
-    fn slot() -> (Origin, Slot, Recorder) {
-        let spec = "service = 'null'\noperation = 'ask'";
-        let workload =
-            toml::from_str::<WorkloadSpec>(spec).unwrap().resolve(&null::SERVICE).unwrap();
-        let Client::Stream(make) = null::DIALECT.client else { unreachable!() };
-        let (oracle, reconnect_every) = (workload.oracle(), Some(2));
-        let origin = Origin { make, datagrams: false, oracle, depth: 2, reconnect_every };
-        let mut slot = Slot::open(&origin, Stream::new(&workload, 1, 0));
+    fn slot() -> (SlotConfig, Slot, Recorder) {
+        let text = "service = 'null'\noperation = 'ask'";
+        let scenario = Scenario::parse(text, &null::SERVICE).unwrap();
+        let (workload, speaks) = (scenario.begin(), Speaks::plainly(&null::DIALECT));
+        let stream = Stream::new(&scenario, &*workload, 1, 0);
+        let (datagrams, depth, reconnect_every) = (false, 2, Some(2));
+        let slot_config = SlotConfig { workload, speaks, datagrams, depth, reconnect_every };
+        let mut slot = Slot::open(&slot_config, stream).unwrap();
         slot.state = State::Ready;
-        (origin, slot, Recorder::new(0, &null::SERVICE, 0))
+        (slot_config, slot, Recorder::new(0, scenario.operations(), 0))
     }
 
     fn answer(slot: &mut Slot, now: Ns, tag: Tag, recorder: &mut Recorder) {
         let mut events = Events::default();
-        events.done.push(Done { tag, keys: 1, misses: 0, wrong: 0 });
+        events.done.push(Done::right(tag));
         recorder.answers_at(now, &mut events);
         slot.settle(now, &events, false, recorder);
     }
 
     #[test]
     fn requests_are_due_when_their_places_are_free_though_the_connection_is_made_again() {
-        let (origin, mut slot, mut recorder) = slot();
+        let (slot_config, mut slot, mut recorder) = slot();
         let due = [slot.take_free_since(10), slot.take_free_since(10)];
         assert_eq!(due, [10, 10], "nothing was waited for yet");
         slot.send(10, 10);
@@ -398,7 +411,7 @@ mod tests {
         assert!(!slot.is_used_up() && !slot.has_room(), "one is under way, and no other may be");
         answer(&mut slot, 35, 1, &mut recorder);
         assert!(slot.is_used_up());
-        slot.reopen(&origin, 35, &mut recorder);
+        slot.reopen(&slot_config, 35, &mut recorder).unwrap();
         let mut due = [slot.take_free_since(90), slot.take_free_since(90)];
         due.sort_unstable();
         assert_eq!(due, [20, 35]);
@@ -407,8 +420,8 @@ mod tests {
 
     #[test]
     fn nothing_of_a_run_is_due_before_it_begins() {
-        let (origin, mut slot, mut recorder) = slot();
-        slot.reopen(&origin, 40, &mut recorder);
+        let (slot_config, mut slot, mut recorder) = slot();
+        slot.reopen(&slot_config, 40, &mut recorder).unwrap();
         slot.begin_run(1_000);
         assert_eq!([slot.take_free_since(1_010), slot.take_free_since(1_010)], [1_000, 1_000]);
     }

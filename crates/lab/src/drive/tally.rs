@@ -7,7 +7,14 @@
 
 use hdrhistogram::Histogram;
 
-use super::record::LONGEST_NS;
+/// Latencies are kept from 1 ns to this, to three digits; a longer one counts as this.
+pub(crate) const LONGEST_NS: u64 = 60_000_000_000;
+
+/// An empty histogram of latencies in nanoseconds.
+pub fn empty_histogram() -> Histogram<u64> {
+    #[expect(clippy::expect_used, reason = "the bounds are constants that the crate accepts")]
+    Histogram::new_with_bounds(1, LONGEST_NS, 3).expect("constant bounds are valid")
+}
 
 /// Values below this have a bucket each.
 const EXACT: u64 = 2048;
@@ -109,7 +116,6 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::drive::record::empty_histogram;
 
     #[test]
     fn every_bucket_begins_where_the_last_one_ends() {

@@ -197,7 +197,7 @@ impl Timed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::record::empty_histogram;
+    use crate::drive::tally::empty_histogram;
     use crate::plan::{Arrivals, arrivals_of};
 
     fn arrivals(text: &str) -> ArrivalTimes {

@@ -1,10 +1,11 @@
-//! When requests are sent: closed, with think time, or on a schedule that does not wait.
+//! What `arrivals` of a suite means.
 
 use std::path::Path;
-use std::sync::Arc;
 
-use load::units::{Rate, Span};
+use base::units::{Rate, Span};
 use serde::{Deserialize, Deserializer, de::Error as _};
+
+use crate::drive::{Arrivals, Spacing, Stretch};
 
 /// `arrivals = …` as written.
 #[derive(Clone, Debug, Default)]
@@ -69,87 +70,6 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
     }
 }
 
-/// When requests are sent.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Arrivals {
-    /// A slot sends when it is answered.
-    Closed,
-    /// A slot does the workload's steps in order, one after another, and is done.
-    Steps,
-    /// A slot sends so long after it was answered.
-    Think(Span),
-    /// A schedule says when; a request without a free slot waits, and its waiting counts.
-    Open(Arc<Schedule>),
-    /// A slot subscribes to as many keys as its depth, and takes what comes.
-    Subscribe {
-        /// It reads nothing for so long after an update: a slow reader.
-        pause: Span,
-    },
-}
-
-/// When requests are due, from the start of a slice or trial.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Schedule {
-    /// Rates one after another; the last goes on for ever unless it has a length.
-    pub stretches: Vec<Stretch>,
-    /// How requests are spread within a stretch.
-    pub spacing: Spacing,
-    /// Recorded times instead of rates, in nanoseconds and ascending.
-    pub trace_ns: Vec<u64>,
-    /// In words, for labels.
-    words: String,
-}
-
-/// One rate for some time.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Stretch {
-    /// Requests per second.
-    pub rate: Rate,
-    /// For how long; `None` is to the end.
-    pub length: Option<Span>,
-}
-
-/// How requests are spread.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Spacing {
-    /// Evenly.
-    Constant,
-    /// With exponentially distributed gaps: many independent senders.
-    Poisson,
-    /// Evenly within bursts that keep the mean rate.
-    Bursts {
-        /// The length of a burst.
-        on: Span,
-        /// The pause after it.
-        off: Span,
-    },
-}
-
-impl std::fmt::Display for Arrivals {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Closed => f.write_str("closed"),
-            Self::Steps => f.write_str("steps"),
-            Self::Think(pause) => write!(f, "think {pause}"),
-            Self::Open(schedule) => f.write_str(&schedule.words),
-            Self::Subscribe { pause } if pause.ns == 0 => f.write_str("subscribe"),
-            Self::Subscribe { pause } => write!(f, "subscribe, pause {pause}"),
-        }
-    }
-}
-
-impl Arrivals {
-    /// Whether slots subscribe instead of asking.
-    pub fn subscribes(&self) -> bool {
-        matches!(self, Self::Subscribe { .. })
-    }
-
-    /// One rate for ever.
-    pub fn open(rate: Rate, spacing: Spacing) -> Self {
-        Schedule::open(vec![Stretch { rate, length: None }], spacing)
-    }
-}
-
 /// Times are whole nanoseconds, so no schedule is denser.
 const MOST_PER_SECOND: f64 = 1e9;
 
@@ -197,62 +117,59 @@ impl ArrivalsSpec {
                     Ok(Stretch { rate: check(step.rate)?, length: Some(step.length) })
                 };
                 let stretches: Result<_, String> = steps.iter().map(stretch).collect();
-                Ok(Schedule::open(stretches?, spacing))
+                Ok(Arrivals::scheduled(stretches?, spacing))
             }
-            (None, None, None, Some(file)) => Schedule::traced(&folder.join(file)),
+            (None, None, None, Some(file)) => traced(&folder.join(file)),
             _ => Err("say exactly one of think, pause, rate, steps, trace".into()),
         }
     }
 }
 
-impl Schedule {
-    fn open(stretches: Vec<Stretch>, spacing: Spacing) -> Arrivals {
-        let rates: Vec<_> = stretches.iter().map(|one| one.rate.to_string()).collect();
-        let spread = match spacing {
-            Spacing::Constant => "constant".to_owned(),
-            Spacing::Poisson => "poisson".to_owned(),
-            Spacing::Bursts { on, off } => format!("bursts {on} on {off} off"),
-        };
-        let words = format!("open {} {spread}", rates.join(" → "));
-        Arrivals::Open(Arc::new(Self { stretches, spacing, trace_ns: Vec::new(), words }))
+/// Reads arrival times in seconds, one a line, before the first comma; `#` begins a comment.
+fn traced(file: &Path) -> Result<Arrivals, String> {
+    let name = file.display();
+    let about = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?;
+    if !about.is_file() || about.len() > MOST_TRACE_BYTES {
+        return Err(format!("{name}: no file of at most {MOST_TRACE_BYTES} bytes"));
     }
+    let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
+    let mut trace_ns = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split(['#', ',']).next().unwrap_or_default().trim();
+        if line.is_empty() {
+            continue;
+        }
+        let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
+        let seconds = line.parse::<f64>().ok().filter(is_time);
+        let ns = seconds.map(|seconds| (seconds * 1e9).round() as u64);
+        match ns {
+            Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
+            _ => {
+                let line_number = number + 1;
+                let problem = "is no time in seconds, or is before the last one";
+                return Err(format!("{name}:{line_number}: \"{line}\" {problem}"));
+            }
+        }
+        if trace_ns.len() > MOST_TRACED {
+            return Err(format!("{name}: more than {MOST_TRACED} arrivals"));
+        }
+    }
+    if trace_ns.is_empty() {
+        return Err(format!("{name}: no arrivals"));
+    }
+    Ok(Arrivals::traced(trace_ns))
+}
 
-    /// Reads arrival times in seconds, one a line, before the first comma; `#` begins a comment.
-    fn traced(file: &Path) -> Result<Arrivals, String> {
-        let name = file.display();
-        let about = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?;
-        if !about.is_file() || about.len() > MOST_TRACE_BYTES {
-            return Err(format!("{name}: no file of at most {MOST_TRACE_BYTES} bytes"));
-        }
-        let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
-        let mut trace_ns = Vec::new();
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split(['#', ',']).next().unwrap_or_default().trim();
-            if line.is_empty() {
-                continue;
-            }
-            let is_time = |seconds: &f64| seconds.is_finite() && *seconds >= 0.0;
-            let seconds = line.parse::<f64>().ok().filter(is_time);
-            let ns = seconds.map(|seconds| (seconds * 1e9).round() as u64);
-            match ns {
-                Some(ns) if trace_ns.last().is_none_or(|last| *last <= ns) => trace_ns.push(ns),
-                _ => {
-                    let line_number = number + 1;
-                    let problem = "is no time in seconds, or is before the last one";
-                    return Err(format!("{name}:{line_number}: \"{line}\" {problem}"));
-                }
-            }
-            if trace_ns.len() > MOST_TRACED {
-                return Err(format!("{name}: more than {MOST_TRACED} arrivals"));
-            }
-        }
-        if trace_ns.is_empty() {
-            return Err(format!("{name}: no arrivals"));
-        }
-        let words = format!("trace of {} arrivals", trace_ns.len());
-        let (stretches, spacing) = (Vec::new(), Spacing::Constant);
-        Ok(Arrivals::Open(Arc::new(Self { stretches, spacing, trace_ns, words })))
+/// What `arrivals = TEXT` means, for tests of what follows schedules.
+#[cfg(test)]
+#[expect(clippy::unwrap_used, reason = "a test's own text is right")]
+pub(crate) fn arrivals_of(text: &str) -> Arrivals {
+    #[derive(Deserialize)]
+    struct Suite {
+        arrivals: ArrivalsSpec,
     }
+    let suite: Suite = toml::from_str(&format!("arrivals = {text}")).unwrap();
+    suite.arrivals.resolve(Path::new("")).unwrap()
 }
 
 #[cfg(test)]

@@ -2,123 +2,117 @@
 
 use std::path::Path;
 
-use load::units::Span;
-use load::{Kind, Service, Workload, WorkloadSpec};
+use base::units::Span;
+use load::{Kind, Reach, Scenario, Service, WorkloadSpec};
 
+use super::check::{Result, check_cpus, unique};
 use super::error::Source;
-use super::resolve::{Result, check_cpus, unique};
-use super::suite::{ClientsSpec, ConnectSpec, SuiteSpec, WaitSpec};
-use super::{Arrivals, Clients, Target};
+use super::suite::{ClientsSpec, ConnectSpec, WaitSpec};
+use super::types::Target;
+use crate::drive::{Arrivals, Clients, batch};
 
 /// Limits of one group of clients; a suite beyond them is a mistake.
 const MOST_CONNECTIONS: usize = 100_000;
 const MOST_PIPELINE: usize = 4_096;
 const MOST_THREADS: usize = 256;
 
-/// The groups, and the workload of all of them together: its mix is of every operation that any
-/// group does.
+/// The groups, and what all of them do together: its mix is of every operation that any group does.
 pub(super) fn resolve(
     source: &Source,
-    spec: &SuiteSpec,
+    written: &[ClientsSpec],
+    workload: &WorkloadSpec,
     service: &'static Service,
-) -> Result<(Workload, Vec<Clients>)> {
+) -> Result<(Scenario, Vec<Clients>)> {
     let mut clients = Vec::new();
-    for (index, group) in spec.clients.iter().enumerate() {
+    for (index, group) in written.iter().enumerate() {
         let name = group.name.clone().unwrap_or_else(|| match index {
             0 => "clients".into(),
             _ => format!("clients{index}"),
         });
-        clients.push(resolve_group(source, name, group)?);
+        clients.push(resolve_group(source, name, group, service)?);
     }
     if clients.is_empty() {
         return Err(source.error_at("clients", "a suite needs at least one group", None));
     }
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
-    let workload = resolve_workload(source, spec, service, &mut clients)?;
-    check_steps(source, &clients, &workload)?;
-    Ok((workload, clients))
+    let all = resolve_scenario(source, written, workload, service, &mut clients)?;
+    all.check().map_err(|error| source.spec_error(&error))?;
+    check_steps(source, &clients, &all)?;
+    Ok((all, clients))
 }
 
-/// The workload of all groups together; where one of them reads what another writes, the right
-/// answers are those of both. Groups get mixes of their own where they differ.
-fn resolve_workload(
+/// What all groups do together; where one of them reads what another writes, the right answers are
+/// those of both. Groups get mixes of their own where they differ.
+fn resolve_scenario(
     source: &Source,
-    spec: &SuiteSpec,
+    written: &[ClientsSpec],
+    workload: &WorkloadSpec,
     service: &'static Service,
     clients: &mut [Clients],
-) -> Result<Workload> {
+) -> Result<Scenario> {
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    let shared = || {
-        let workload = spec.workload.resolve_in(service, folder);
-        workload.map_err(|error| source.error_at(&error.key, error.message, None))
-    };
+    let wrong = |error: load::SpecError| source.spec_error(&error);
+    let read = workload.workload(service, folder).map_err(wrong)?;
     let has_own = |group: &ClientsSpec| group.operation.is_some() || group.mix.is_some();
-    if !spec.clients.iter().any(has_own) {
-        return shared();
+    if !written.iter().any(has_own) {
+        return workload.choose(&read).map_err(wrong);
     }
-    let said = [
-        ("operation", spec.workload.operation.is_some()),
-        ("mix", spec.workload.mix.is_some()),
-        ("steps", spec.workload.steps.is_some()),
-    ];
-    if let Some((key, _)) = said.into_iter().find(|(_, said)| *said)
-        && spec.clients.iter().all(has_own)
+    if let Some(key) = workload.chosen_by()
+        && written.iter().all(has_own)
     {
-        let message = "every group of clients has operations of its own, so nobody does these";
+        let message = "every group of clients has operations of its own, so no group does these";
         return Err(source.error_at(&format!("workload.{key}"), message, None));
     }
     let mut each = Vec::new();
-    for (group, written) in clients.iter().zip(&spec.clients) {
-        each.push(if has_own(written) {
-            own(source, spec, service, group, written)?
-        } else {
-            shared()?
+    for (group, written) in clients.iter().zip(written) {
+        each.push(match has_own(written) {
+            true => own(source, &read, group, written)?,
+            false => workload.choose(&read).map_err(wrong)?,
         });
     }
     let mut all = each[0].clone();
-    for workload in &each[1..] {
+    for scenario in &each[1..] {
         let is_new =
             |(operation, _): &&(usize, u32)| all.mix.iter().all(|(one, _)| one != operation);
-        let new: Vec<_> = workload.mix.iter().filter(is_new).copied().collect();
+        let new: Vec<_> = scenario.mix.iter().filter(is_new).copied().collect();
         all.mix.extend(new);
-        all.misses_allowed |= workload.misses_allowed;
         // A group with operations of its own takes no steps.
         if all.steps.is_empty() {
-            all.steps.clone_from(&workload.steps);
+            all.steps.clone_from(&scenario.steps);
         }
     }
-    if each.iter().any(|workload| workload.mix != each[0].mix) {
-        for (group, workload) in clients.iter_mut().zip(each) {
-            group.mix = Some(workload.mix);
+    if each.iter().any(|scenario| scenario.mix != each[0].mix) {
+        for (group, scenario) in clients.iter_mut().zip(each) {
+            group.mix = Some(scenario.mix);
         }
     }
     Ok(all)
 }
 
-/// The workload with a group's own operations in place of those that all do.
+/// The workload with a group's own operations.
 fn own(
     source: &Source,
-    spec: &SuiteSpec,
-    service: &'static Service,
+    read: &Scenario,
     group: &Clients,
     written: &ClientsSpec,
-) -> Result<Workload> {
-    let key = |part: &str| format!("clients.{}.{part}", group.name);
+) -> Result<Scenario> {
+    let key = format!("clients.{}", group.name);
     if group.arrivals == Arrivals::Steps {
         let part = if written.mix.is_some() { "mix" } else { "operation" };
         let message = "steps are the workload's: leave this out";
-        return Err(source.error_at(&key(part), message, None));
+        return Err(source.error_at(&format!("{key}.{part}"), message, None));
     }
-    let (operation, mix) = (written.operation.clone(), written.mix.clone());
-    let spec = WorkloadSpec { operation, mix, steps: None, ..spec.workload.clone() };
-    let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));
-    spec.resolve_in(service, folder).map_err(|error| match error.key.strip_prefix("workload.") {
-        Some(part @ ("operation" | "mix")) => source.error_at(&key(part), error.message, None),
-        _ => source.error_at(&error.key, error.message, None),
-    })
+    let mix = read.mix_of(&key, written.operation.as_deref(), written.mix.as_ref());
+    let mix = mix.map_err(|error| source.spec_error(&error))?;
+    Ok(Scenario { mix, ..read.clone() })
 }
 
-fn resolve_group(source: &Source, name: String, spec: &ClientsSpec) -> Result<Clients> {
+fn resolve_group(
+    source: &Source,
+    name: String,
+    spec: &ClientsSpec,
+    service: &Service,
+) -> Result<Clients> {
     let within = |key: &str, value: usize, most: usize| {
         if (1..=most).contains(&value) {
             return Ok(());
@@ -159,9 +153,10 @@ fn resolve_group(source: &Source, name: String, spec: &ClientsSpec) -> Result<Cl
         spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
         threads,
         cpus: spec.cpus.clone(),
-        // A step may be the loading of a whole data set.
+        // A step may be the loading of a whole data set, and a batch anything.
         timeout: spec.timeout.unwrap_or(match arrivals {
             Arrivals::Steps => Span::from_ms(600_000),
+            _ if service.name == batch::SERVICE.name => Span::from_ms(600_000),
             _ => Span::from_ms(1000),
         }),
         arrivals,
@@ -171,7 +166,7 @@ fn resolve_group(source: &Source, name: String, spec: &ClientsSpec) -> Result<Cl
 }
 
 /// Steps are taken by clients that say so, one at a time, and in one piece.
-fn check_steps(source: &Source, clients: &[Clients], workload: &Workload) -> Result<()> {
+fn check_steps(source: &Source, clients: &[Clients], workload: &Scenario) -> Result<()> {
     let wrong = |key: &str, message: &str| Err(source.error_at(key, message, None));
     let mut taking = clients.iter().filter(|group| group.arrivals == Arrivals::Steps).peekable();
     match (taking.peek().is_some(), workload.steps.is_empty()) {
@@ -195,12 +190,12 @@ fn check_steps(source: &Source, clients: &[Clients], workload: &Workload) -> Res
 /// operation of the mix a group.
 pub(super) fn check_streams(
     source: &Source,
-    workload: &Workload,
+    workload: &Scenario,
     clients: &[Clients],
     targets: &[Target],
 ) -> Result<()> {
     for group in clients {
-        let (streams, calls) = group.workload(workload).streams_and_calls();
+        let (streams, calls) = group.scenario(workload).streams_and_calls();
         let subscribes = group.arrivals.subscribes();
         let key = format!("clients.{}.arrivals", group.name);
         let wrong = |message: &str, help: &str| source.error_at(&key, message, Some(help.into()));
@@ -214,14 +209,14 @@ pub(super) fn check_streams(
         if subscribes && group.reconnect_every.is_some() {
             return Err(wrong("a stream keeps its connection", "take the reconnecting away"));
         }
-        let streamed = |target: &Target| matches!(target.dialect.client, load::Client::Stream(_));
+        let streamed = |target: &Target| target.speaks.dialect.reach == Reach::Stream;
         if let Some(target) = targets.iter().find(|target| subscribes && !streamed(target)) {
-            let message = format!("{} has no streams", target.dialect.name);
+            let message = format!("{} has no streams", target.speaks.dialect.name);
             return Err(wrong(&message, "only what speaks over a connection has"));
         }
     }
     let does = |group: &Clients, operation: usize| {
-        let is_stream = workload.service.operations[operation].kind == Kind::Stream;
+        let is_stream = workload.operations()[operation].kind == Kind::Stream;
         let mix = group.mix.as_ref().unwrap_or(&workload.mix);
         group.arrivals.subscribes() == is_stream && mix.iter().any(|(one, _)| *one == operation)
     };
@@ -239,29 +234,30 @@ pub(super) fn check_streams(
 mod tests {
     use std::path::Path;
 
-    use load::{Client, DialectRow, Operation};
+    use load::DialectRow;
+    use load::kv::{Role, Rules};
 
-    use super::super::{Plan, Registry};
+    use super::super::toy;
+    use super::super::types::{Plan, Registry};
     use super::*;
 
     static SERVICE: Service = Service {
         name: "toy",
         doc: "",
-        operations: &[
-            Operation { name: "get", kind: Kind::Read, doc: "" },
-            Operation { name: "set", kind: Kind::Write, doc: "" },
-            Operation { name: "delete", kind: Kind::Remove, doc: "" },
-            Operation { name: "watch", kind: Kind::Stream, doc: "" },
-        ],
-        dialects: &[DialectRow::new("plain", "", Client::Stream(|_| no_dialect()))],
-        longest_key_bytes: 250,
-        longest_value_bytes: 1024,
-        prepares: true,
+        read: |part| toy::read(part, &RULES),
+        dialects: &[DialectRow::new("plain", "", Reach::Stream)],
     };
 
-    fn no_dialect() -> Box<dyn load::Dialect> {
-        unreachable!("a plan makes no connection")
-    }
+    static RULES: Rules = Rules {
+        operations: &[
+            ("get", Role::Read, ""),
+            ("set", Role::Write, ""),
+            ("delete", Role::Remove, ""),
+            ("watch", Role::Watch, ""),
+        ],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1024,
+    };
 
     /// A plan whose workload and two groups of clients say so.
     fn plan(workload: &str, one: &str, two: &str) -> std::result::Result<Plan, String> {
@@ -270,7 +266,8 @@ mod tests {
              {workload}\nkeys = {{ count = 10 }}\nvalue = {{ bytes = 16 }}\n\
              [[clients]]\nname = 'one'\n{one}\n[[clients]]\nname = 'two'\n{two}\n"
         );
-        let registry = Registry { services: &[&SERVICE], check_arguments: &|_, _| Ok(()) };
+        let registry =
+            Registry { services: &[&SERVICE], check_arguments: &|_, _| Ok(()), page: toy::NO_PAGE };
         Plan::parse(Path::new("t.toml"), text, &[], registry).map_err(|error| error.to_string())
     }
 
@@ -278,9 +275,8 @@ mod tests {
     fn groups_do_their_own_operations_and_share_what_is_right() {
         let plan = plan("operation = 'get'", "", "mix = { set = 3, delete = 1 }").unwrap();
         let point = &plan.points[0];
-        assert!(point.workload.writes() && point.workload.misses_allowed);
         let mixes: Vec<_> =
-            point.clients.iter().map(|group| group.workload(&point.workload).mix).collect();
+            point.clients.iter().map(|group| group.scenario(&point.workload).mix).collect();
         assert_eq!(mixes, [vec![(0, 1)], vec![(2, 1), (1, 3)]]);
         assert_eq!(
             point.label,

@@ -1,8 +1,8 @@
 //! A suite's plan turned into one comparison of two targets. Control plane.
 
-use load::units::Span;
+use base::units::Span;
 
-use super::{Plan, Rounds, Sequence, Target};
+use super::types::{Plan, Rounds, Sequence, Target};
 
 /// How a comparison is to be made; what isn't said follows from the suite and the budget.
 #[derive(Clone, Debug)]

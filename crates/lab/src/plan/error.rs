@@ -76,6 +76,11 @@ impl Source {
         self.error(self.span_of(key), format!("{key}: {message}"), help)
     }
 
+    /// An error about a workload, with the nearest known key as the suggestion.
+    pub(crate) fn spec_error(&self, error: &load::SpecError) -> Box<SuiteError> {
+        self.error_at(&error.key, &error.message, suggestion(&error.message))
+    }
+
     /// An error that the TOML reader found, with the nearest known key as the suggestion.
     pub(crate) fn toml_error(&self, error: &toml::de::Error) -> Box<SuiteError> {
         let message = error.message().to_owned();

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use load::units::Span;
+use base::units::Span;
 use serde::{Deserialize, Deserializer, de::Error as _};
 
 /// `[[event]]` as written.

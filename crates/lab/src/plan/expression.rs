@@ -3,7 +3,7 @@
 //! Numbers may carry units and are then in base units: nanoseconds, bytes, per second, fractions.
 //! Names are metrics or numbers of the point. Nothing else: `+ - * /` and parentheses.
 
-use load::units::{ByteCount, Rate, Share, Span};
+use base::units::{ByteCount, Rate, Share, Span};
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]

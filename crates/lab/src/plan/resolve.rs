@@ -1,22 +1,24 @@
 //! What a written suite means.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
+use load::{Reach, Scenario, Service, WorkloadSpec};
 use serde::Deserialize;
 
+use super::check::{Result, unique};
 use super::clients;
-use super::error::{Source, SuiteError};
+use super::error::Source;
 use super::fill;
-use super::require::Names;
+use super::require::{Names, Requirement};
 use super::rounds;
 use super::rung;
+use super::rung::Rung;
 use super::suite::{StateSpec, SuiteSpec};
 use super::sweep::{self, Setting};
-use super::{Arrivals, Clients, Plan, Point, Registry, Requirement, Target, TargetKind, target};
-use crate::drive::{batch, program};
-
-pub(super) type Result<T> = std::result::Result<T, Box<SuiteError>>;
+use super::target;
+use super::types::{Plan, Point, Registry, Target, TargetKind};
+use crate::drive::{Arrivals, Clients, batch, program};
 
 pub(super) fn resolve(
     path: &Path,
@@ -93,14 +95,17 @@ fn resolve_point(
     registry: Registry<'_>,
 ) -> Result<Point> {
     let services = || registry.services.iter().copied().chain([&batch::SERVICE, &program::SERVICE]);
-    let service = services().find(|service| service.name == spec.workload.service);
+    let written = WorkloadSpec::read(spec.workload.clone());
+    let written = written.map_err(|error| source.spec_error(&error))?;
+    let service = services().find(|service| service.name == written.service());
     let Some(service) = service else {
         let known: Vec<_> = services().map(|service| service.name).collect();
         let message =
-            format!("no service \"{}\"; there are: {}", spec.workload.service, known.join(", "));
-        return Err(source.error_at("workload.service", message, None));
+            format!("no service \"{}\"; there are: {}", written.service(), known.join(", "));
+        let key = if written.says_room { "workload.room" } else { "workload.service" };
+        return Err(source.error_at(key, message, None));
     };
-    let (workload, clients) = clients::resolve(source, spec, service)?;
+    let (workload, clients) = clients::resolve(source, &spec.clients, &written, service)?;
     unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
     let targets = resolve_targets(source, spec, &workload, registry)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
@@ -151,12 +156,13 @@ fn resolve_point(
 /// A program stands for one group of clients and decides itself when it sends.
 fn check_programs(
     source: &Source,
-    service: &load::Service,
+    service: &Service,
     clients: &[Clients],
-    targets: &[super::Target],
+    targets: &[Target],
 ) -> Result<()> {
+    check_busy(source, clients, targets)?;
     let is_program =
-        |target: &&super::Target| target.client.is_some() || target.kind == TargetKind::InProcess;
+        |target: &&Target| target.client.is_some() || target.kind == TargetKind::InProcess;
     let Some(target) = targets.iter().find(is_program) else {
         let message = "no target of this service can be loaded without client = [\"program\", …]";
         return match service.name == program::SERVICE.name {
@@ -187,16 +193,34 @@ fn check_programs(
     Ok(())
 }
 
+/// Calls that are too short for the clock are timed many at a time, one after another.
+fn check_busy(source: &Source, clients: &[Clients], targets: &[Target]) -> Result<()> {
+    let is_busy = |target: &&Target| target.speaks.dialect.reach == Reach::Busy;
+    let Some(target) = targets.iter().find(is_busy) else { return Ok(()) };
+    for group in clients {
+        let operations = group.mix.as_ref().map_or(1, Vec::len);
+        if group.arrivals != Arrivals::Closed || group.pipeline != 1 || operations != 1 {
+            let message = format!(
+                "{} is called too often for the clock: such calls are closed, one at a time and \
+                 of one operation",
+                target.name
+            );
+            return Err(source.error_at(&format!("clients.{}", group.name), message, None));
+        }
+    }
+    Ok(())
+}
+
 /// The suite's targets, rungs of a ladder first.
 fn resolve_targets(
     source: &Source,
     spec: &SuiteSpec,
-    workload: &load::Workload,
+    workload: &Scenario,
     registry: Registry<'_>,
 ) -> Result<Vec<Target>> {
     let written = rung::targets(&spec.target, &spec.rung)
         .map_err(|problem| source.error_at("rung", problem, None))?;
-    let resolve = |(target, rung): (_, Option<super::Rung>)| {
+    let resolve = |(target, rung): (_, Option<Rung>)| {
         let target = target::resolve(source, &target, workload, registry)?;
         Ok(Target { rung, ..target })
     };
@@ -204,17 +228,17 @@ fn resolve_targets(
 }
 
 /// What the groups do: the mix of all; of groups with different ones, all their operations.
-fn operation_label(workload: &load::Workload, clients: &[Clients]) -> String {
+fn operation_label(workload: &Scenario, clients: &[Clients]) -> String {
     if clients.iter().all(|group| group.mix.is_none()) {
         return workload.operation_label();
     }
-    let name = |(index, _): &(usize, u32)| workload.service.operations[*index].name;
+    let name = |(index, _): &(usize, u32)| &workload.operations()[*index].name[..];
     workload.mix.iter().map(name).collect::<Vec<_>>().join("+")
 }
 
 /// The point in words: what every report shows in its header.
 fn label(
-    workload: &load::Workload,
+    workload: &Scenario,
     operation: &str,
     clients: &[Clients],
     keys: &BTreeMap<String, serde_json::Value>,
@@ -223,7 +247,7 @@ fn label(
         .iter()
         .map(|group| {
             let name = if clients.len() > 1 { format!("{} ", group.name) } else { String::new() };
-            let own = group.workload(workload).operation_label();
+            let own = group.scenario(workload).operation_label();
             let own = group.mix.as_ref().map_or(String::new(), |_| format!("{own} "));
             format!(
                 "{name}{own}{} conns · depth {} · {}",
@@ -250,57 +274,28 @@ fn label(
     format!("{}/{operation}  {}{state}{others}", workload.service.name, groups.join(" + "))
 }
 
-pub(super) fn unique<'a>(
-    source: &Source,
-    key: &str,
-    names: impl Iterator<Item = &'a str>,
-) -> Result<()> {
-    let mut seen = BTreeSet::new();
-    for name in names {
-        if !seen.insert(name) {
-            return Err(source.error_at(key, format!("two are called \"{name}\""), None));
-        }
-    }
-    Ok(())
-}
-
-pub(super) fn check_cpus(source: &Source, key: &str, cpus: &[usize]) -> Result<()> {
-    let here = crate::cpus::cpus_here();
-    match cpus.iter().find(|cpu| !here.contains(cpu)) {
-        None => Ok(()),
-        Some(cpu) => {
-            let message = format!("there is no CPU {cpu} here, only {here:?}");
-            let help = "name CPUs of this host, or leave `cpus` out to use all";
-            Err(source.error_at(key, message, Some(help.into())))
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::super::Rounds;
+    use super::super::types::Rounds;
     use super::*;
-    use load::units::Span;
-    use load::{Client, DialectRow, Kind, Operation, Service};
+    use base::units::Span;
+    use load::kv::{Role, Rules};
+    use load::{DialectRow, Service};
+
+    use super::super::toy;
 
     static SERVICE: Service = Service {
         name: "toy",
         doc: "",
-        operations: &[Operation { name: "get", kind: Kind::Read, doc: "" }],
-        dialects: &[DialectRow {
-            name: "plain",
-            doc: "",
-            client: Client::Stream(|_| no_dialect()),
-            counters: None,
-        }],
-        longest_key_bytes: 250,
-        longest_value_bytes: 1024,
-        prepares: true,
+        read: |part| toy::read(part, &RULES),
+        dialects: &[DialectRow::new("plain", "", Reach::Stream)],
     };
 
-    fn no_dialect() -> Box<dyn load::Dialect> {
-        unreachable!("a plan makes no connection")
-    }
+    static RULES: Rules = Rules {
+        operations: &[("get", Role::Read, "")],
+        longest_key_bytes: 250,
+        longest_value_bytes: 1024,
+    };
 
     const SUITE: &str = r#"
 title = "t"
@@ -328,7 +323,8 @@ measure = "1s"
             [first, ..] if first == "--fast" => Ok(()),
             _ => Err("unexpected argument".to_owned()),
         };
-        let registry = Registry { services: &[&SERVICE], check_arguments: &check };
+        let registry =
+            Registry { services: &[&SERVICE], check_arguments: &check, page: toy::NO_PAGE };
         Plan::parse(Path::new("t.toml"), text.to_owned(), settings, registry)
     }
 

@@ -1,14 +1,15 @@
 //! What `[rounds]` means: how often and how long, and whether any load has touched the data when
 //! they are measured.
 
-use load::units::{Share, Span};
+use base::units::{Share, Span};
 
+use super::check::Result;
 use super::error::{Source, nearest};
-use super::resolve::Result;
 use super::suite::{
     BetweenSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec,
 };
-use super::{Arrivals, Point, Rounds, Target, TargetKind};
+use super::types::{Point, Rounds, Target, TargetKind};
+use crate::drive::Arrivals;
 
 /// A warm-up that ends when the load is steady takes at least so long, and at most.
 const LEAST_WARM_UP: Span = Span::from_ms(2_000);

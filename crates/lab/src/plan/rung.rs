@@ -1,41 +1,6 @@
 //! Ladders: `[[rung]]` tables, each the first target with something laid over it.
 
-use std::collections::BTreeMap;
-
-use serde::Deserialize;
-
-use super::suite::TargetSpec;
-
-/// `[[rung]]`
-#[derive(Clone, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct RungSpec {
-    pub(crate) name: String,
-    /// What was changed, in words.
-    #[serde(default)]
-    pub(crate) note: String,
-    /// Laid over the first target's.
-    #[serde(default)]
-    pub(crate) options: toml::Table,
-    /// Laid over the first target's.
-    #[serde(default)]
-    pub(crate) env: BTreeMap<String, String>,
-    /// In place of the first target's: another build of the same program.
-    pub(crate) command: Option<Vec<String>>,
-    /// A commit that is built for this rung.
-    pub(crate) commit: Option<String>,
-    pub(crate) decision: Option<DecisionSpec>,
-    pub(crate) reason: Option<String>,
-}
-
-/// `decision = …`
-#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
-pub(crate) enum DecisionSpec {
-    #[serde(rename = "kept")]
-    Kept,
-    #[serde(rename = "backed out")]
-    BackedOut,
-}
+use super::suite::{DecisionSpec, RungSpec, TargetSpec};
 
 /// What makes a target a rung.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,13 +2,11 @@
 
 use std::collections::BTreeMap;
 
-use load::WorkloadSpec;
-use load::units::{Share, Span};
+use base::units::{Share, Span};
 use serde::Deserialize;
 
 use super::arrivals::ArrivalsSpec;
 use super::event::EventSpec;
-use super::rung::RungSpec;
 
 /// A suite file.
 #[derive(Clone, Debug, Deserialize)]
@@ -23,7 +21,8 @@ pub(crate) struct SuiteSpec {
     /// The first target as each rung of a ladder has it, in this order.
     #[serde(default)]
     pub(crate) rung: Vec<RungSpec>,
-    pub(crate) workload: WorkloadSpec,
+    /// Its keys are the service's own, but for a few.
+    pub(crate) workload: toml::Table,
     pub(crate) clients: Vec<ClientsSpec>,
     #[serde(default)]
     pub(crate) event: Vec<EventSpec>,
@@ -97,7 +96,7 @@ pub(crate) struct TargetSpec {
     #[serde(default)]
     pub(crate) allow_remote: bool,
     /// A dialect of the workload's service.
-    pub(crate) speaks: Option<String>,
+    pub(crate) speaks: Option<SpeaksSpec>,
     /// Where its own counters are read: a page of Prometheus text, or `none`; else in its dialect.
     pub(crate) counters: Option<String>,
     /// What its bytes travel in, where the dialect leaves a choice.
@@ -127,6 +126,60 @@ pub(crate) struct TargetSpec {
 pub(crate) enum DataSpec {
     /// Prepared once, kept, and copied before each start.
     Keep,
+}
+
+/// `speaks = "DIALECT"` or `speaks = { DIALECT = { OPTION = … } }`
+#[derive(Clone, Debug)]
+pub(crate) struct SpeaksSpec {
+    pub(crate) dialect: String,
+    pub(crate) options: toml::Table,
+}
+
+impl<'de> Deserialize<'de> for SpeaksSpec {
+    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match toml::Value::deserialize(deserializer)? {
+            toml::Value::String(dialect) => Ok(Self { dialect, options: toml::Table::new() }),
+            toml::Value::Table(table) if table.len() == 1 => match table.into_iter().next() {
+                Some((dialect, toml::Value::Table(options))) => Ok(Self { dialect, options }),
+                _ => Err(serde::de::Error::custom(SPEAKS)),
+            },
+            _ => Err(serde::de::Error::custom(SPEAKS)),
+        }
+    }
+}
+
+const SPEAKS: &str = "a target speaks a dialect, \"pvaccess\", or one with options, \
+                      { pvaccess = { pipeline = true } }";
+
+/// `[[rung]]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct RungSpec {
+    pub(crate) name: String,
+    /// What was changed, in words.
+    #[serde(default)]
+    pub(crate) note: String,
+    /// Laid over the first target's.
+    #[serde(default)]
+    pub(crate) options: toml::Table,
+    /// Laid over the first target's.
+    #[serde(default)]
+    pub(crate) env: BTreeMap<String, String>,
+    /// In place of the first target's: another build of the same program.
+    pub(crate) command: Option<Vec<String>>,
+    /// A commit that is built for this rung.
+    pub(crate) commit: Option<String>,
+    pub(crate) decision: Option<DecisionSpec>,
+    pub(crate) reason: Option<String>,
+}
+
+/// `decision = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+pub(crate) enum DecisionSpec {
+    #[serde(rename = "kept")]
+    Kept,
+    #[serde(rename = "backed out")]
+    BackedOut,
 }
 
 /// `transport = …`

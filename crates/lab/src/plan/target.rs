@@ -2,14 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use load::units::Span;
-use load::{Client, DialectRow};
+use base::units::Span;
+use load::{DialectRow, Reach, Scenario, Service, Speaks};
 use regex_lite::Regex;
 
+use super::check::{Result, check_cpus};
 use super::error::{Source, nearest};
-use super::resolve::{Result, check_cpus};
 use super::suite::{TargetSpec, TransportSpec};
-use super::{CountersOf, Medium, Registry, Target, TargetKind};
+use super::types::{CountersOf, Medium, Registry, Target, TargetKind};
 use crate::deploy;
 use crate::drive::program;
 
@@ -19,7 +19,7 @@ const LONGEST_NAME_BYTES: usize = 100;
 pub(super) fn resolve(
     source: &Source,
     spec: &TargetSpec,
-    workload: &load::Workload,
+    workload: &Scenario,
     registry: Registry<'_>,
 ) -> Result<Target> {
     check_name(&spec.name).map_err(|problem| source.error_at("target", problem, None))?;
@@ -31,7 +31,7 @@ pub(super) fn resolve(
 fn resolve_in(
     source: &Source,
     spec: &TargetSpec,
-    service: &'static load::Service,
+    service: &'static Service,
     registry: Registry<'_>,
 ) -> Result<Target> {
     let spec = &beside_suite(source, spec);
@@ -43,7 +43,8 @@ fn resolve_in(
     let kind =
         resolve_kind(spec, registry).map_err(|(part, problem)| wrong(part, problem, None))?;
     let own = || service.dialects.first().map(|row| row.name);
-    let speaks = spec.speaks.as_deref().or(spec.in_process.as_deref()).or(match kind {
+    let said = spec.speaks.as_ref().map(|speaks| &speaks.dialect[..]);
+    let speaks = said.or(spec.in_process.as_deref()).or(match kind {
         TargetKind::Service(..) | TargetKind::Batch(_) => own(),
         _ if service.name == program::SERVICE.name => own(),
         TargetKind::Command(_) | TargetKind::Address(_) | TargetKind::InProcess => None,
@@ -59,7 +60,10 @@ fn resolve_in(
             format!("{} has no dialect \"{speaks}\", only {}", service.name, known.join(", "));
         wrong("speaks", message, help.map(|name| format!("did you mean \"{name}\"?")))
     })?;
-    let is_in_process = matches!(dialect.client, Client::InProcess(_));
+    let options = spec.speaks.as_ref().map(|speaks| speaks.options.clone()).unwrap_or_default();
+    let spoken = Speaks { dialect, options };
+    (dialect.check_options)(&spoken).map_err(|error| wrong(&error.key, error.message, None))?;
+    let is_in_process = dialect.reach == Reach::InProcess;
     if is_in_process != (kind == TargetKind::InProcess) {
         return Err(wrong("name", misplaced(service, speaks, is_in_process), None));
     }
@@ -78,8 +82,9 @@ fn resolve_in(
         rung: None,
         name: spec.name.clone(),
         kind,
-        counters: resolve_counters(spec).map_err(|problem| wrong("counters", problem, None))?,
-        dialect,
+        counters: resolve_counters(spec, registry)
+            .map_err(|problem| wrong("counters", problem, None))?,
+        speaks: spoken,
         medium,
         cpus: spec.cpus.clone(),
         client: spec.client.clone(),
@@ -97,7 +102,7 @@ fn resolve_in(
 }
 
 /// Why a dialect without a socket, or with one, does not fit its target.
-fn misplaced(service: &load::Service, dialect: &str, is_in_process: bool) -> String {
+fn misplaced(service: &Service, dialect: &str, is_in_process: bool) -> String {
     match is_in_process {
         true => format!("{} needs no socket: say in_process = \"{dialect}\"", service.name),
         false => format!("{dialect} of {} needs a service", service.name),
@@ -195,7 +200,7 @@ fn kept_data(
     source: &Source,
     spec: &TargetSpec,
     target: &Target,
-    workload: &load::Workload,
+    workload: &Scenario,
 ) -> Result<Option<String>> {
     if spec.data.is_none() {
         return Ok(None);
@@ -210,19 +215,22 @@ fn kept_data(
     if !command.iter().any(|argument| argument.contains("{data}")) {
         return wrong("say in its command where {data} goes, the folder that is kept");
     }
-    if workload.prepared_keys() == 0 {
+    let preparation = workload.workload.preparation();
+    if preparation.parts == 0 {
         return wrong("this workload prepares nothing that could be kept");
     }
     let program = deploy::program_file(&command[0]).and_then(|path| path.metadata().ok());
     let program = program.map(|program| (program.len(), program.modified().ok()));
-    let of = (&target.kind, &target.setup, &target.env, target.dialect.name, program);
-    let about =
-        format!("{of:?} {} {:?} {:?}", workload.service.name, workload.keys, workload.values);
+    let of = (&target.kind, &target.setup, &target.env, target.speaks.dialect.name, program);
+    let about = format!("{of:?} {} {}", workload.service.name, preparation.about);
     Ok(Some(crate::observe::sha256(about.as_bytes())[..16].to_owned()))
 }
 
 /// `http://HOST:PORT/PATH`, or `none`.
-fn resolve_counters(spec: &TargetSpec) -> std::result::Result<CountersOf, String> {
+fn resolve_counters(
+    spec: &TargetSpec,
+    registry: Registry<'_>,
+) -> std::result::Result<CountersOf, String> {
     let Some(written) = &spec.counters else { return Ok(CountersOf::Dialect) };
     if written == "none" {
         return Ok(CountersOf::Nowhere);
@@ -236,8 +244,8 @@ fn resolve_counters(spec: &TargetSpec) -> std::result::Result<CountersOf, String
     let address = address.replace("{address}", "127.0.0.1:1");
     resolve_address(&address, spec.allow_remote)?;
     let path = format!("/{path}");
-    load::http::Metrics::new(address, &path).map_err(|fault| fault.to_string())?;
-    Ok(CountersOf::Page(host.to_owned(), path))
+    (registry.page)(&address, &path).map_err(|fault| fault.to_string())?;
+    Ok(CountersOf::Page(host.to_owned(), path, registry.page))
 }
 
 /// Patterns with one group each.
@@ -290,9 +298,9 @@ fn resolve_medium(
     dialect: &DialectRow,
     transport: Option<TransportSpec>,
 ) -> std::result::Result<Medium, String> {
-    match (dialect.client, transport) {
-        (Client::Datagrams(_), None) => Ok(Medium::Udp),
-        (Client::Datagrams(_), Some(_)) => {
+    match (dialect.reach, transport) {
+        (Reach::Datagrams, None) => Ok(Medium::Udp),
+        (Reach::Datagrams, Some(_)) => {
             Err(format!("{} travels in datagrams, so there is nothing to choose", dialect.name))
         }
         (_, None | Some(TransportSpec::Tcp)) => Ok(Medium::Tcp),

@@ -292,7 +292,7 @@ mod tests {
     use std::path::Path;
     use std::sync::mpsc::channel;
 
-    use load::units::Span;
+    use base::units::Span;
 
     use super::*;
 

@@ -258,7 +258,7 @@ impl<'a> RunWriter<'a> {
                 at_ns: slow.at,
                 latency_ns: slow.latency_ns,
                 clients: point.clients[slow.group].name.clone(),
-                operation: point.workload.service.operations[slow.operation].name.to_owned(),
+                operation: point.workload.operations()[slow.operation].name.to_string(),
             })?;
         }
         for (ordinal, event) in (0..).zip(&trial.events) {
@@ -285,7 +285,7 @@ impl<'a> RunWriter<'a> {
             self.ledger.add_finding(&FindingRow {
                 trial_id: id,
                 at_ns: found.at,
-                operation: found.finding.operation.to_owned(),
+                operation: found.finding.operation.to_string(),
                 key: String::from_utf8_lossy(&found.finding.key).into_owned(),
                 expected: found.finding.expected.clone(),
                 received: found.finding.received.clone(),
@@ -390,7 +390,7 @@ impl<'a> RunWriter<'a> {
                 Figure::Staleness => continue,
             };
             let clients = &point.clients[*group].name;
-            let operation = point.workload.service.operations[*operation].name;
+            let operation = &point.workload.operations()[*operation].name[..];
             let row = HistogramRow::of(id, clients, operation, kind, *second, histogram)?;
             self.ledger.add_histogram(&row)?;
         }
@@ -477,7 +477,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(point.workload.service),
+        hits: trial.hits(point.workload.operations()),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),
@@ -516,7 +516,7 @@ fn describe(target: &Target) -> String {
         }
         TargetKind::Command(command) | TargetKind::Batch(command) => command.join(" "),
         TargetKind::Address(address) => address.to_string(),
-        TargetKind::InProcess => format!("in process: {}", target.dialect.doc),
+        TargetKind::InProcess => format!("in process: {}", target.speaks.dialect.doc),
     };
     match &target.client {
         Some(client) => format!("{what}; loaded by {}", client.join(" ")),

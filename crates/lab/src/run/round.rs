@@ -18,7 +18,8 @@ use super::target_run::TargetRun;
 use super::trial::Trial;
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
-use crate::drive::{Assignment, Load, Session};
+use crate::drive::{Load, Session};
+use crate::in_process::Assignment;
 use crate::observe::{CounterMeter, GroupMeter};
 use crate::plan::{CountersOf, Point, Target, TargetKind};
 
@@ -232,14 +233,14 @@ impl Runner<'_> {
     fn service(&self, target: &Target, deployed: &Deployed) -> Option<CounterMeter> {
         let (address, how): (_, Arc<dyn Counters>) = match &target.counters {
             CountersOf::Dialect => {
-                let how = target.dialect.counters.filter(|_| deployed.batch.is_none())?;
+                let how = target.speaks.dialect.counters.filter(|_| deployed.batch.is_none())?;
                 (deployed.address.clone(), Arc::new(how))
             }
-            CountersOf::Page(host, path) => {
+            CountersOf::Page(host, path, make) => {
                 let host = deployed.fill(host);
                 // Both were checked with the plan.
                 let address = wire::Address::Internet(host.parse().ok()?);
-                (address, Arc::new(load::http::Metrics::new(host, deployed.fill(path)).ok()?))
+                (address, make(&host, &deployed.fill(path)).ok()?)
             }
             CountersOf::Nowhere => return None,
         };
@@ -293,20 +294,20 @@ impl Runner<'_> {
         &self,
         here: &'b Point,
         deployed: &'b Deployed,
-        target: &Target,
+        target: &'b Target,
         round: u64,
     ) -> Load<'b> {
         Load {
             program: None,
             address: &deployed.address,
             batch: deployed.batch.clone(),
-            dialect: target.dialect,
+            speaks: &target.speaks,
             workload: &here.workload,
             clients: &here.clients,
             round,
             clock_zero: self.clock_zero,
             stop: self.stop.clone(),
-            onlooker: Some(self.seconds.clone()),
+            live: Some(self.seconds.clone()),
         }
     }
 

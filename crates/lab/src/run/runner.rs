@@ -21,8 +21,8 @@ use crate::drive::Seconds;
 use crate::observe::Watch;
 use crate::plan::Plan;
 
-/// From this array size on, results are compared with the bandwidth of the host's loopback.
-const LARGE_ELEMENTS: u64 = 10_000;
+/// From this message size on, results are compared with the bandwidth of the host's loopback.
+const LARGE_BYTES: u64 = 80_000;
 
 /// The state of a run.
 pub(super) struct Runner<'a> {
@@ -87,7 +87,8 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
         progress,
     };
     writer.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
-    let is_large = |point: &crate::plan::Point| point.workload.size >= Some(LARGE_ELEMENTS);
+    let is_large =
+        |point: &crate::plan::Point| point.workload.workload.message_bytes() >= LARGE_BYTES;
     if plan.points.iter().any(is_large) {
         writer.loopback_bytes_per_s = crate::observe::loopback_bytes_per_s();
     }
@@ -120,7 +121,7 @@ pub(super) fn end(
 
 impl Runner<'_> {
     pub(super) fn over_budget(&self) -> bool {
-        let budget = self.plan.rounds.budget.map(load::units::Span::duration);
+        let budget = self.plan.rounds.budget.map(base::units::Span::duration);
         budget.is_some_and(|budget| self.started.elapsed() > budget)
     }
 

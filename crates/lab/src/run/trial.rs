@@ -293,10 +293,8 @@ impl Trial {
     }
 
     /// How many reads found their key.
-    pub(crate) fn hits(&self, service: &load::Service) -> Option<u64> {
-        let reads = |interval: &&Interval| {
-            matches!(service.operations[interval.operation].kind, Kind::Read | Kind::ReadMany)
-        };
+    pub(crate) fn hits(&self, operations: &[load::Operation]) -> Option<u64> {
+        let reads = |interval: &&Interval| operations[interval.operation].kind == Kind::Read;
         let any = self.intervals.iter().any(|interval| reads(&interval));
         any.then_some(self.counts.hits)
     }

@@ -5,11 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
+use base::units::Span;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
-use load::units::Span;
-use load::{Client, DialectRow, Operation, Service, Workload, WorkloadSpec};
-use wire::{Address, Config, Connection, ListenOptions, Listener, Server, clock};
+use load::{
+    Busy, Caller, Dialect, DialectRow, Draw, Operation, Part, Preparation, Scenario, Service,
+    Speaks, SpecError, UniformDraw, Workload,
+};
+use wire::{Address, Config, Connection, ListenOptions, Listener, ProtocolError, Server, clock};
 
 /// Longer than any answer takes.
 pub(crate) const LONG: Span = Span::from_ms(20_000);
@@ -33,28 +36,89 @@ pub(crate) fn serve<C: Connection + 'static>(
     (server, address)
 }
 
-/// A service with one operation.
-pub(crate) const fn service(operations: &'static [Operation]) -> Service {
-    Service {
-        name: "toy",
-        doc: "",
-        operations,
-        dialects: &[],
-        longest_key_bytes: 250,
-        longest_value_bytes: 1024,
-        prepares: true,
+/// A client of a toy service.
+pub(crate) enum Client {
+    Dialect(Box<dyn Dialect>),
+    Caller(Box<dyn Caller>),
+    Busy(Box<dyn Busy>),
+}
+
+/// The workload of a toy service: what it draws are numbers below 100.
+pub(crate) struct Toys {
+    pub(crate) operations: &'static [Operation],
+    pub(crate) preparation: Preparation,
+    /// Makes the client of a dialect, by its name.
+    pub(crate) make: fn(&str) -> Client,
+}
+
+impl std::fmt::Debug for Toys {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("toys")
     }
 }
 
-/// A dialect without more ado.
-pub(crate) const fn dialect(name: &'static str, client: Client) -> DialectRow {
-    DialectRow::new(name, "", client)
+/// A toy service that prepares so many parts.
+pub(crate) fn read(
+    part: &Part<'_>,
+    operations: &'static [Operation],
+    parts: u64,
+    make: fn(&str) -> Client,
+) -> Result<Arc<dyn Workload>, SpecError> {
+    part.read::<toml::Table>()?;
+    let preparation = Preparation { parts, ..Preparation::default() };
+    Ok(Arc::new(Toys { operations, preparation, make }))
 }
 
-/// A workload of 100 keys in a service of one's own; `rest` says the operations.
-pub(crate) fn workload(service: &'static Service, rest: &str) -> Workload {
-    let text = format!("service = 'toy'\nkeys = {{ count = 100 }}\n{rest}");
-    toml::from_str::<WorkloadSpec>(&text).expect("well formed").resolve(service).expect("right")
+impl Workload for Toys {
+    fn operations(&self) -> &[Operation] {
+        self.operations
+    }
+
+    fn preparation(&self) -> Preparation {
+        self.preparation.clone()
+    }
+
+    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
+        self
+    }
+
+    fn draw(&self, _: u64) -> Box<dyn Draw> {
+        Box::new(UniformDraw { below: 100 })
+    }
+
+    fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
+        match (self.make)(speaks.dialect.name) {
+            Client::Dialect(dialect) => Ok(dialect),
+            Client::Caller(_) | Client::Busy(_) => Err(ProtocolError::new("no dialect")),
+        }
+    }
+
+    fn caller(
+        self: Arc<Self>,
+        speaks: &Speaks,
+        _: &Address,
+    ) -> Result<Box<dyn Caller>, ProtocolError> {
+        match (self.make)(speaks.dialect.name) {
+            Client::Caller(caller) => Ok(caller),
+            Client::Dialect(_) | Client::Busy(_) => Err(ProtocolError::new("no caller")),
+        }
+    }
+
+    fn busy(
+        self: Arc<Self>,
+        speaks: &Speaks,
+        _: Option<&Address>,
+    ) -> Result<Box<dyn Busy>, ProtocolError> {
+        match (self.make)(speaks.dialect.name) {
+            Client::Busy(busy) => Ok(busy),
+            Client::Dialect(_) | Client::Caller(_) => Err(ProtocolError::new("not busy")),
+        }
+    }
+}
+
+/// What a toy service is asked; `rest` says the operations.
+pub(crate) fn scenario(service: &'static Service, rest: &str) -> Scenario {
+    Scenario::parse(&format!("service = 'toy'\n{rest}"), service).expect("right")
 }
 
 /// Three connections on two threads, in a closed loop.
@@ -77,7 +141,7 @@ pub(crate) fn clients() -> Clients {
 pub(crate) fn load<T>(
     (server, address): (Server, Address),
     dialect: &'static DialectRow,
-    workload: &Workload,
+    workload: &Scenario,
     clients: Clients,
     then: impl FnOnce(&mut Session) -> T,
 ) -> T {
@@ -85,13 +149,13 @@ pub(crate) fn load<T>(
         address: &address,
         batch: None,
         program: None,
-        dialect,
+        speaks: &Speaks::plainly(dialect),
         workload,
         clients: &[clients],
         round: 1,
         clock_zero: clock::now(),
         stop: Arc::new(AtomicBool::new(false)),
-        onlooker: None,
+        live: None,
     };
     let mut session = Session::open(&load).expect("connected");
     let given = then(&mut session);

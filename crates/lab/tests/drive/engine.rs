@@ -2,16 +2,16 @@
 
 use std::time::Duration;
 
+use base::units::{Rate, Span};
 use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients, Spacing};
-use load::units::{Rate, Span};
 use load::{
-    Caller, Client, Dialect, DialectRow, Done, Events, Finding, Kind, MakeDialect, Op, Operation,
-    Outcome, Service, Tag,
+    Busy, Caller, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Outcome, Reach,
+    Service, Tag,
 };
 use wire::{Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
-use crate::common::{self, LONG, SHORT, dialect};
+use crate::common::{self, Client, LONG, SHORT};
 
 /// The toy protocol: a line with a number is answered with the same line. Before the first one the
 /// server says "hello", if it greets.
@@ -35,14 +35,14 @@ impl Dialect for Toy {
         Ok(())
     }
 
-    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
+    fn request(&mut self, _: Ns, tag: Tag, _: Op, out: &mut Output) {
         self.asked.push_back((self.next, Some(tag)));
         out.put(format!("{}\n", self.next).as_bytes());
         self.next += 1;
     }
 
-    fn prepare(&mut self, now: Ns, tag: Tag, key: u64, out: &mut Output) {
-        self.request(now, tag, &Op { operation: 0, keys: &[key] }, out);
+    fn prepare(&mut self, now: Ns, tag: Tag, part: u64, out: &mut Output) {
+        self.request(now, tag, Op { operation: 0, what: part }, out);
     }
 
     fn receive(
@@ -67,14 +67,14 @@ impl Dialect for Toy {
             let wrong = u32::from(expected != line);
             if wrong > 0 {
                 events.found(|| Finding {
-                    operation: "say",
+                    operation: "say".into(),
                     key: Vec::new(),
                     expected,
                     received: line,
                     note: "not the number that was said".into(),
                 });
             }
-            events.done.push(Done { tag, keys: 1, misses: 0, wrong });
+            events.done.push(Done { wrong, ..Done::right(tag) });
             events.close |= self.closes;
         }
         Ok(())
@@ -88,17 +88,35 @@ impl Dialect for Toy {
     }
 }
 
-static PLAIN: DialectRow = row("plain", |_| Toy::boxed(false, false));
-static GREETED: DialectRow = row("greeted", |_| Toy::boxed(true, false));
-static CLOSING: DialectRow = row("closing", |_| Toy::boxed(false, true));
+static PLAIN: DialectRow = DialectRow::new("plain", "", Reach::Stream);
+static GREETED: DialectRow = DialectRow::new("greeted", "", Reach::Stream);
+static CLOSING: DialectRow = DialectRow::new("closing", "", Reach::Stream);
+static CALLED: DialectRow = DialectRow::new("called", "", Reach::Calls);
+static HANGING: DialectRow = DialectRow::new("hanging", "", Reach::Calls);
+static BUSY: DialectRow = DialectRow::new("busy", "", Reach::Busy);
 
-const fn row(name: &'static str, make: MakeDialect) -> DialectRow {
-    dialect(name, Client::Stream(make))
+fn make(dialect: &str) -> Client {
+    match dialect {
+        "greeted" => Client::Dialect(Toy::boxed(true, false)),
+        "closing" => Client::Dialect(Toy::boxed(false, true)),
+        "called" => Client::Caller(Box::new(Counting(0))),
+        "hanging" => Client::Caller(Box::new(Hanging)),
+        "busy" => Client::Busy(Box::new(Adding::default())),
+        _ => Client::Dialect(Toy::boxed(false, false)),
+    }
 }
 
-static SERVICE: Service = common::service(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
+static OPERATIONS: [Operation; 2] =
+    [Operation::new("say", Kind::Read, ""), Operation::new("shout", Kind::Write, "")];
 
-const SAY: &str = "operation = 'say'\nvalue = { bytes = 8 }";
+static SERVICE: Service = Service {
+    name: "toy",
+    doc: "",
+    read: |part| common::read(part, &OPERATIONS, 100, make),
+    dialects: &[],
+};
+
+const SAY: &str = "operation = 'say'";
 
 /// What the toy server does differently.
 #[derive(Clone, Copy, Default)]
@@ -199,7 +217,7 @@ fn run_clients(
     clients: Clients,
     length: Duration,
 ) -> Piece {
-    let workload = common::workload(&SERVICE, SAY);
+    let workload = common::scenario(&SERVICE, SAY);
     common::load(serve(habit), dialect, &workload, clients, |session| {
         session.run(length.as_nanos() as u64).expect("a piece")
     })
@@ -310,7 +328,7 @@ fn connections_are_remade_as_often_as_the_suite_says() {
 #[test]
 fn no_latency_counts_time_before_its_piece() {
     let remade = Clients { reconnect_every: Some(1), ..clients(1, LONG) };
-    let workload = common::workload(&SERVICE, SAY);
+    let workload = common::scenario(&SERVICE, SAY);
     common::load(serve(Habit::default()), &PLAIN, &workload, remade, |session| {
         for _ in 0..3 {
             let piece = session.run(50_000_000).expect("a piece");
@@ -332,12 +350,12 @@ impl Caller for Counting {
         Ok(Outcome::right())
     }
 
-    fn call(&mut self, op: &Op<'_>) -> Result<Outcome, ProtocolError> {
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
         self.0 += 1;
         if self.0.is_multiple_of(3) {
             return Ok(Outcome::wrong(Finding {
-                operation: "say",
-                key: op.keys[0].to_le_bytes().to_vec(),
+                operation: "say".into(),
+                key: op.what.to_le_bytes().to_vec(),
                 expected: b"right".to_vec(),
                 received: b"wrong".to_vec(),
                 note: "the third".into(),
@@ -348,7 +366,92 @@ impl Caller for Counting {
     }
 }
 
-static CALLED: DialectRow = dialect("called", Client::Calls(|_, _| Ok(Box::new(Counting(0)))));
+/// It answers twice, and then never.
+struct Hanging;
+
+impl Caller for Hanging {
+    fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
+        // The slot is given up; what its thread does then is nobody's.
+        if op.what > 0 {
+            std::thread::park()
+        }
+        Ok(Outcome::right())
+    }
+}
+
+#[test]
+fn a_call_that_never_returns_ends_its_slot_with_a_reason() {
+    let clients = Clients { connections: 1, ..clients(1, Span::from_ms(50)) };
+    let scenario = common::scenario(&SERVICE, SAY);
+    common::load(serve(Habit::default()), &HANGING, &scenario, clients, |session| {
+        for missing in [1, 0] {
+            let piece = session.run(100_000_000).expect("a piece");
+            let trouble = piece.trouble.expect("a reason");
+            assert!(trouble.contains("within its time-out of 50 ms"), "{trouble}");
+            assert_eq!(piece.counts.missing, missing, "it is given up once");
+        }
+    });
+}
+
+/// A call that is too short for the clock; the tenth of them comes to something else.
+#[derive(Default)]
+struct Adding {
+    cases: Vec<u64>,
+}
+
+impl Busy for Adding {
+    fn ready(&mut self, op: Op) {
+        self.cases.push(op.what);
+    }
+
+    fn call(&mut self, index: usize) -> usize {
+        std::hint::black_box(self.cases[index].wrapping_mul(3));
+        8
+    }
+
+    fn check(&mut self, index: usize) -> Result<(), Box<Finding>> {
+        if index != 9 {
+            return Ok(());
+        }
+        Err(Box::new(Finding {
+            operation: "say".into(),
+            key: Vec::new(),
+            expected: b"right".to_vec(),
+            received: b"wrong".to_vec(),
+            note: "the tenth".into(),
+        }))
+    }
+}
+
+#[test]
+fn calls_of_nanoseconds_are_timed_many_at_a_time_and_each_is_checked() {
+    let piece = run_clients(Habit::default(), &BUSY, clients(1, LONG), SHORT);
+    assert_eq!(piece.trouble, None);
+    // Three slots, before and after.
+    assert_eq!((piece.counts.wrong, piece.found.len()), (6, 6));
+    assert!(piece.counts.operations > 100_000, "{:?}", piece.counts);
+    let timed: u64 = piece.intervals.iter().map(|one| one.histogram.len()).sum();
+    assert_eq!(timed + piece.counts.wrong, piece.counts.operations);
+    assert!(piece.figures.iter().any(|(name, rate)| name == "bytes_per_s" && *rate > 0.0));
+}
+
+#[test]
+fn each_operation_of_a_schedule_is_booked_as_itself() {
+    let open = Arrivals::open(Rate { per_second: 300.0 }, Spacing::Constant);
+    let clients = Clients { arrivals: open, ..clients(1, LONG) };
+    let scenario = common::scenario(&SERVICE, "mix = { say = 1, shout = 1 }");
+    common::load(serve(Habit::default()), &CALLED, &scenario, clients, |session| {
+        let piece = session.run(300_000_000).expect("a piece");
+        for figure in [Figure::Latency, Figure::Service, Figure::Lag] {
+            let count = |operation| -> u64 {
+                let of = piece.intervals.iter().filter(|one| one.figure == figure);
+                of.filter(|one| one.operation == operation).map(|one| one.histogram.len()).sum()
+            };
+            assert_eq!(count(0) + count(1), piece.counts.operations, "{figure:?}");
+            assert!(count(0) > 0 && count(1) > 0, "{figure:?}");
+        }
+    });
+}
 
 #[test]
 fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms() {
@@ -368,7 +471,7 @@ fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms
 
 #[test]
 fn both_engines_do_steps_once_in_order_and_keep_every_time() {
-    let steps = common::workload(&SERVICE, "steps = ['say * 4']\nvalue = { bytes = 8 }");
+    let steps = common::scenario(&SERVICE, "steps = ['say * 4']");
     for (dialect, habit) in [
         (&PLAIN, Habit::default()),
         (&CLOSING, Habit { closes: true, ..Habit::default() }),

@@ -4,16 +4,16 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
+use base::units::Span;
 use lab::drive::Piece;
 use lab::plan::Clients;
-use load::units::Span;
-use load::{Client, Dialect, DialectRow, Done, Events, Kind, Op, Operation, Service, Tag};
+use load::{Dialect, DialectRow, Done, Events, Kind, Op, Operation, Reach, Service, Tag};
 use wire::{
     Address, Batch, Config, Connection, DatagramListener, Datagrams, Flow, Input, ListenOptions,
     Listener, Ns, Output, ProtocolError, Replies, ServerBuilder,
 };
 
-use crate::common::{self, any_port, dialect};
+use crate::common::{self, Client, any_port};
 
 /// The toy protocol: a datagram is "NUMBER KEY", and its answer is the same.
 #[derive(Default)]
@@ -23,8 +23,8 @@ struct Toy {
 }
 
 impl Dialect for Toy {
-    fn request(&mut self, now: Ns, tag: Tag, op: &Op<'_>, out: &mut Output) {
-        self.prepare(now, tag, op.keys[0], out);
+    fn request(&mut self, now: Ns, tag: Tag, op: Op, out: &mut Output) {
+        self.prepare(now, tag, op.what, out);
     }
 
     fn prepare(&mut self, _: Ns, tag: Tag, key: u64, out: &mut Output) {
@@ -46,7 +46,7 @@ impl Dialect for Toy {
         let place = self.awaited.iter().position(|(asked, _)| Some(*asked) == number);
         if let Some(place) = place {
             let (_, tag) = self.awaited.swap_remove(place);
-            events.done.push(Done { tag, keys: 1, misses: 0, wrong: 0 });
+            events.done.push(Done::right(tag));
         }
         Ok(())
     }
@@ -56,9 +56,18 @@ impl Dialect for Toy {
     }
 }
 
-static TOY: DialectRow = dialect("toy", Client::Datagrams(|_| Box::new(Toy::default())));
+static TOY: DialectRow = DialectRow::new("toy", "", Reach::Datagrams);
 
-static SERVICE: Service = common::service(&[Operation { name: "say", kind: Kind::Read, doc: "" }]);
+static OPERATIONS: [Operation; 1] = [Operation::new("say", Kind::Read, "")];
+
+static SERVICE: Service = Service {
+    name: "toy",
+    doc: "",
+    read: |part| {
+        common::read(part, &OPERATIONS, 100, |_| Client::Dialect(Box::new(Toy::default())))
+    },
+    dialects: &[],
+};
 
 /// What the service has heard, in order: whom from, of which key, and whether it answered.
 type Heard = Arc<Mutex<Vec<(Address, u64, bool)>>>;
@@ -106,7 +115,7 @@ fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
     let address = server.datagram_addresses()[0].clone();
     // Shorter than what it takes to say something again: it is for what is measured.
     let clients = Clients { timeout: Span::from_ms(20), ..common::clients() };
-    let workload = common::workload(&SERVICE, "operation = 'say'\nvalue = { bytes = 8 }");
+    let workload = common::scenario(&SERVICE, "operation = 'say'");
     let piece = common::load((server, address), &TOY, &workload, clients, |session| {
         session.prepare().expect("a piece")
     });

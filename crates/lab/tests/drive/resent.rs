@@ -1,16 +1,77 @@
 //! Requests behind the last answer of a connection that its server closes.
 
-use std::path::Path;
+use std::collections::VecDeque;
 
+use base::units::Rate;
 use lab::drive::Piece;
 use lab::plan::{Arrivals, Clients, Spacing};
-use load::units::Rate;
-use load::{WorkloadSpec, http};
+use load::{Dialect, DialectRow, Done, Events, Kind, Op, Operation, Reach, Service, Tag};
 use wire::{Connection, Flow, Input, Ns, Output, ProtocolError};
 
-use crate::common;
+use crate::common::{self, Client};
 
-/// A web server that says `connection: close` with every third answer, and closes.
+/// A request is `?`, its answer `.`, and `!` with the last one of a connection.
+struct Toy {
+    may_repeat: bool,
+    in_flight: VecDeque<Tag>,
+}
+
+impl Dialect for Toy {
+    fn request(&mut self, _: Ns, tag: Tag, _: Op, out: &mut Output) {
+        self.in_flight.push_back(tag);
+        out.put(b"?");
+    }
+
+    fn receive(
+        &mut self,
+        _: Ns,
+        input: &mut Input,
+        events: &mut Events,
+        _: &mut Output,
+    ) -> Result<(), ProtocolError> {
+        while let Some(byte) = input.bytes().first().copied() {
+            input.consume(1);
+            let tag = self.in_flight.pop_front().ok_or(ProtocolError::new("to nothing"))?;
+            events.done.push(Done::right(tag));
+            if byte == b'!' {
+                events.close = true;
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn may_repeat(&self, _: Tag) -> bool {
+        self.may_repeat
+    }
+
+    fn repeat(&mut self, out: &mut Output) {
+        self.in_flight.iter().for_each(|_| out.put(b"?"));
+    }
+
+    fn expire(&mut self, tag: Tag) {
+        self.in_flight.retain(|one| *one != tag);
+    }
+}
+
+static HARMLESS: DialectRow = DialectRow::new("harmless", "", Reach::Stream);
+static HARMFUL: DialectRow = DialectRow::new("harmful", "", Reach::Stream);
+
+static OPERATIONS: [Operation; 1] = [Operation::new("ask", Kind::Read, "")];
+
+static SERVICE: Service = Service {
+    name: "toy",
+    doc: "",
+    read: |part| {
+        common::read(part, &OPERATIONS, 0, |dialect| {
+            let may_repeat = dialect == "harmless";
+            Client::Dialect(Box::new(Toy { may_repeat, in_flight: VecDeque::new() }))
+        })
+    },
+    dialects: &[],
+};
+
+/// A server that closes with every third answer.
 struct Closing {
     answered: u32,
 }
@@ -22,42 +83,34 @@ impl Connection for Closing {
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, ProtocolError> {
-        let end = |bytes: &[u8]| bytes.windows(4).position(|four| four == b"\r\n\r\n");
-        while let Some(at) = end(input.bytes()) {
-            input.consume(at + 4);
+        while !input.is_empty() {
+            input.consume(1);
             self.answered += 1;
-            let closes = self.answered == 3;
-            let close = if closes { "connection: close\r\n" } else { "" };
-            let answer = format!("HTTP/1.1 200 OK\r\ncontent-length: 2\r\n{close}\r\nok");
-            out.put(answer.as_bytes());
-            if closes {
+            if self.answered == 3 {
+                out.put(b"!");
                 return Ok(Flow::Close);
             }
+            out.put(b".");
         }
         Ok(Flow::Continue)
     }
 }
 
-fn run(method: &str, arrivals: Arrivals) -> Piece {
-    let text = format!(
-        "service='http'\noperation='a'\n[[request]]\nname='a'\npath='/'\nmethod='{method}'\n\
-         expect.body='ok'"
-    );
-    let workload = toml::from_str::<WorkloadSpec>(&text).expect("well formed");
-    let workload = workload.resolve_in(&http::SERVICE, Path::new("")).expect("right");
+fn run(dialect: &'static DialectRow, arrivals: Arrivals) -> Piece {
+    let scenario = common::scenario(&SERVICE, "operation = 'ask'");
     let clients =
         Clients { connections: 2, pipeline: 8, arrivals, threads: 1, ..common::clients() };
     let server = common::serve(|| Closing { answered: 0 });
-    common::load(server, &http::SERVICE.dialects[0], &workload, clients, |session| {
+    common::load(server, dialect, &scenario, clients, |session| {
         session.run(200_000_000).expect("a piece")
     })
 }
 
 #[test]
-fn requests_that_may_be_repeated_are_said_again_on_the_next_connection() {
+fn requests_that_may_be_repeated_are_sent_again_on_the_next_connection() {
     let open = Arrivals::open(Rate { per_second: 2_000.0 }, Spacing::Constant);
     for arrivals in [Arrivals::Closed, open.clone()] {
-        let piece = run("GET", arrivals.clone());
+        let piece = run(&HARMLESS, arrivals.clone());
         assert_eq!((piece.trouble, piece.counts.wrong), (None, 0), "{arrivals}");
         assert_eq!(piece.counts.missing, 0, "{arrivals}");
         assert!(piece.counts.operations > 20, "{}", piece.counts.operations);
@@ -69,11 +122,11 @@ fn requests_that_may_be_repeated_are_said_again_on_the_next_connection() {
 
 #[test]
 fn requests_that_may_have_been_carried_out_are_missing() {
-    let piece = run("POST", Arrivals::Closed);
+    let piece = run(&HARMFUL, Arrivals::Closed);
     assert_eq!((piece.trouble, piece.counts.wrong), (None, 0));
     assert!(piece.counts.missing > 0 && piece.counts.operations > 20);
     // In an open loop the places of missing requests are free again.
     let open = Arrivals::open(Rate { per_second: 2_000.0 }, Spacing::Constant);
-    let piece = run("POST", open);
+    let piece = run(&HARMFUL, open);
     assert_eq!(piece.counts.operations + piece.counts.missing, 400);
 }

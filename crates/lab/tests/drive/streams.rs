@@ -4,15 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use base::units::Span;
 use lab::drive::{Figure, Piece};
 use lab::plan::{Arrivals, Clients};
-use load::units::Span;
 use load::{
-    Client, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Service, Tag, Update,
+    Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Reach, Service, Tag, Update,
 };
 use wire::{Connection, Flow, Input, Ns, Output, ProtocolError, Wake, clock};
 
-use crate::common::{self, SHORT, dialect};
+use crate::common::{self, Client, SHORT};
 
 /// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` the
 /// end of all updates.
@@ -24,15 +24,11 @@ struct Toy {
 }
 
 impl Dialect for Toy {
-    fn request(&mut self, _: Ns, tag: Tag, _: &Op<'_>, out: &mut Output) {
+    fn request(&mut self, _: Ns, tag: Tag, _: Op, out: &mut Output) {
         self.next += 1;
         self.cancelled.remove(&tag);
         self.streams.insert(self.next, (tag, None));
         out.put(format!("+{}\n", self.next).as_bytes());
-    }
-
-    fn prepare(&mut self, _: Ns, _: Tag, _: u64, _: &mut Output) {
-        unreachable!("the target writes");
     }
 
     fn receive(
@@ -65,7 +61,7 @@ impl Dialect for Toy {
             let missed = before.map_or(0, |before| value.saturating_sub(before + 1));
             if wrong {
                 events.found(|| Finding {
-                    operation: "count",
+                    operation: "count".into(),
                     key: Vec::new(),
                     expected: b"more".to_vec(),
                     received: line.into_bytes(),
@@ -91,11 +87,15 @@ impl Dialect for Toy {
     fn expire(&mut self, _: Tag) {}
 }
 
-static DIALECT: DialectRow = dialect("toy", Client::Stream(|_| Box::new(Toy::default())));
+static DIALECT: DialectRow = DialectRow::new("toy", "", Reach::Stream);
+
+static OPERATIONS: [Operation; 1] = [Operation::new("count", Kind::Stream, "")];
 
 static SERVICE: Service = Service {
-    longest_value_bytes: 0,
-    ..common::service(&[Operation { name: "count", kind: Kind::Stream, doc: "" }])
+    name: "toy",
+    doc: "",
+    read: |part| common::read(part, &OPERATIONS, 0, |_| Client::Dialect(Box::new(Toy::default()))),
+    dialects: &[],
 };
 
 /// What the toy server does differently.
@@ -181,7 +181,7 @@ impl Connection for Counting {
 /// Three connections with so many streams each; the pieces that `lengths` ask for.
 fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<Piece> {
     let make = move || Counting { habit, next_at: None, streams: BTreeMap::new() };
-    let workload = common::workload(&SERVICE, "operation = 'count'\nwritten_by = 'target'");
+    let workload = common::scenario(&SERVICE, "operation = 'count'");
     let clients = Clients {
         pipeline: streams,
         arrivals: Arrivals::Subscribe { pause },

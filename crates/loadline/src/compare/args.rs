@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use load::units::{Share, Span};
+use base::units::{Share, Span};
 
 use crate::run::HowArgs;
 

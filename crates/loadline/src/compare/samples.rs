@@ -19,7 +19,7 @@ pub(super) fn read(argument: &str) -> Result<Series, String> {
         Some((file, name)) if !Path::new(argument).exists() => (file, Some(name)),
         _ => (argument, None),
     };
-    let text = load::read_text(Path::new(file), FILE_LIMIT_BYTES);
+    let text = base::read_text(Path::new(file), FILE_LIMIT_BYTES);
     let text = text.map_err(|error| error.to_string())?;
     let figures = if text.trim_start().starts_with(['[', '{']) {
         of_json(&text, name)

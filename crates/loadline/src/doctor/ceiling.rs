@@ -8,11 +8,11 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::Context;
+use base::units::Span;
 use lab::cpus::pin_this_thread;
 use lab::drive::{Load, Session};
 use lab::plan::{Arrivals, Clients};
-use load::units::Span;
-use load::{WorkloadSpec, null as null_load};
+use load::{Scenario, Speaks, null as null_load};
 use null::NullConnection;
 use wire::clock::{MILLISECOND_NS, now};
 use wire::{Address, Config, ListenOptions, Listener, Server};
@@ -83,15 +83,15 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
     let connections = clients.connections;
     let load = Load {
         address,
-        dialect: &null_load::DIALECT,
+        speaks: &Speaks::plainly(&null_load::DIALECT),
         batch: None,
         program: None,
-        workload: &toml::from_str::<WorkloadSpec>(text)?.resolve(&null_load::SERVICE)?,
+        workload: &Scenario::parse(text, &null_load::SERVICE)?,
         clients: &[clients],
         round: 1,
         clock_zero: now(),
         stop: Arc::new(AtomicBool::new(false)),
-        onlooker: None,
+        live: None,
     };
     let mut session = Session::open(&load)?;
     session.run(100 * MILLISECOND_NS)?;

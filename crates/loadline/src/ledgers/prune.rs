@@ -5,9 +5,9 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use base::units::Span;
 use jiff::Timestamp;
 use ledger::{Ledger, RunId, RunLine, RunState};
-use load::units::Span;
 
 use crate::exit::Failure;
 use crate::out;

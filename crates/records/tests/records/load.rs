@@ -4,9 +4,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use load::{Client, Dialect, Events, Keys, Op, Oracle, Values, WrittenBy};
+use load::kv::Keys;
+use load::{Dialect, Events, Op};
 use proptest::prelude::*;
-use records::load::{CONNECT, GET, MONITOR, PUT, SERVICE};
+use records::load::{CONNECT, GET, MONITOR, Oracle, PUT, PvAccess, Updates};
 use records::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, Offer, RequestHead, ResponseHead, subcommand,
 };
@@ -19,7 +20,7 @@ use wire::{Connection, Input, Output, Peer, ProtocolError, Wake, Waker, deliver}
 
 /// A server that says what it is told, and a client that hears it in pieces.
 struct Talk {
-    dialect: Box<dyn Dialect>,
+    dialect: PvAccess,
     events: Events,
     requests: Output,
     pieces: Vec<usize>,
@@ -29,19 +30,23 @@ struct Talk {
     made: Vec<u32>,
 }
 
+/// Who writes all records.
+#[derive(Clone, Copy, PartialEq)]
+enum WrittenBy {
+    Clients,
+    Target,
+}
+
 fn oracle(size: Option<u64>, written_by: WrittenBy) -> Arc<Oracle> {
     let keys = Keys::new(9, 8).expect("keys");
-    let oracle = Oracle::new(keys, Values::new(1, 0), false, written_by == WrittenBy::Clients);
-    Arc::new(oracle.with_numbers(size, written_by))
+    let by_target = if written_by == WrittenBy::Target { 9 } else { 0 };
+    Arc::new(Oracle::new(keys, size, by_target).begin(written_by == WrittenBy::Clients))
 }
 
 impl Talk {
     fn begin(oracle: &Arc<Oracle>, order: Order, pieces: &[usize]) -> Self {
-        let Client::Stream(make) = SERVICE.dialect("pvaccess").expect("a dialect").client else {
-            panic!("over a stream");
-        };
         let mut talk = Self {
-            dialect: make(oracle),
+            dialect: PvAccess::new(oracle, Updates::default()),
             events: Events::default(),
             requests: Output::new(1 << 20),
             pieces: pieces.to_vec(),
@@ -85,7 +90,7 @@ impl Talk {
     }
 
     fn ask(&mut self, tag: u32, operation: usize, key: u64) {
-        self.dialect.request(0, tag, &Op { operation, keys: &[key] }, &mut self.requests);
+        self.dialect.request(0, tag, Op { operation, what: key }, &mut self.requests);
         self.serve();
     }
 
@@ -220,7 +225,7 @@ fn values_that_are_stale_mixed_or_another_records_are_wrong() {
     let prepared = oracle.number(3, 1);
     assert_eq!(wrong(&mut talk, prepared, prepared), "");
     assert_eq!(wrong(&mut talk, prepared, prepared + 1), "the elements of one value differ");
-    assert!(wrong(&mut talk, prepared + 1, prepared + 1).contains("nobody has written"));
+    assert!(wrong(&mut talk, prepared + 1, prepared + 1).contains("was never written"));
     assert!(wrong(&mut talk, oracle.number(4, 1), oracle.number(4, 1)).contains("no version"));
     talk.ask(0, PUT, 3);
     let request = *talk.made.last().unwrap();
@@ -278,10 +283,8 @@ fn arrays_in_shared_memory_count_as_elements_that_no_socket_carried() {
         queue: 4,
     };
     let _producer = Producer::start(&service, production).unwrap();
-    let Client::Stream(make) = SERVICE.dialect("pvaccess-shared").expect("a dialect").client else {
-        panic!("over a stream");
-    };
-    let mut dialect = make(&oracle(Some(5_000), WrittenBy::Target));
+    let shared = Updates { shared: true, ..Updates::default() };
+    let mut dialect = PvAccess::new(&oracle(Some(5_000), WrittenBy::Target), shared);
     let mut connection = RecordsConnection::new(service);
     let (mut requests, mut answers) = (Output::new(1 << 20), Output::new(1 << 20));
     let (mut to_server, mut to_client) = (Input::new(), Input::new());
@@ -295,8 +298,8 @@ fn arrays_in_shared_memory_count_as_elements_that_no_socket_carried() {
         to_client.append(&answers.take());
         dialect.receive(0, &mut to_client, &mut events, &mut requests).unwrap();
         if events.ready && !std::mem::replace(&mut is_asked, true) {
-            let op = Op { operation: MONITOR, keys: &[3] };
-            dialect.request(0, 0, &op, &mut requests);
+            let op = Op { operation: MONITOR, what: 3 };
+            dialect.request(0, 0, op, &mut requests);
         }
         to_server.append(&requests.take());
         deliver(&mut connection, 0, &mut to_server, &mut answers).unwrap();
@@ -333,7 +336,7 @@ fn a_channel_is_made_and_destroyed_again() {
 fn a_record_of_another_shape_is_a_clear_fault() {
     let mut talk = Talk::begin(&oracle(Some(10), WrittenBy::Clients), Order::Little, &[500]);
     talk.size = None;
-    talk.dialect.request(0, 0, &Op { operation: GET, keys: &[1] }, &mut talk.requests);
+    talk.dialect.request(0, 0, Op { operation: GET, what: 1 }, &mut talk.requests);
     let asked = talk.requests.take();
     assert!(asked.len() > HEADER_BYTES);
     let created = ChannelCreated { client_id: 0, server_id: 1, status: Status::ok() };

@@ -5,12 +5,14 @@
 //! order: when the last copy of a write is answered, no earlier copy can come after it and undo
 //! what is measured. Control plane.
 
-use std::ops::Range;
 use std::sync::atomic::Ordering;
 
 use wire::{Ns, ProtocolError};
 
-use super::{State, Transport, Work, Worker};
+use super::super::config::Parts;
+use super::super::slot::State;
+use super::super::transport::Transport;
+use super::state::{Work, Worker};
 
 /// A write that is not answered for so long is said again, and then again after twice the time.
 const AGAIN_AFTER_NS: u64 = 100_000_000;
@@ -40,12 +42,12 @@ fn patience(times: u32) -> u64 {
 }
 
 impl<T: Transport> Worker<T> {
-    /// Says the writes of the next `keys` while there is room for them under way.
-    pub(super) fn prepare_by_datagrams(&mut self, index: usize, now: Ns, keys: &mut Range<u64>) {
+    /// Writes the next `parts` while there is room for them under way.
+    pub(super) fn prepare_by_datagrams(&mut self, index: usize, now: Ns, parts: &mut Parts) {
         if index != FIRST {
             return;
         }
-        while self.has_room_for_datagram() && self.slots[FIRST].send_prepare(now, keys) {
+        while self.has_room_for_datagram() && self.slots[FIRST].send_prepare(now, parts) {
             self.largest_bytes = self.largest_bytes.max(self.slots[FIRST].output.len());
             self.flush(FIRST);
         }
@@ -62,8 +64,8 @@ impl<T: Transport> Worker<T> {
     /// and gives the time after which a write is given up, which is never. A write that was said
     /// often enough ends the preparing, and so does the end of the socket.
     pub(super) fn prepare_again(&mut self, now: Ns, work: &mut Work) -> Option<u64> {
-        let Work::Prepare(keys) = work else { return None };
-        if !self.origin.datagrams || self.duty.stop.load(Ordering::Relaxed) {
+        let Work::Prepare(parts) = work else { return None };
+        if !self.slot_config.datagrams || self.config.stop.load(Ordering::Relaxed) {
             return None;
         }
         while let Some((tag, late)) = self.slots[FIRST].late_prepare(now, patience) {
@@ -71,21 +73,21 @@ impl<T: Transport> Worker<T> {
                 self.slots[FIRST].prepare_again(now, tag);
                 self.flush(FIRST);
             } else {
-                self.lose(FIRST, &unanswered(late.key));
+                self.lose(FIRST, &unanswered(late.part));
             }
         }
         if self.slots[FIRST].state == State::Gone {
-            *keys = 0..0;
+            parts.left = 0..0;
         }
         Some(u64::MAX)
     }
 }
 
 #[cold]
-fn unanswered(key: u64) -> ProtocolError {
+fn unanswered(part: u64) -> ProtocolError {
     let waited_ms = (1..=MOST_TIMES).map(patience).sum::<u64>() / 1_000_000;
     ProtocolError::new(format!(
-        "preparing key {key}: none of {MOST_TIMES} datagrams within {waited_ms} ms was answered; \
+        "preparing key {part}: none of {MOST_TIMES} datagrams within {waited_ms} ms was answered; \
          see that the target speaks this dialect and takes values of this size"
     ))
 }

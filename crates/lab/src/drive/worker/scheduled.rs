@@ -3,9 +3,10 @@
 
 use wire::{Ns, clock};
 
-use super::super::record::Figure;
+use super::super::interval::Figure;
 use super::super::slot::State;
-use super::{Transport, Work, Worker};
+use super::super::transport::Transport;
+use super::state::{Work, Worker};
 
 /// This long before a scheduled request the thread stops blocking and spins: a wake-up takes some
 /// tens of microseconds on a virtual machine.
@@ -24,7 +25,7 @@ impl<T: Transport> Worker<T> {
         let Work::Timed(timed) = work else { return until_look };
         let Some(wake) = timed.wake() else { return until_look };
         let until_due = wake.saturating_sub(now);
-        let early = if self.duty.spin { SPIN_NS } else { 0 };
+        let early = if self.config.spin { SPIN_NS } else { 0 };
         until_due.saturating_sub(early).min(until_look)
     }
 
@@ -37,7 +38,7 @@ impl<T: Transport> Worker<T> {
         *now = clock::now();
         loop {
             let Some(due) = timed.due(*now) else {
-                if !self.duty.spin || !timed.is_imminent(*now, WATCH_CLOCK_NS) {
+                if !self.config.spin || !timed.is_imminent(*now, WATCH_CLOCK_NS) {
                     return spun_ns;
                 }
                 let before = std::mem::replace(now, clock::now());
@@ -70,11 +71,12 @@ impl<T: Transport> Worker<T> {
     /// Requests that still wait for a slot a time-out after the end count as missing.
     pub(super) fn give_up_backlog(&mut self, now: Ns, work: &mut Work) {
         let Work::Timed(timed) = work else { return };
-        if now < timed.until() + self.duty.timeout_ns {
+        if now < timed.until() + self.config.timeout_ns {
             return;
         }
-        let operation = self.duty.workload.mix[0].0;
         for scheduled in timed.give_up() {
+            let operation =
+                self.slots.first_mut().map_or(0, |slot| slot.stream.next_op().operation);
             self.recorder.missing(now, operation, now - scheduled);
         }
     }

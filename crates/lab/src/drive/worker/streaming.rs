@@ -4,7 +4,8 @@
 use wire::Ns;
 
 use super::super::streams::StreamSum;
-use super::{Transport, Work, Worker};
+use super::super::transport::Transport;
+use super::state::{Work, Worker};
 
 impl<T: Transport> Worker<T> {
     /// When a piece's last answer came; what is read while streams end counts for nothing.
@@ -23,12 +24,12 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// Begins as many streams on a slot as it is deep, each about a key of its own.
+    /// Begins as many streams on a slot as it is deep, each with an index of its own.
     pub(super) fn subscribe(&mut self, index: usize, now: Ns) {
-        let (depth, keys) = (self.origin.depth as u64, self.duty.workload.keys.count());
-        let first = (self.duty.slots.start + index) as u64 * depth;
+        let depth = self.slot_config.depth as u64;
+        let first = (self.config.slots.start + index) as u64 * depth;
         while self.slots[index].has_room() {
-            self.slots[index].subscribe(first, keys, now);
+            self.slots[index].subscribe(first, now);
         }
     }
 

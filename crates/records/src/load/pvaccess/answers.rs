@@ -7,8 +7,8 @@ use wire::{Output, ProtocolError};
 
 use super::super::elements::Elements;
 use super::super::layout::{Found, Layout, Walk, bits};
-use super::super::operations::{ChannelState, Sent, Stage, What};
-use super::{ECHO, PASSING, PvAccess, Updates};
+use super::super::made::{ChannelState, Sent, Stage, What};
+use super::{ECHO, PASSING, PvAccess};
 use crate::protocol::messages::{
     ChannelCreated, DestroyChannel, Introduction, ResponseHead, subcommand,
 };
@@ -57,8 +57,7 @@ impl PvAccess {
                 let Some(tag) = self.passing.remove(&destroyed.client_id) else {
                     return Err(ProtocolError::new("the server has destroyed a channel"));
                 };
-                let done = |tag| Done { tag, keys: 1, misses: 0, wrong: 0 };
-                events.done.extend(tag.map(done));
+                events.done.extend(tag.map(Done::right));
             }
             Command::Echo => {
                 let asked = body.strip_prefix(ECHO).and_then(|tag| tag.first_chunk::<4>());
@@ -91,7 +90,7 @@ impl PvAccess {
             return Ok(());
         }
         let Some(channel) = self.channels.get_mut(client_id as usize) else {
-            return Err(ProtocolError::new("a channel is there that nobody asked for"));
+            return Err(ProtocolError::new("a channel is there that was not asked for"));
         };
         let before = std::mem::replace(&mut channel.state, ChannelState::Open(server_id));
         let ChannelState::Asked(waiting) = before else {
@@ -124,7 +123,7 @@ impl PvAccess {
             return self.made(request, &status, reader, events, out);
         }
         let Some(operation) = self.operations.get(request as usize) else {
-            return Err(ProtocolError::new("an answer to an operation that nobody asked for"));
+            return Err(ProtocolError::new("an answer to an operation that was not asked for"));
         };
         if operation.stage == Stage::Gone {
             return Ok(());
@@ -212,7 +211,7 @@ impl PvAccess {
         out: &mut Output,
     ) -> Result<(), ProtocolError> {
         let Some(operation) = self.operations.get_mut(request as usize) else {
-            return Err(ProtocolError::new("an answer to an operation that nobody asked for"));
+            return Err(ProtocolError::new("an answer to an operation that was not asked for"));
         };
         if !status.is_success() {
             let wrong = ("the server refused to make it".to_owned(), status.text.to_string());
@@ -223,7 +222,7 @@ impl PvAccess {
             let kind = reader.kind(&mut self.known);
             reader.end()?;
             let kind = kind.ok_or(ProtocolError::new("an operation without a type"))?;
-            let layout = Layout::of(&kind, self.updates == Updates::Shared)?;
+            let layout = Layout::of(&kind, self.updates.shared)?;
             let is_array = self.oracle.size.is_some();
             if layout.is_array != is_array {
                 let is = if layout.is_array { "an array" } else { "a plain number" };

@@ -1,12 +1,13 @@
 //! Values that have come, held against what is known to be true.
 
-use load::{Events, Finding, Mismatch, Update, WrittenBy};
+use load::kv::Mismatch;
+use load::{Events, Finding, Update};
 use wire::{Output, ProtocolError};
 
 use super::super::layout::Found;
-use super::super::operations::{Sent, Stage, What};
-use super::super::{GET, MONITOR, PUT, RPC, SERVICE};
-use super::{PvAccess, QUEUE_SIZE, Updates};
+use super::super::made::{Sent, Stage, What};
+use super::super::operations::{GET, MONITOR, OPERATIONS, PUT, RPC};
+use super::{PvAccess, QUEUE_SIZE};
 use crate::client::shared::SpotCheck;
 use crate::protocol::messages::{RequestHead, subcommand};
 use crate::protocol::{ArrayLocation, Command, Scalar, Value};
@@ -28,11 +29,11 @@ impl PvAccess {
             What::Rpc => RPC,
         };
         events.found(|| Finding {
-            operation: SERVICE.operations[index].name,
+            operation: OPERATIONS[index].name.clone(),
             key: self.name(key).as_bytes().to_vec(),
-            expected: match self.oracle.written_by {
-                WrittenBy::Clients => b"a version between those sent and answered".to_vec(),
-                WrittenBy::Target => b"a value that goes on from the last one".to_vec(),
+            expected: match self.oracle.is_targets(key) {
+                false => b"a version between those sent and answered".to_vec(),
+                true => b"a value that goes on from the last one".to_vec(),
             },
             received: received.into_bytes(),
             note,
@@ -52,7 +53,7 @@ impl PvAccess {
         if !found.alike {
             return Some("the elements of one value differ".to_owned());
         }
-        if self.oracle.written_by == WrittenBy::Target {
+        if self.oracle.is_targets(operation.key) {
             let last = self.channels[operation.channel as usize].last.replace(number);
             return last.filter(|last| number < *last).map(|_| Mismatch::Stale.to_string());
         }
@@ -120,7 +121,6 @@ impl PvAccess {
         events: &mut Events,
     ) {
         let size = self.oracle.size.unwrap_or(1);
-        let by_clients = self.oracle.written_by == WrittenBy::Clients;
         let operation = &mut self.operations[request as usize];
         let (key, Some(stream)) = (operation.key, operation.tag) else { return };
         let value_bits = operation.layout.as_ref().map_or(0, |layout| layout.value_bits);
@@ -133,7 +133,7 @@ impl PvAccess {
         let step = last.map_or(1, |last| number.wrapping_sub(last));
         let missed = u64::try_from(step - 1).unwrap_or(0);
         let says_so = overrun & value_bits != 0;
-        let is_owned = !by_clients || number >> 32 == key.cast_signed();
+        let is_owned = self.oracle.is_targets(key) || number >> 32 == key.cast_signed();
         let note = match () {
             () if found.count != size => Some("another number of elements than expected"),
             () if !found.alike => Some("the elements of one value differ"),
@@ -161,7 +161,7 @@ impl PvAccess {
     pub(super) fn acknowledge(&mut self, request: u32, out: &mut Output) {
         let operation = &mut self.operations[request as usize];
         operation.unacknowledged += 1;
-        if self.updates != Updates::Acknowledged || operation.unacknowledged < QUEUE_SIZE / 2 {
+        if !self.updates.pipeline || operation.unacknowledged < QUEUE_SIZE / 2 {
             return;
         }
         let count = std::mem::take(&mut operation.unacknowledged);

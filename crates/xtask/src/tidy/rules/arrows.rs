@@ -11,12 +11,16 @@ use crate::tidy::tree::{Finding, Tree};
 const ARROWS: &[(&str, &[&str])] = &[
     (
         "loadline",
-        &["report", "lab", "services", "service", "ledger", "judge", "load", "wire", "base"],
+        &[
+            "report", "lab", "services", "service", "http", "ledger", "judge", "load", "wire",
+            "base",
+        ],
     ),
     ("lab", &["load", "wire", "base", "judge", "ledger"]),
     ("report", &["judge", "ledger", "base"]),
     ("services", &["load", "service", "wire", "base"]),
     ("service", &["wire", "base"]),
+    ("http", &["load", "wire", "base"]),
     ("load", &["wire", "base"]),
     ("judge", &[]),
     ("ledger", &["base"]),

@@ -31,7 +31,7 @@ const REGISTRIES: &[(&str, &str, &str)] = &[
 ];
 
 /// Crates that are not looked into yet.
-const NOT_YET: &[&str] = &["cache", "records", "load", "lab"];
+const NOT_YET: &[&str] = &["cache", "records"];
 
 pub(super) const RULE: Rule = Rule {
     name: "circles",

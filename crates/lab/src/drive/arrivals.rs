@@ -1,0 +1,105 @@
+//! When requests are sent: closed, with think time, or on a schedule that does not wait.
+
+use std::sync::Arc;
+
+use base::units::{Rate, Span};
+
+/// When requests are sent.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Arrivals {
+    /// A slot sends when it is answered.
+    Closed,
+    /// A slot does the workload's steps in order, one after another, and is done.
+    Steps,
+    /// A slot sends so long after it was answered.
+    Think(Span),
+    /// A schedule says when; a request without a free slot waits, and its waiting counts.
+    Open(Arc<Schedule>),
+    /// A slot subscribes to as many keys as its depth, and takes what comes.
+    Subscribe {
+        /// It reads nothing for so long after an update: a slow reader.
+        pause: Span,
+    },
+}
+
+/// When requests are due, from the start of a slice or trial.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Schedule {
+    /// Rates one after another; the last goes on for ever unless it has a length.
+    pub stretches: Vec<Stretch>,
+    /// How requests are spread within a stretch.
+    pub spacing: Spacing,
+    /// Recorded times instead of rates, in nanoseconds and ascending.
+    pub trace_ns: Vec<u64>,
+    /// In words, for labels.
+    words: String,
+}
+
+/// One rate for some time.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Stretch {
+    /// Requests per second.
+    pub rate: Rate,
+    /// For how long; `None` is to the end.
+    pub length: Option<Span>,
+}
+
+/// How requests are spread.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spacing {
+    /// Evenly.
+    Constant,
+    /// With exponentially distributed gaps: many independent senders.
+    Poisson,
+    /// Evenly within bursts that keep the mean rate.
+    Bursts {
+        /// The length of a burst.
+        on: Span,
+        /// The pause after it.
+        off: Span,
+    },
+}
+
+impl std::fmt::Display for Arrivals {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Closed => f.write_str("closed"),
+            Self::Steps => f.write_str("steps"),
+            Self::Think(pause) => write!(f, "think {pause}"),
+            Self::Open(schedule) => f.write_str(&schedule.words),
+            Self::Subscribe { pause } if pause.ns == 0 => f.write_str("subscribe"),
+            Self::Subscribe { pause } => write!(f, "subscribe, pause {pause}"),
+        }
+    }
+}
+
+impl Arrivals {
+    /// Whether slots subscribe instead of asking.
+    pub fn subscribes(&self) -> bool {
+        matches!(self, Self::Subscribe { .. })
+    }
+
+    /// One rate for ever.
+    pub fn open(rate: Rate, spacing: Spacing) -> Self {
+        Self::scheduled(vec![Stretch { rate, length: None }], spacing)
+    }
+
+    /// Rates one after another.
+    pub fn scheduled(stretches: Vec<Stretch>, spacing: Spacing) -> Self {
+        let rates: Vec<_> = stretches.iter().map(|one| one.rate.to_string()).collect();
+        let spread = match spacing {
+            Spacing::Constant => "constant".to_owned(),
+            Spacing::Poisson => "poisson".to_owned(),
+            Spacing::Bursts { on, off } => format!("bursts {on} on {off} off"),
+        };
+        let words = format!("open {} {spread}", rates.join(" → "));
+        Self::Open(Arc::new(Schedule { stretches, spacing, trace_ns: Vec::new(), words }))
+    }
+
+    /// Recorded times, in nanoseconds and ascending.
+    pub fn traced(trace_ns: Vec<u64>) -> Self {
+        let words = format!("trace of {} arrivals", trace_ns.len());
+        let (stretches, spacing) = (Vec::new(), Spacing::Constant);
+        Self::Open(Arc::new(Schedule { stretches, spacing, trace_ns, words }))
+    }
+}

@@ -1,0 +1,80 @@
+//! What one thread of load has to know, and what it is commanded to do.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use load::{Scenario, Stream, Workload};
+use wire::Ns;
+
+use super::arrivals::Arrivals;
+use super::live_stats::LiveStats;
+use super::schedule::ArrivalTimes;
+use super::timed::Timed;
+
+/// What one thread of load does, from its start to its end.
+pub(super) struct WorkerConfig {
+    pub(super) group: usize,
+    /// What its slots do.
+    pub(super) scenario: Scenario,
+    /// The workload about the target of this session, shared by all slots.
+    pub(super) workload: Arc<dyn Workload>,
+    pub(super) arrivals: Arrivals,
+    pub(super) spin: bool,
+    pub(super) slots: std::ops::Range<usize>,
+    /// Which thread of its group this is, of how many.
+    pub(super) thread: (usize, usize),
+    pub(super) timeout_ns: u64,
+    pub(super) cpu: Option<usize>,
+    pub(super) round: u64,
+    pub(super) clock_zero: Ns,
+    pub(super) stop: Arc<AtomicBool>,
+    pub(super) live: Option<Arc<LiveStats>>,
+}
+
+impl WorkerConfig {
+    /// The operations of a slot.
+    pub(super) fn stream(&self, slot: usize) -> Stream {
+        let name = (self.group as u64) << 32 | slot as u64;
+        let make = match self.arrivals {
+            Arrivals::Steps => Stream::of_steps,
+            Arrivals::Subscribe { .. } => Stream::of_streams,
+            Arrivals::Closed | Arrivals::Think(_) | Arrivals::Open(_) => Stream::new,
+        };
+        make(&self.scenario, &*self.workload, self.round, name)
+    }
+
+    /// What decides when requests are due in this thread's run of that number; `None` in a closed
+    /// loop. Each run gets arrivals of its own, the same for every target.
+    pub(super) fn timed(&self, run: u64, start: Ns, until: Ns, places: &[usize]) -> Option<Timed> {
+        match &self.arrivals {
+            Arrivals::Closed | Arrivals::Steps | Arrivals::Subscribe { .. } => None,
+            Arrivals::Think(pause) => Some(Timed::think(start, until, pause.ns, places)),
+            Arrivals::Open(schedule) => {
+                let seed = self.round.wrapping_add(run) ^ (self.group as u64) << 48;
+                let (thread, threads) = self.thread;
+                let arrivals = ArrivalTimes::new(schedule, seed, thread, threads);
+                Some(Timed::open(start, until, arrivals, places))
+            }
+        }
+    }
+}
+
+/// One piece of work.
+#[derive(Clone, Debug)]
+pub(super) enum Command {
+    /// Write these parts of the preparation.
+    Prepare(Parts),
+    /// Send operations for this many nanoseconds.
+    Run(u64),
+}
+
+/// Parts of the preparation.
+#[derive(Clone, Debug)]
+pub(super) struct Parts {
+    /// Those that are still to be written.
+    pub(super) left: std::ops::Range<u64>,
+    /// Whether each waits for the answer to the one before.
+    pub(super) in_order: bool,
+    /// How long an answer may take, in nanoseconds, where that differs from other answers.
+    pub(super) within_ns: Option<u64>,
+}

@@ -1,0 +1,205 @@
+//! Collects one thread's latencies, and hands each second's on as it ends. Data plane.
+
+use std::sync::Arc;
+
+use load::{Done, Events, Kind, Operation, Update};
+use wire::Ns;
+
+use super::config::WorkerConfig;
+use super::interval::{FIGURES, Figure, Interval};
+use super::live_stats::{LiveStats, Publisher};
+use super::result::{Counts, Found, Piece};
+use super::slowest::{Slow, Slowest};
+use super::streams::StreamSum;
+use super::tally::Tally;
+
+/// At most this many wrong answers keep their bytes in one piece of one thread.
+const MOST_FOUND: usize = 16;
+
+/// Collects one thread's latencies and hands each second's on as it ends.
+#[derive(Debug)]
+pub(super) struct Recorder {
+    group: usize,
+    /// Per figure and operation of the service, made when first used.
+    current: Vec<Option<Tally>>,
+    /// Which operations read.
+    reads: Vec<bool>,
+    second: u64,
+    /// When the current second ends.
+    second_ends: Ns,
+    clock_zero: Ns,
+    pub(super) counts: Counts,
+    pub(super) found: Vec<Found>,
+    pub(super) finished: Vec<Interval>,
+    pub(super) slowest: Slowest,
+    pub(super) last_answer: Ns,
+    /// Every operation with its latency, where each is kept.
+    each: Option<Vec<(usize, u64)>>,
+    pub(super) streams: StreamSum,
+    /// Who looks on, and what was told of the current piece.
+    live: Option<Arc<LiveStats>>,
+    publisher: Publisher,
+}
+
+impl Recorder {
+    /// Whether every latency is kept by itself from now on.
+    pub(super) fn keep_each(&mut self, keep: bool) {
+        self.each = keep.then(Vec::new);
+    }
+
+    /// Every latency that was kept by itself, as a figure of its operation's name.
+    pub(super) fn take_each(&mut self, operations: &[Operation]) -> Vec<(String, f64)> {
+        let each = self.each.take().unwrap_or_default().into_iter();
+        each.map(|(index, ns)| (format!("{}_ns", operations[index].name), ns as f64)).collect()
+    }
+
+    pub(super) fn new(group: usize, operations: &[Operation], clock_zero: Ns) -> Self {
+        let reads = |operation: &Operation| operation.kind == Kind::Read;
+        Self {
+            group,
+            current: vec![None; FIGURES.len() * operations.len()],
+            reads: operations.iter().map(reads).collect(),
+            second: 0,
+            second_ends: 0,
+            clock_zero,
+            counts: Counts::default(),
+            found: Vec::new(),
+            finished: Vec::new(),
+            slowest: Slowest::default(),
+            last_answer: 0,
+            each: None,
+            streams: StreamSum { group, ..StreamSum::default() },
+            live: None,
+            publisher: Publisher::default(),
+        }
+    }
+
+    /// The recorder of a thread that has this to do.
+    pub(super) fn of(config: &WorkerConfig) -> Self {
+        let own = Self::new(config.group, config.workload.operations(), config.clock_zero);
+        Self { live: config.live.clone(), ..own }
+    }
+
+    /// Call once per batch of answers, before [`Recorder::latency`].
+    #[inline]
+    pub(super) fn answers_at(&mut self, now: Ns, events: &mut Events) {
+        self.last_answer = now;
+        if now >= self.second_ends {
+            self.begin_second(now);
+        }
+        if events.elements > 0 {
+            self.counts.elements += events.elements;
+            self.counts.payload_bytes += events.payload_bytes;
+        }
+        if !events.findings.is_empty() {
+            self.keep_findings(now, events);
+        }
+    }
+
+    #[cold]
+    fn begin_second(&mut self, now: Ns) {
+        self.end_second();
+        if let Some(live) = &self.live {
+            let Counts { operations, wrong, missing, .. } = self.counts;
+            let counts = (operations, wrong, missing);
+            self.publisher.tell(live, self.second, counts, &self.finished);
+        }
+        self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
+        // A program may say any time.
+        let ends = (self.second + 1).saturating_mul(1_000_000_000);
+        self.second_ends = self.clock_zero.saturating_add(ends);
+    }
+
+    #[cold]
+    fn keep_findings(&mut self, now: Ns, events: &mut Events) {
+        for finding in events.findings.drain(..) {
+            if self.found.len() < MOST_FOUND {
+                self.found.push(Found { at: now - self.clock_zero, finding });
+            }
+        }
+    }
+
+    /// One answered request.
+    #[inline]
+    pub(super) fn done(&mut self, operation: usize, latency_ns: u64, done: &Done) {
+        self.counts.done(done, self.reads[operation]);
+        if let Some(each) = &mut self.each {
+            each.push((operation, latency_ns));
+        }
+        self.record(Figure::Latency, operation, latency_ns);
+        let (at, group) = (self.last_answer - self.clock_zero, self.group);
+        self.slowest.offer(Slow { latency_ns, at, group, operation });
+    }
+
+    /// One update of a stream, `stale_ns` after its value was made.
+    #[inline]
+    pub(super) fn update(&mut self, operation: usize, update: &Update, stale_ns: Option<u64>) {
+        self.counts.operations += 1;
+        self.counts.updates += 1;
+        self.counts.wrong += u64::from(update.wrong);
+        self.streams.missed += update.missed;
+        self.streams.merged += update.merged;
+        if let Some(stale_ns) = stale_ns {
+            self.record(Figure::Staleness, operation, stale_ns);
+        }
+    }
+
+    /// So many requests that took so long each, counted by another program.
+    pub(super) fn timed(&mut self, operation: usize, latency_ns: u64, times: u64) {
+        let tally = self.current[operation].get_or_insert_with(Tally::new);
+        tally.record_all(latency_ns, times);
+        if times > 0 {
+            let at = self.last_answer.saturating_sub(self.clock_zero);
+            self.slowest.offer(Slow { latency_ns, at, group: self.group, operation });
+        }
+    }
+
+    /// One request that was given up: it counts at no less than the time it was waited for.
+    pub(super) fn missing(&mut self, now: Ns, operation: usize, waited_ns: u64) {
+        self.counts.missing += 1;
+        self.record(Figure::Latency, operation, waited_ns);
+        let (at, group) = (now - self.clock_zero, self.group);
+        self.slowest.offer(Slow { latency_ns: waited_ns, at, group, operation });
+    }
+
+    #[inline]
+    pub(super) fn record(&mut self, figure: Figure, operation: usize, ns: u64) {
+        let index = figure as usize * self.reads.len() + operation;
+        self.current[index].get_or_insert_with(Tally::new).record(ns);
+    }
+
+    /// Hands on what the current second holds.
+    pub(super) fn end_second(&mut self) {
+        let operations = self.reads.len();
+        for (index, current) in self.current.iter_mut().enumerate() {
+            if let Some(histogram) = current.as_mut().and_then(Tally::take) {
+                let (figure, operation) = (FIGURES[index / operations], index % operations);
+                let (group, second) = (self.group, self.second);
+                self.finished.push(Interval { figure, group, operation, second, histogram });
+            }
+        }
+    }
+
+    /// What was recorded; it is not here any more.
+    pub(super) fn result(&mut self) -> Piece {
+        Piece {
+            counts: self.counts,
+            intervals: std::mem::take(&mut self.finished),
+            found: std::mem::take(&mut self.found),
+            slowest: std::mem::take(&mut self.slowest),
+            ..Piece::default()
+        }
+    }
+
+    /// Forgets everything, before a piece begins.
+    pub(super) fn clear(&mut self) {
+        self.end_second();
+        self.finished.clear();
+        self.publisher = Publisher::default();
+        self.slowest = Slowest::default();
+        self.found.clear();
+        self.counts = Counts::default();
+        self.streams = StreamSum { group: self.group, ..StreamSum::default() };
+        self.last_answer = 0;
+    }
+}

@@ -1,0 +1,129 @@
+//! What a piece of load gave: counts, latencies by operation and second, wrong answers.
+
+use load::{Cost, Done, Finding};
+use wire::Ns;
+
+use super::interval::Interval;
+use super::slowest::Slowest;
+use super::streams::StreamSum;
+use super::timed::Pressure;
+use crate::observe::Cpu;
+
+/// How many operations came to what. One operation is one answer or one update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// Operations answered, right or wrong.
+    pub operations: u64,
+    /// Operations answered wrongly, or refused.
+    pub wrong: u64,
+    /// Those of them that were refused.
+    pub refused: u64,
+    /// Reads answered with a value.
+    pub hits: u64,
+    /// Operations answered with "not there".
+    pub misses: u64,
+    /// Requests not answered in time, and streams that brought nothing.
+    pub missing: u64,
+    /// Updates that streams have brought; they are operations too.
+    pub updates: u64,
+    /// Elements of the values that came or were written, where values have elements.
+    pub elements: u64,
+    /// The bytes of these elements.
+    pub payload_bytes: u64,
+    /// Bytes that the sockets have brought.
+    pub received_bytes: u64,
+    /// Bytes that the sockets have taken.
+    pub sent_bytes: u64,
+    /// Operations whose answers were not checked.
+    pub unchecked: u64,
+}
+
+impl Counts {
+    /// Adds what another thread or piece counted.
+    pub fn add(&mut self, other: Self) {
+        self.operations += other.operations;
+        self.wrong += other.wrong;
+        self.refused += other.refused;
+        self.hits += other.hits;
+        self.misses += other.misses;
+        self.missing += other.missing;
+        self.updates += other.updates;
+        self.elements += other.elements;
+        self.payload_bytes += other.payload_bytes;
+        self.received_bytes += other.received_bytes;
+        self.sent_bytes += other.sent_bytes;
+        self.unchecked += other.unchecked;
+    }
+
+    pub(super) fn done(&mut self, done: &Done, reads: bool) {
+        self.operations += u64::from(done.answers);
+        let found = done.answers.saturating_sub(done.misses).saturating_sub(done.refused);
+        self.hits += if reads { u64::from(found) } else { 0 };
+        // A refusal that should not have been is as bad as a wrong answer.
+        self.wrong += u64::from(done.wrong) + u64::from(done.refused);
+        self.refused += u64::from(done.refused);
+        self.misses += u64::from(done.misses);
+    }
+}
+
+/// A wrong answer and when it came.
+#[derive(Clone, Debug)]
+pub struct Found {
+    /// On the run's clock.
+    pub at: Ns,
+    /// The answer.
+    pub finding: Finding,
+}
+
+/// What one piece of load gave, summed over its threads.
+#[derive(Clone, Debug, Default)]
+pub struct Piece {
+    /// From the first request to the last answer, in nanoseconds.
+    pub duration_ns: u64,
+    /// What came.
+    pub counts: Counts,
+    /// CPU time of the generator's threads.
+    pub generator: Cpu,
+    /// CPU time of the program that loaded, of all of it: it is not among the lab's.
+    pub program_ns: u64,
+    /// The most memory of a generator that is a program of its own.
+    pub generator_bytes: Option<u64>,
+    /// The part of their time that the generator's busiest thread was not waiting.
+    pub busy: f64,
+    /// Latencies by group, operation and second.
+    pub intervals: Vec<Interval>,
+    /// The first wrong answers.
+    pub found: Vec<Found>,
+    /// The slowest requests.
+    pub slowest: Slowest,
+    /// What went wrong with a connection, if anything did.
+    pub trouble: Option<String>,
+    /// How hard a schedule pressed; zero without one.
+    pub pressure: Pressure,
+    /// Figures that calls measured themselves, in their order.
+    pub figures: Vec<(String, f64)>,
+    /// What the calls cost the target, where only they can tell.
+    pub cost: Option<Cost>,
+    /// What streams have brought, by group of clients.
+    pub streams: Vec<StreamSum>,
+}
+
+impl Piece {
+    /// Adds what another thread has measured at the same time.
+    pub(super) fn add(&mut self, other: Self) {
+        self.duration_ns = self.duration_ns.max(other.duration_ns);
+        self.counts.add(other.counts);
+        self.generator = self.generator.plus(other.generator);
+        self.busy = self.busy.max(other.busy);
+        self.intervals.extend(other.intervals);
+        self.found.extend(other.found);
+        self.slowest.add(other.slowest);
+        self.trouble = self.trouble.take().or(other.trouble);
+        self.pressure.add(other.pressure);
+        self.figures.extend(other.figures);
+        self.streams.extend(other.streams);
+        if let Some(cost) = other.cost {
+            self.cost.get_or_insert_default().add(cost);
+        }
+    }
+}

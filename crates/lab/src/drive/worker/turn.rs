@@ -1,0 +1,448 @@
+//! The event loop of one thread: reads, settles what was answered, refills, writes. Data plane.
+
+use std::sync::atomic::Ordering;
+
+use load::Events;
+use wire::stream::{FlushOutcome, ReadOutcome};
+use wire::{Input, Interest, Ns, ProtocolError, clock};
+
+use super::super::arrivals::Arrivals;
+use super::super::config::{Command, WorkerConfig};
+use super::super::recorder::Recorder;
+use super::super::result::Piece;
+use super::super::slot::{Slot, SlotConfig, State};
+use super::super::transport::Transport;
+use super::state::{Work, Worker};
+use crate::cpus::pin_this_thread;
+use crate::observe::thread_cpu;
+
+/// How often requests are looked through for ones that are overdue, and dialects for timers.
+const LOOK_EVERY_NS: u64 = 5_000_000;
+
+/// The largest answer that a dialect may leave unconsumed.
+const INPUT_LIMIT: usize = 64 << 20;
+
+/// At most this much is written to one connection at a time.
+const MOST_WRITTEN: usize = 1 << 20;
+
+/// At most this many datagrams are read from one socket at a time.
+const MOST_DATAGRAMS: usize = 64;
+
+/// A connection that takes longer than this to be made and greeted has failed.
+const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
+
+impl<T: Transport> Worker<T> {
+    /// Connects every slot and waits until each is ready.
+    pub(in crate::drive) fn open(
+        config: WorkerConfig,
+        slot_config: SlotConfig,
+        mut transport: T,
+    ) -> std::io::Result<Self> {
+        pin_this_thread(config.cpu.as_slice())?;
+        // A timed wait may otherwise be late by 50 µs, to save wake-ups that are wanted here.
+        let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+        let mut slots = Vec::with_capacity(config.slots.len());
+        for index in config.slots.clone() {
+            transport.connect(slots.len())?;
+            let slot = Slot::open(&slot_config, config.stream(index));
+            slots.push(slot.map_err(std::io::Error::other)?);
+        }
+        let mut worker = Self {
+            recorder: Recorder::of(&config),
+            config,
+            slot_config,
+            slots,
+            transport,
+            events: Events::default(),
+            lent: Input::new(),
+            trouble: None,
+            largest_bytes: 0,
+            runs: 0,
+            unix_ns: 0,
+        };
+        worker.await_ready()?;
+        Ok(worker)
+    }
+
+    fn await_ready(&mut self) -> std::io::Result<()> {
+        let deadline = clock::now() + CONNECT_WITHIN_NS;
+        let mut work = Work::Closed { until: 0 };
+        while self.slots.iter().any(|slot| slot.state != State::Ready) {
+            let ready = self.transport.wait(LOOK_EVERY_NS)?;
+            for event in 0..ready {
+                self.turn(self.transport.ready(event), &mut work);
+            }
+            if let Some(trouble) = self.trouble.take() {
+                return Err(std::io::Error::other(trouble));
+            }
+            if clock::now() > deadline {
+                return Err(std::io::ErrorKind::TimedOut.into());
+            }
+        }
+        Ok(())
+    }
+
+    /// Does one piece of work and says what it gave.
+    pub(in crate::drive) fn execute(&mut self, command: Command) -> Piece {
+        self.recorder.clear();
+        self.trouble = None;
+        let (start, cpu) = (clock::now(), thread_cpu());
+        let mut work = match command {
+            Command::Prepare(parts) => Work::Prepare(parts),
+            Command::Run(length_ns) => self.begin_run(start, start + length_ns),
+        };
+        let spun_ns = self.drive(&mut work, start);
+        self.recorder.end_second();
+        let generator = thread_cpu().since(cpu);
+        let wall_ns = clock::now() - start;
+        // A thread that has nothing to do blocks, or spins through empty polls: it is busy for
+        // the time that it runs, less the time that it spins.
+        let busy_ns = generator.total_ns.saturating_sub(spun_ns);
+        Piece {
+            duration_ns: self.last_answer(&work).saturating_sub(start),
+            generator,
+            busy: busy_ns as f64 / wall_ns.max(1) as f64,
+            trouble: self.trouble.take(),
+            pressure: match work {
+                Work::Timed(timed) => timed.pressure,
+                Work::Prepare(_)
+                | Work::Closed { .. }
+                | Work::Steps { .. }
+                | Work::Streams { .. } => Default::default(),
+            },
+            figures: self.recorder.take_each(self.config.workload.operations()),
+            streams: self.take_streams(),
+            ..self.recorder.result()
+        }
+    }
+
+    fn begin_run(&mut self, start: Ns, until: Ns) -> Work {
+        self.runs += 1;
+        self.slots.iter_mut().for_each(|slot| slot.begin_run(start));
+        self.recorder.keep_each(self.config.arrivals == Arrivals::Steps);
+        if self.config.arrivals == Arrivals::Steps {
+            self.slots.iter_mut().for_each(|slot| slot.stream.begin_again());
+            return Work::Steps { stopped: false };
+        }
+        self.unix_ns = clock::unix_now().saturating_sub(start);
+        if let Arrivals::Subscribe { pause } = self.config.arrivals {
+            return Work::Streams { until, pause_ns: pause.ns };
+        }
+        let each = |slot| std::iter::repeat_n(slot, self.slot_config.depth);
+        let places = || (0..self.slots.len()).flat_map(each).collect::<Vec<_>>();
+        match self.config.timed(self.runs, start, until, &places()) {
+            Some(timed) => Work::Timed(timed),
+            None => Work::Closed { until },
+        }
+    }
+
+    /// Runs until the work is done and every request is answered or given up. Returns the time
+    /// spent in empty polls.
+    fn drive(&mut self, work: &mut Work, start: Ns) -> u64 {
+        let mut spun_ns = 0;
+        let mut now = start;
+        let mut look_at = start + LOOK_EVERY_NS;
+        for index in 0..self.slots.len() {
+            self.refill(index, start, work);
+        }
+        loop {
+            spun_ns += self.send_due(work, &mut now);
+            let wait_ns = self.may_wait(work, now, look_at);
+            let ready = match self.transport.wait(wait_ns) {
+                Ok(ready) => ready,
+                Err(error) => {
+                    self.trouble = Some(format!("waiting for events: {error}"));
+                    return spun_ns;
+                }
+            };
+            if ready == 0 {
+                let before = std::mem::replace(&mut now, clock::now());
+                spun_ns += if wait_ns == 0 { now - before } else { 0 };
+            }
+            for event in 0..ready {
+                spun_ns += self.send_first(work, &mut now);
+                now = self.turn(self.transport.ready(event), work);
+            }
+            if now >= look_at {
+                look_at = now + LOOK_EVERY_NS;
+                self.look(now, work);
+            }
+            if self.is_over(work, now) {
+                return spun_ns;
+            }
+        }
+    }
+
+    #[inline]
+    fn is_over(&mut self, work: &mut Work, now: Ns) -> bool {
+        let stopped = self.config.stop.load(Ordering::Relaxed);
+        if stopped {
+            match work {
+                Work::Prepare(parts) => parts.left = 0..0,
+                Work::Closed { until } | Work::Streams { until, .. } => *until = (*until).min(now),
+                Work::Steps { stopped } => *stopped = true,
+                Work::Timed(timed) => drop(timed.give_up()),
+            }
+        }
+        let over = match work {
+            Work::Prepare(parts) => parts.left.is_empty(),
+            Work::Closed { until } => now >= *until,
+            Work::Steps { stopped } => {
+                let done = |slot: &Slot| slot.stream.is_over() || slot.state == State::Gone;
+                *stopped || self.slots.iter().all(done)
+            }
+            Work::Streams { until, .. } if now >= *until => {
+                self.end_streams(now);
+                true
+            }
+            Work::Streams { .. } => false,
+            Work::Timed(timed) => timed.is_over(now),
+        };
+        let gone = |slot: &Slot| slot.state == State::Gone;
+        (over && self.slots.iter().all(|slot| slot.outstanding() == 0))
+            || self.slots.iter().all(gone)
+    }
+
+    /// One ready connection: reads, settles what was answered, refills, writes once.
+    #[inline]
+    fn turn(&mut self, index: usize, work: &mut Work) -> Ns {
+        if self.slots[index].state == State::Connecting {
+            return self.greet(index, work);
+        }
+        if self.slots[index].reads_at.is_some() {
+            self.flush(index);
+            return clock::now();
+        }
+        let datagrams = self.slot_config.datagrams;
+        let reads = if datagrams { MOST_DATAGRAMS } else { 1 };
+        let mut now = 0;
+        for read in 0..reads {
+            let outcome = self.read(index);
+            if read > 0 && outcome == ReadOutcome::Blocked {
+                break;
+            }
+            now = clock::now();
+            let understood = self.understand(index, now, outcome);
+            if datagrams {
+                // What a datagram held beyond its answer belongs to nothing that follows.
+                self.slots[index].input = Input::new();
+            }
+            self.settle(index, now, work);
+            match understood {
+                Err(fault) => {
+                    self.lose(index, &fault);
+                    return now;
+                }
+                Ok(()) if self.events.close || self.slots[index].is_used_up() => {
+                    self.reopen(index, now, work);
+                }
+                Ok(()) => {}
+            }
+            self.refill(index, now, work);
+            self.pause(index, now, work);
+        }
+        now
+    }
+
+    #[inline]
+    fn read(&mut self, index: usize) -> ReadOutcome {
+        let slot = &mut self.slots[index];
+        // An unfinished answer goes on in its own buffer, everything else in the lent one.
+        let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
+        let outcome = self.transport.read(index, input, INPUT_LIMIT);
+        if let ReadOutcome::Bytes(count) = outcome {
+            self.recorder.counts.received_bytes += count as u64;
+        }
+        outcome
+    }
+
+    #[inline]
+    fn understand(
+        &mut self,
+        index: usize,
+        now: Ns,
+        outcome: ReadOutcome,
+    ) -> Result<(), ProtocolError> {
+        self.events.clear();
+        let slot = &mut self.slots[index];
+        match outcome {
+            ReadOutcome::Bytes(_) => {}
+            ReadOutcome::Blocked => return Ok(()),
+            ReadOutcome::Closed => {
+                slot.dialect.closed(now, &mut self.events)?;
+                self.events.close = true;
+                return Ok(());
+            }
+            ReadOutcome::Failed(kind) => {
+                return Err(ProtocolError::new(format!("reading: {kind}")));
+            }
+            ReadOutcome::Full(fault) => return Err(fault),
+        }
+        let own = !slot.input.is_empty();
+        let input = if own { &mut slot.input } else { &mut self.lent };
+        let understood = slot.dialect.receive(now, input, &mut self.events, &mut slot.output);
+        if !own && !self.lent.is_empty() {
+            slot.input = self.lent.split_rest();
+        }
+        if own && slot.input.is_empty() {
+            slot.input.release();
+        }
+        understood
+    }
+
+    #[inline]
+    fn settle(&mut self, index: usize, now: Ns, work: &mut Work) {
+        let slot = &mut self.slots[index];
+        if self.events.ready && slot.state == State::Opening {
+            slot.state = State::Ready;
+        }
+        self.recorder.answers_at(now, &mut self.events);
+        if matches!(work, Work::Streams { .. })
+            && slot.settle_streams(now, &self.events, self.unix_ns, &mut self.recorder)
+        {
+            self.trouble.get_or_insert_with(|| "the target has ended a stream".to_owned());
+        }
+        slot.settle(now, &self.events, work.is_timed(), &mut self.recorder);
+        if let Work::Timed(timed) = work {
+            for _ in &self.events.done {
+                timed.free(index, now);
+            }
+        }
+    }
+
+    /// Sends what the work wants and what is still unsent.
+    #[inline]
+    fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
+        let datagrams = self.slot_config.datagrams;
+        match work {
+            Work::Prepare(parts) if datagrams => self.prepare_by_datagrams(index, now, parts),
+            Work::Prepare(parts) => while self.slots[index].send_prepare(now, parts) {},
+            Work::Steps { stopped: false } => {
+                let slot = &mut self.slots[index];
+                if !slot.stream.is_over() && slot.has_room() {
+                    let scheduled = slot.take_free_since(now);
+                    slot.send(scheduled, now);
+                }
+            }
+            Work::Streams { until, .. } if now < *until => self.subscribe(index, now),
+            Work::Closed { until } if now < *until => {
+                while self.slots[index].has_room() {
+                    let slot = &mut self.slots[index];
+                    let scheduled = slot.take_free_since(now);
+                    slot.send(scheduled, now);
+                    if datagrams {
+                        self.flush(index);
+                    }
+                }
+            }
+            _ => {}
+        }
+        self.flush(index);
+    }
+
+    #[inline]
+    pub(super) fn flush(&mut self, index: usize) {
+        let slot = &mut self.slots[index];
+        if slot.output.is_empty() && !slot.blocked {
+            return;
+        }
+        let before = slot.output.len();
+        let outcome = self.transport.flush(index, &mut slot.output, MOST_WRITTEN);
+        self.recorder.counts.sent_bytes += (before - slot.output.len()) as u64;
+        let blocked = match outcome {
+            FlushOutcome::Done => false,
+            FlushOutcome::Blocked | FlushOutcome::More => true,
+            FlushOutcome::Failed(kind) => {
+                return self.lose(index, &ProtocolError::new(format!("writing: {kind}")));
+            }
+        };
+        if blocked != slot.blocked {
+            slot.blocked = blocked;
+            let interest = slot.interest();
+            self.watch(index, interest);
+        }
+    }
+
+    pub(super) fn watch(&mut self, index: usize, interest: Interest) {
+        if let Err(error) = self.transport.watch(index, interest) {
+            self.trouble = Some(format!("watching a connection: {error}"));
+        }
+    }
+
+    /// A connection is made, or has failed to be: lets its dialect speak first.
+    #[cold]
+    fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
+        let now = clock::now();
+        if let Err(error) = self.transport.connected(index) {
+            self.lose(index, &ProtocolError::new(format!("connecting: {error}")));
+            return now;
+        }
+        let slot = &mut self.slots[index];
+        slot.state = State::Opening;
+        self.events.clear();
+        match slot.dialect.opened(now, &mut self.events, &mut slot.output) {
+            Ok(()) => {
+                self.watch(index, Interest::Read);
+                self.settle(index, now, work);
+                self.refill(index, now, work);
+            }
+            Err(fault) => self.lose(index, &fault),
+        }
+        now
+    }
+
+    /// A connection has broken: what was under way is missing, and the piece says so.
+    #[cold]
+    pub(super) fn lose(&mut self, index: usize, fault: &ProtocolError) {
+        let slot = &mut self.slots[index];
+        slot.lose(clock::now(), &mut self.recorder);
+        self.transport.leave(index);
+        self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
+    }
+
+    /// The connection is made again: the server closes it, or it has carried all that it may.
+    fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
+        match self.slots[index].reopen(&self.slot_config, now, &mut self.recorder) {
+            Ok(lost) => {
+                if let Work::Timed(timed) = work {
+                    (0..lost).for_each(|_| timed.free(index, now));
+                }
+            }
+            Err(fault) => return self.lose(index, &fault),
+        }
+        if let Err(error) = self.transport.connect(index) {
+            self.lose(index, &ProtocolError::new(format!("connecting again: {error}")));
+        }
+    }
+
+    /// Overdue requests are given up, and dialects get their timers.
+    fn look(&mut self, now: Ns, work: &mut Work) {
+        let timeout_ns = self.prepare_again(now, work).unwrap_or_else(|| match work {
+            Work::Prepare(parts) => parts.within_ns.unwrap_or(self.config.timeout_ns),
+            _ => self.config.timeout_ns,
+        });
+        for index in 0..self.slots.len() {
+            if self.slots[index].state == State::Gone {
+                continue;
+            }
+            if self.slots[index].reads_at.is_some_and(|at| at <= now) {
+                self.read_again(index);
+            }
+            let slot = &mut self.slots[index];
+            let expired = slot.expire(now, timeout_ns, &mut self.recorder);
+            if slot.dialect.deadline().is_some_and(|deadline| deadline <= now) {
+                slot.dialect.timer(now, &mut slot.output);
+            }
+            if let Work::Timed(timed) = work {
+                for _ in 0..expired {
+                    timed.free(index, now);
+                }
+            }
+            if self.slots[index].is_used_up() {
+                self.reopen(index, now, work);
+            }
+            self.refill(index, now, work);
+        }
+        self.give_up_backlog(now, work);
+    }
+}
