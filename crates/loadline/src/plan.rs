@@ -86,6 +86,9 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     for compromise in &plan.compromises {
         let _ = writeln!(text, "  compromise: {}", one_line(compromise));
     }
+    for note in &plan.notes {
+        let _ = writeln!(text, "  note: {note}");
+    }
     text.push_str("targets\n");
     for target in plan.targets() {
         let what = match &target.kind {

@@ -95,6 +95,7 @@ pub(crate) fn measure_with(
     how: &HowArgs,
     run: impl FnOnce(RunOptions<'_>) -> Result<(RunId, Ending), RunError>,
 ) -> Result<ExitCode, Failure> {
+    plan.notes.iter().for_each(note);
     for target in plan.targets() {
         if let Some(why) = &target.skipped {
             note(format!("{} is left out: {why}", target.name));

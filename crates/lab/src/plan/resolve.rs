@@ -66,6 +66,7 @@ pub(super) fn resolve(
     let plan = Plan {
         path: path.to_owned(),
         settings: settings.to_vec(),
+        notes: notes(&spec),
         title: spec.title.clone(),
         claims: spec.claims.to_vec(),
         compromises: spec.compromises.to_vec(),
@@ -75,6 +76,12 @@ pub(super) fn resolve(
     };
     check_budget(&source, &plan)?;
     Ok(plan)
+}
+
+/// What a suite says in a way that has another word now.
+fn notes(spec: &SuiteSpec) -> Vec<String> {
+    let room = "`room` is called `service` now: write workload.service in this suite";
+    spec.workload.contains_key("room").then(|| room.to_owned()).into_iter().collect()
 }
 
 fn check_budget(source: &Source, plan: &Plan) -> Result<()> {
@@ -349,6 +356,13 @@ measure = "1s"
         assert_eq!(plan.points[1].keys["workload.operation"], "get");
         let flags = TargetKind::Service("toy", vec!["--fast".into(), "--threads=2".into()]);
         assert_eq!(plan.targets()[0].kind, flags);
+    }
+
+    #[test]
+    fn the_old_name_of_a_service_is_read_and_noted() {
+        let plan = read(&SUITE.replace("service = \"toy\"", "room = \"toy\""), &[]).unwrap();
+        assert!(plan.notes[0].contains("`room` is called `service` now"), "{:?}", plan.notes);
+        assert!(read(SUITE, &[]).unwrap().notes.is_empty());
     }
 
     #[test]

@@ -22,6 +22,8 @@ pub struct Plan {
     pub text: String,
     /// The overrides given on the command line.
     pub settings: Vec<(String, toml::Value)>,
+    /// What its author should know, though it runs.
+    pub notes: Vec<String>,
     /// Its title.
     pub title: String,
     /// What it claims to stand for.
