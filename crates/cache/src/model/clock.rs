@@ -1,7 +1,15 @@
 //! The service's seconds, and how an expiry as clients write it becomes one of them. Pure
 //! arithmetic: the reading of clocks is the server's.
 
-use super::{EXPIRED, FIRST_SECOND, Seconds};
+/// Seconds of the service's own clock. They start at [`FIRST_SECOND`], so that a second that has
+/// certainly passed and is not 0 exists from the start.
+pub type Seconds = u32;
+
+/// The second at which the service's clock starts.
+pub const FIRST_SECOND: Seconds = 2;
+
+/// An `expires_s` that has always passed.
+pub const EXPIRED: Seconds = 1;
 
 /// Ties the service's seconds to the two clocks that it meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,7 +19,7 @@ impl Ghosts {
     /// How much memory one place takes.
     pub(super) const PLACE_BYTES: usize = 2;
 
-    /// Starts anew with so many places.
+    /// Empties the table and gives it this many places.
     pub(super) fn reset(&mut self, places: usize) {
         self.places = vec![0; places];
     }

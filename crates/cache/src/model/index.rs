@@ -78,13 +78,13 @@ impl Index {
         prefetch(&self.slots[self.place(tag)]);
     }
 
-    /// The position in `slot`, which [`Index::find`] gave.
+    /// The position in `slot`, which [`Index::find`] returned.
     #[inline]
     pub(super) fn position(&self, slot: usize) -> u32 {
         position_of(self.slots[slot])
     }
 
-    /// Changes the position in `slot`, which [`Index::find`] gave.
+    /// Changes the position in `slot`, which [`Index::find`] returned.
     #[inline]
     pub(super) fn set_position(&mut self, slot: usize, position: u32) {
         self.slots[slot] = entry(tag_of(self.slots[slot]), position);
@@ -125,7 +125,7 @@ impl Index {
         true
     }
 
-    /// Removes the entry in `slot`, which [`Index::find`] gave.
+    /// Removes the entry in `slot`, which [`Index::find`] returned.
     pub(super) fn remove(&mut self, slot: usize) {
         // Entries that were pushed on by this one move back by one, until one is where it wants.
         let mut end = slot + 1;
@@ -150,7 +150,7 @@ impl Index {
             .map(|slot| (tag_of(*slot), position_of(*slot)))
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Empties the table and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.slots.fill(0);
         self.count = 0;

@@ -29,14 +29,14 @@ pub(super) const FETCHED: u8 = 4;
 const HAS_FLAGS: u8 = 8;
 /// The item has a place for its expiry; the expiry may still be 0, which is never.
 const HAS_EXPIRY: u8 = 16;
-/// The item has been invalidated: it may be served until somebody stores a new value.
+/// The item has been invalidated: it may be served until a new value is stored.
 pub(super) const STALE: u8 = 32;
-/// Somebody has been told to store a new value.
+/// A reader is about to recache the item: memcached's "win".
 pub(super) const WON: u8 = 64;
 /// The key is not text: where it is shown, it is shown in base64.
 pub(super) const BINARY: u8 = 128;
 
-/// At most this many stores are told apart by an item's unique number before it repeats.
+/// The largest unique number; after it the numbers repeat.
 pub const CAS_MASK: u64 = (1 << 48) - 1;
 
 /// How many bits of its word an item's length has, and its last second; age and level have the
@@ -144,7 +144,7 @@ pub struct Item<'a> {
     pub cas: u64,
     /// Whether it has been invalidated and waits for a new value.
     pub stale: bool,
-    /// Whether somebody has been told to store a new value, before this call.
+    /// Whether an earlier reader is to recache the item: memcached's "win".
     pub won: bool,
     /// Whether its key is shown in base64.
     pub binary_key: bool,

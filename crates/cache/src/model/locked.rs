@@ -1,7 +1,7 @@
 //! Shards behind locks: one lock for each, or one for all of them where they are for one thread, so
 //! that a batch of reads takes it once.
 
-use super::Shard;
+use super::shard::Shard;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Shards that one lock covers.
@@ -41,13 +41,13 @@ impl Locked {
         Self { cells, bits: 0 }
     }
 
-    /// How many shards there are.
+    /// The number of shards.
     #[inline]
     pub(super) fn len(&self) -> usize {
         self.cells.len() << self.bits
     }
 
-    /// Which shard keys with this part of their hash are in.
+    /// The shard of keys with this part of their hash.
     #[inline]
     pub(super) fn number(&self, hash: u32) -> usize {
         hash as usize & (self.len() - 1)

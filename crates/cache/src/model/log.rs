@@ -135,8 +135,8 @@ impl Log {
     }
 
     /// Moves the oldest item, of `count` bytes, to the head: frees it there and takes it here.
-    /// Gives its new position, or `None` when it can't be moved, and then nothing has changed.
-    /// `may_lose` says that it may stay where it is instead of going over a shrunk capacity.
+    /// Returns its new position, or `None` when it can't be moved, and then nothing has changed.
+    /// With `may_lose` it stays where it is rather than exceed a shrunk capacity.
     pub(super) fn move_oldest(&mut self, count: usize, may_lose: bool) -> Option<usize> {
         let from = self.tail;
         let fits_here = match self.lap_end {
@@ -179,7 +179,7 @@ impl Log {
         self.release();
     }
 
-    /// Forgets everything and keeps the memory.
+    /// Empties the ring and keeps the memory.
     pub(super) fn clear(&mut self) {
         self.head = 0;
         self.tail = 0;

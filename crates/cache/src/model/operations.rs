@@ -2,20 +2,26 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{
-    Access, Change, Counts, Entry, Hashed, Holdings, Item, LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES,
-    Losses, MOST_SHARD_BYTES, MakeError, Mark, Mode, Removed, Seconds, Seen, Shard, Store,
-    StoreError, Stored, Sum, Summed, Witness,
+use super::clock::Seconds;
+use super::counts::{Counts, Holdings};
+use super::eviction::{EvictionObserver, EvictionStats};
+use super::item::{Entry, Item};
+use super::key_hash::Hashed;
+use super::limits::{
+    LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES, MOST_SHARD_BYTES, MakeError, StoreError,
 };
+use super::requests::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed};
+use super::shard::Shard;
+use super::store::Store;
 
-/// How far a walk through all items is.
+/// The position of a walk through all items.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Cursor {
     shard: usize,
     tag: u32,
 }
 
-/// Counts a store that could not be, and says why.
+/// Counts a refused store and returns the reason.
 fn refused(shard: &mut Shard, fits: bool) -> StoreError {
     if fits {
         shard.counts.store_no_memory += 1;
@@ -26,11 +32,11 @@ fn refused(shard: &mut Shard, fits: bool) -> StoreError {
 }
 
 impl Store {
-    /// Stores `entry`, replacing what its key had, and gives the store's unique number.
+    /// Stores `entry`, replacing what its key had, and returns the unique number.
     ///
     /// # Errors
     /// When the entry is too large, or may not displace anything. What its key had is removed all
-    /// the same, so that nobody reads an old value for a new one.
+    /// the same, so that no reader gets an outdated value.
     #[inline]
     pub fn set(&self, now_s: Seconds, entry: &Entry<'_>) -> Result<u64, StoreError> {
         let hashed = Hashed::of(&self.hasher, entry.key);
@@ -81,8 +87,8 @@ impl Store {
         self.at(&hashed, |shard| shard.remove(now_s, &hashed, compare, Some(mark)))
     }
 
-    /// Like [`Store::get`]; of all who read a stale item, the first is told to store it anew, by
-    /// finding it [stale](Item::stale) and not yet [won](Item::won).
+    /// Like [`Store::get`]; the first reader of a stale item is to recache it: it finds the item
+    /// [stale](Item::stale) and not yet [won](Item::won).
     #[inline]
     pub fn get_or_win<R>(
         &self,
@@ -117,18 +123,18 @@ impl Store {
         self.at(&hashed, |shard| shard.access(now_s, &hashed, access, show))
     }
 
-    /// Changes a number.
+    /// Increments or decrements a number.
     pub fn sum(&self, now_s: Seconds, key: &[u8], sum: &Sum) -> Summed {
         let hashed = Hashed::of(&self.hasher, key);
         self.at(&hashed, |shard| shard.sum(now_s, &hashed, sum))
     }
 
-    /// Forgets everything once the second `at_s` has come: see [`Store::tick`].
+    /// Removes everything once the second `at_s` has come: see [`Store::tick`].
     pub fn flush_at(&self, at_s: Seconds) {
         self.shared.flush_at(at_s);
     }
 
-    /// Carries out what was to happen at a second that has come. Cheap enough for every batch.
+    /// Carries out a due [`Store::flush_at`]. Cheap enough for every batch.
     #[inline]
     pub fn tick(&self, now_s: Seconds) {
         if self.shared.is_due(now_s) {
@@ -144,7 +150,8 @@ impl Store {
     /// Changes the memory for items and index together.
     ///
     /// # Errors
-    /// When so much, or so little, can't be had with the largest item and the shards there are.
+    /// When the memory can't hold the largest items, exceeds what the shards can address, or is
+    /// not available.
     pub fn set_memory(&self, memory_bytes: usize) -> Result<(), MakeError> {
         let least = LEAST_LARGE_ITEMS * self.limits.item_bytes;
         if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
@@ -164,9 +171,9 @@ impl Store {
         Ok(())
     }
 
-    /// Shows items, about `most` of them, from `cursor` on; the first is the default. Gives where
-    /// to go on, or `None` at the end. An item that is there all the time is shown exactly once,
-    /// whatever else changes between two calls.
+    /// Calls `show` with about `most` items from `cursor` on; the default is the start. Returns
+    /// the cursor to go on from, or `None` at the end. An item that stays in the store is shown
+    /// exactly once, whatever else changes between two calls.
     pub fn walk(
         &self,
         now_s: Seconds,
@@ -219,46 +226,37 @@ impl Store {
         self.shards.each(Shard::clear);
     }
 
-    /// What has been counted.
+    /// Returns the counters, summed over the shards.
     pub fn counts(&self) -> Counts {
         let mut sum = Counts::default();
         self.shards.each(|shard| sum = sum.plus(&shard.counts));
         sum
     }
 
-    /// What has been let go, counted by what it was.
-    pub fn losses(&self) -> Losses {
-        let mut sum = Losses::default();
-        self.shards.each(|shard| sum = sum.plus(&shard.losses));
+    /// Returns the statistics of evicted items.
+    pub fn eviction_stats(&self) -> EvictionStats {
+        let mut sum = EvictionStats::default();
+        self.shards.each(|shard| sum = sum.plus(&shard.eviction_stats));
         sum
     }
 
-    /// Tells `witness` of everything that is let go from now on.
-    pub fn set_witness(&self, witness: &Witness) {
-        self.shards.each(|shard| shard.witness = Some(witness.clone()));
+    /// Calls `observer` for each eviction from now on.
+    pub fn set_eviction_observer(&self, observer: &EvictionObserver) {
+        self.shards.each(|shard| shard.observer = Some(observer.clone()));
     }
 
     /// Starts counting again from zero.
     pub fn reset_counts(&self) {
         self.shards.each(|shard| {
             shard.counts = Counts::default();
-            shard.losses = Losses::default();
+            shard.eviction_stats = EvictionStats::default();
         });
     }
 
-    /// What it holds.
+    /// Returns the totals of the contents.
     pub fn holdings(&self) -> Holdings {
         let mut sum = Holdings::default();
-        self.shards.each(|shard| sum = plus(sum, shard.holdings()));
+        self.shards.each(|shard| sum = sum.plus(shard.holdings()));
         sum
-    }
-}
-
-fn plus(one: Holdings, other: Holdings) -> Holdings {
-    Holdings {
-        items: one.items + other.items,
-        item_bytes: one.item_bytes + other.item_bytes,
-        index_bytes: one.index_bytes + other.index_bytes,
-        touched_bytes: one.touched_bytes + other.touched_bytes,
     }
 }

@@ -1,6 +1,6 @@
-//! Asking for memory before it is needed.
+//! Prefetch of memory into the cache.
 
-/// Asks for the cache line of `place`, and waits for nothing. Reading it instead would hold up
+/// Prefetches the cache line of `place` without waiting. Reading it instead would hold up
 /// the instructions behind, and so how many lines can be on their way at once.
 #[inline]
 #[allow(unsafe_code)]

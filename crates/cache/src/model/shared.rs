@@ -27,13 +27,13 @@ impl Shared {
         }
     }
 
-    /// Whether a part has said that it is large.
+    /// Whether a shard has reported that it is large.
     #[inline]
     pub(super) fn is_large(&self) -> bool {
         self.is_large.load(Relaxed)
     }
 
-    /// Says that a part is large.
+    /// Reports that a shard is large.
     pub(super) fn become_large(&self) {
         self.is_large.store(true, Relaxed);
     }
@@ -44,17 +44,17 @@ impl Shared {
         self.policy.load(Relaxed)
     }
 
-    /// Puts another in force.
+    /// Puts another policy in force.
     pub(super) fn set_policy(&self, policy: u8) {
         self.policy.store(policy, Relaxed);
     }
 
-    /// Has everything forgotten at that second, instead of what was said before.
+    /// Schedules a flush for that second, in place of an earlier schedule.
     pub(super) fn flush_at(&self, at_s: u32) {
         self.flush_s.store(at_s, Relaxed);
     }
 
-    /// Whether everything is to be forgotten now: of all who ask, one is told so.
+    /// Whether a flush is due: exactly one caller gets true.
     #[inline]
     pub(super) fn is_due(&self, now_s: u32) -> bool {
         let flush_s = self.flush_s.load(Relaxed);

@@ -13,7 +13,7 @@ use super::options::{Options, Shutdown};
 use super::prefix_counts::PrefixCounts;
 use super::sampling::Samples;
 use super::watch::Watchers;
-use crate::model::{Clock, FIRST_SECOND, Loss, MakeError, Seconds, Store, Witness};
+use crate::model::{Clock, Eviction, EvictionObserver, FIRST_SECOND, MakeError, Seconds, Store};
 use crate::protocol::text::DebugTime;
 
 /// Reads the loop's counters.
@@ -96,7 +96,9 @@ impl Service {
         let store = Store::new(options.limits())?;
         let watchers = Arc::new(Watchers::new(options.watch_queue_bytes));
         let told = Arc::clone(&watchers);
-        store.set_witness(&Witness::new(move |loss: &Loss<'_>| told.publish_eviction(loss)));
+        store.set_eviction_observer(&EvictionObserver::new(move |eviction: &Eviction<'_>| {
+            told.publish_eviction(eviction)
+        }));
         let counts =
             |thread| ThreadCounts { cmd_meta: AtomicU64::new(0), samples: Samples::new(thread) };
         Ok(Self {

@@ -12,7 +12,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use wire::{Address, Closed, Waker};
 
-use crate::model::Loss;
+use crate::model::Eviction;
 use crate::protocol::text::{Streams, put_encoded};
 
 /// The number of watchers at most, as in memcached.
@@ -147,15 +147,15 @@ impl Watchers {
     }
 
     /// Publishes an eviction.
-    pub(super) fn publish_eviction(&self, loss: &Loss<'_>) {
+    pub(super) fn publish_eviction(&self, eviction: &Eviction<'_>) {
         self.publish(Streams::EVICTIONS, |line| {
-            put_key(line, "eviction", loss.key);
-            let fetched = if loss.fetched { "yes" } else { "no" };
-            let left = loss.left_s.map_or(-1, i64::from);
+            put_key(line, "eviction", eviction.key);
+            let fetched = if eviction.fetched { "yes" } else { "no" };
+            let left = eviction.left_s.map_or(-1, i64::from);
             let _ = write!(
                 line,
                 " fetch={fetched} ttl={left} la={} clsid=1 size={}",
-                loss.idle_s, loss.value_bytes
+                eviction.idle_s, eviction.value_bytes
             );
         });
     }

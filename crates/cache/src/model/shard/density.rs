@@ -95,7 +95,7 @@ const LARGER_THAN_HELD: f64 = 2.0;
 /// The sizes of this many stores are looked at before anything is concluded from them.
 const LEAST_STORES: f64 = 64.0;
 
-/// Of so many stores, the older count half.
+/// Above this many stores, the weight of the older ones is halved.
 const MOST_STORES: f64 = 8192.0;
 
 impl Density {
@@ -144,7 +144,7 @@ impl Density {
     #[inline]
     pub(super) fn raised(&mut self, level: u8) -> u8 {
         let Some(requests) = REQUESTS_TO_RISE.get(usize::from(level)) else { return level };
-        // Knuth's MMIX generator: its upper bits are good enough to draw one in so many.
+        // Knuth's MMIX generator: its upper bits are good enough for a draw.
         self.random = self
             .random
             .wrapping_mul(6_364_136_223_846_793_005)
@@ -220,7 +220,7 @@ impl Density {
         self.threshold = self.threshold.map(|threshold| threshold - 1.0);
     }
 
-    /// Forgets the threshold: everything has been removed.
+    /// Clears the threshold: everything has been removed.
     pub(super) fn clear(&mut self) {
         self.threshold = None;
         self.compared_bytes = 0;

@@ -1,16 +1,16 @@
 //! One shard: an index into two rings of bytes, within a budget of memory.
 //!
-//! The oldest item of a ring is the next to go; the policy says which of them get another lap
+//! The oldest item of a ring is the next to go; the policy decides which of them get another lap
 //! instead. Items are also moved, and none is lost, while much of the main ring is occupied by what
 //! has been replaced or removed: memory is reclaimed before anything is evicted.
 //!
 //! The small ring is there for policies that have new items prove themselves; the others leave it
 //! empty and without memory.
 
-mod change;
+mod conditional;
 mod density;
-mod room;
 mod small;
+mod space;
 mod walk;
 
 use std::collections::TryReserveError;
@@ -18,19 +18,21 @@ use std::sync::Arc;
 
 use density::Density;
 
-use super::evict::{AGES, Policy};
+use super::counts::{Counts, Holdings};
+use super::eviction::{EvictionObserver, EvictionStats};
 use super::ghost::Ghosts;
 use super::index::Index;
 use super::item::{
     self, CAS_MASK, DEAD, Entry, FETCHED, GRANULE_BYTES, Head, Item, Marks, Moment, REFERENCED,
     STALE, WON,
 };
+use super::key_hash::{Hashed, Hasher};
+use super::limits::{MOST_SHARD_BYTES, Rules};
 use super::log::Log;
-use super::loss::{Losses, Witness};
+use super::policy::{AGES, Policy, small_part_of};
 use super::prefetch::prefetch;
 use super::shared::Shared;
-use super::trial::Trial;
-use super::{Counts, Hashed, Hasher, Holdings, Rules};
+use super::simulation::Simulation;
 
 /// Index and rings with one budget, on cache lines of their own.
 #[derive(Debug)]
@@ -43,53 +45,53 @@ pub(super) struct Shard {
     /// What of the budget is kept from the main ring for the small one and what belongs to it.
     small_bytes: usize,
     /// What of the budget simulations may take.
-    trial_bytes: usize,
+    simulation_bytes: usize,
     /// Bytes of each ring in items that can be read.
     live_bytes: [usize; 2],
     /// How far the main ring's front is, in fifteenths of a lap, modulo 16.
     age: u8,
     /// After how many bytes it is one further.
     age_left_bytes: usize,
-    /// Whether anything has had to go for lack of room.
+    /// Whether anything has been evicted for lack of room.
     is_full: bool,
-    /// What has been evicted.
+    /// The keys of evicted items.
     ghosts: Ghosts,
     /// Which items are worth their memory, where sizes matter.
     density: Density,
     shared: Arc<Shared>,
     /// Simulations, in the one shard that does them for all, once it is full.
-    trial: Option<Box<Trial>>,
+    simulation: Option<Box<Simulation>>,
     /// The unique number of the last store.
     cas: u64,
-    /// How far apart this shard's unique numbers are, so that no two shards give the same.
+    /// How far apart this shard's unique numbers are, so that no two shards assign the same.
     cas_step: u64,
     hasher: Hasher,
     rules: Rules,
     /// Where a value is put together that is made of one that is here already.
     scratch: Vec<u8>,
     pub(super) counts: Counts,
-    pub(super) losses: Losses,
-    /// Who is told of what is let go.
-    pub(super) witness: Option<Witness>,
+    pub(super) eviction_stats: EvictionStats,
+    /// The callback for each eviction.
+    pub(super) observer: Option<EvictionObserver>,
 }
 
 /// The main ring, which has most of the memory.
 const MAIN: usize = 0;
 
-/// The ring of those who have to prove themselves.
+/// The ring of new items, from which only proven ones move to the main ring.
 const SMALL: usize = 1;
 
 /// Memory comes in lines of this size.
 const LINE_BYTES: usize = 64;
 
-/// So many lines of an item are asked for: those after them the processor finds by itself.
+/// The lines of an item that are prefetched; the hardware prefetcher finds those after them.
 const PREFETCHED_LINES: usize = 3;
 
-/// All shards together hold more than a processor's caches do, if they hold this.
+/// A store larger than this is larger than a processor's caches.
 const LARGE_BYTES: u64 = 32 << 20;
 
-/// The bit of a place in bytes that says that it is in the small ring: no ring is so long.
-const SMALL_BIT: usize = super::MOST_SHARD_BYTES;
+/// The bit of a byte offset that marks the small ring: no ring is that long.
+const SMALL_BIT: usize = MOST_SHARD_BYTES;
 
 impl Shard {
     /// Shard `number` of `shards`, which takes at most about `budget_bytes`.
@@ -103,17 +105,17 @@ impl Shard {
     ) -> Result<Self, TryReserveError> {
         let index = Index::new();
         let small_bytes =
-            if Policy::of(shared.policy()).filters() { small::part_of(budget_bytes) } else { 0 };
-        let does_trial = number == 0 && rules.evict && rules.policy == Policy::Adaptive;
-        let trial_bytes = if does_trial { Trial::bytes(budget_bytes) } else { 0 };
-        let beside = index.bytes() + small_bytes + trial_bytes;
+            if Policy::of(shared.policy()).filters() { small_part_of(budget_bytes) } else { 0 };
+        let does_simulate = number == 0 && rules.evict && rules.policy == Policy::Adaptive;
+        let simulation_bytes = if does_simulate { Simulation::bytes(budget_bytes) } else { 0 };
+        let beside = index.bytes() + small_bytes + simulation_bytes;
         let capacity = budget_bytes.saturating_sub(beside);
         Ok(Self {
             logs: [Log::new(capacity)?, Log::new(0)?],
             index,
             budget_bytes,
             small_bytes,
-            trial_bytes,
+            simulation_bytes,
             live_bytes: [0; 2],
             age: 0,
             age_left_bytes: capacity / usize::from(AGES),
@@ -125,19 +127,19 @@ impl Shard {
                 number,
             ),
             shared,
-            trial: None,
+            simulation: None,
             cas: number as u64,
             cas_step: shards as u64,
             hasher,
             rules,
             scratch: Vec::new(),
             counts: Counts::default(),
-            losses: Losses::default(),
-            witness: None,
+            eviction_stats: EvictionStats::default(),
+            observer: None,
         })
     }
 
-    /// How many items it holds, expired ones that nobody has met included.
+    /// The number of items, including expired ones not yet found to be so.
     pub(super) fn items(&self) -> usize {
         self.index.len()
     }
@@ -145,7 +147,7 @@ impl Shard {
     /// How much memory it has touched.
     pub(super) fn touched_bytes(&self) -> usize {
         let logs: usize = self.logs.iter().map(Log::touched_bytes).sum();
-        logs + self.index.bytes() + self.ghosts.bytes() + self.trial_bytes
+        logs + self.index.bytes() + self.ghosts.bytes() + self.simulation_bytes
     }
 
     /// What it holds.
@@ -206,13 +208,13 @@ impl Shard {
         found.map(|(at, head)| (slot, at, head))
     }
 
-    /// Asks for the memory of the index entry of `tag`.
+    /// Prefetches the index entry of `tag`.
     #[inline]
     pub(super) fn prefetch_entry(&self, tag: u32) {
         self.index.prefetch(tag);
     }
 
-    /// Asks for the memory in which the first item with `tag` begins, and gives its position.
+    /// Prefetches the start of the first item with `tag`, and returns its position.
     #[inline]
     pub(super) fn prefetch_item(&self, tag: u32) -> Option<u32> {
         let slot = self.index.find(tag, |_| true)?;
@@ -250,8 +252,8 @@ impl Shard {
     }
 
     /// Reads an item and notes that it was read. It is likely to be at `position`, which
-    /// [`Shard::prefetch_item`] gave since the last store. `WINS` says that whoever reads a stale
-    /// item first is told to store it anew.
+    /// [`Shard::prefetch_item`] returned since the last store. With `WINS`, the first reader of a
+    /// stale item is to recache it.
     #[inline]
     pub(super) fn get<const WINS: bool>(
         &mut self,
@@ -263,7 +265,7 @@ impl Shard {
         let found = there.or_else(|| self.find_live(now_s, hashed).map(|(_, at, head)| (at, head)));
         if self.density.is_in_force() {
             self.note_request(found.as_ref().map(|(at, head)| (*at, head.level)));
-        } else if self.trial.is_some() {
+        } else if self.simulation.is_some() {
             self.note_read(hashed, found.is_some());
         }
         let Some((at, head)) = found else {
@@ -285,11 +287,11 @@ impl Shard {
         Some(head.item(log))
     }
 
-    /// Has the simulations see a read.
+    /// Feeds a read to the simulations.
     fn note_read(&mut self, hashed: &Hashed<'_>, found: bool) {
         let items = self.items();
-        if let Some(trial) = &mut self.trial
-            && let Some(policy) = trial.read(hashed.tag, found, items)
+        if let Some(simulation) = &mut self.simulation
+            && let Some(policy) = simulation.read(hashed.tag, found, items)
         {
             self.shared.set_policy(policy as u8);
         }
@@ -338,7 +340,7 @@ impl Shard {
         self.cas
     }
 
-    /// Stores an entry and gives its unique number, or `None` when there is no room for it.
+    /// Stores an entry and returns its unique number, or `None` when there is no room for it.
     #[inline]
     pub(super) fn set(
         &mut self,
@@ -396,8 +398,8 @@ impl Shard {
         entry.write(cas, Marks { bits, level }, now, self.bytes_mut(at));
         self.index.insert(hashed.tag, position_of(at));
         self.live_bytes[ring_of(at)] += count;
-        if let Some(trial) = &mut self.trial {
-            trial.store(hashed.tag);
+        if let Some(simulation) = &mut self.simulation {
+            simulation.store(hashed.tag);
         }
         true
     }

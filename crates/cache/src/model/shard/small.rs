@@ -3,25 +3,20 @@
 //! Its memory comes from the main ring and goes back to it: the main ring is made shorter, and
 //! once its front has turned back and its end has come by, what lay beyond is the small ring's.
 
-use super::super::Hashed;
-use super::super::LEAST_LARGE_ITEMS;
 use super::super::ghost::Ghosts;
 use super::super::item::{self, DEAD, Head, REFERENCED};
+use super::super::key_hash::Hashed;
+use super::super::limits::LEAST_LARGE_ITEMS;
 use super::super::log::Log;
-use super::super::trial::SMALL_PART;
+use super::super::policy::small_part_of;
 use super::{MAIN, SMALL, SMALL_BIT, Shard, position_of};
 
-/// While it is being given up, so many of its items are moved on with each store.
+/// While the ring is being closed, each store moves this many of its items on.
 const MOVES_WHEN_CLOSING: usize = 4;
 
-/// Where sizes are mixed, the number of items says little about how many there will be, so ghosts
-/// take this part of the budget.
+/// Where sizes are mixed, the number of items is a poor prediction of later ones, so ghosts take
+/// this part of the budget.
 const GHOSTS_PART: usize = 128;
-
-/// What of a budget is the small ring's and its ghosts'.
-pub(super) fn part_of(budget_bytes: usize) -> usize {
-    budget_bytes / SMALL_PART
-}
 
 impl Shard {
     /// Makes room where the policy filters, or has until now.
@@ -54,10 +49,10 @@ impl Shard {
         }
     }
 
-    /// Gives the small ring its memory, as soon as the main ring has given it.
+    /// Opens the small ring once the main ring has released the memory.
     fn open_small(&mut self) {
         if self.small_bytes == 0 {
-            self.small_bytes = part_of(self.budget_bytes);
+            self.small_bytes = small_part_of(self.budget_bytes);
             self.fit_main(self.index.bytes());
         }
         let main = &self.logs[MAIN];
@@ -75,7 +70,7 @@ impl Shard {
         }
     }
 
-    /// Moves some of the small ring's items on, and gives up its memory after the last.
+    /// Moves some of the small ring's items on, and frees its memory after the last.
     fn close_small(&mut self, now_s: u32) {
         for _ in 0..MOVES_WHEN_CLOSING {
             if self.pass_small(now_s, false).is_none() {
@@ -97,8 +92,8 @@ impl Shard {
         self.fit_main(self.index.bytes());
     }
 
-    /// Lets the small ring's oldest item go, or moves it on to the main ring when it was read
-    /// there, or in any case when nothing is filtered. Says how long it is.
+    /// Evicts the small ring's oldest item, or moves it on to the main ring when it was read
+    /// there, or in any case when nothing is filtered. Returns its length.
     fn pass_small(&mut self, now_s: u32, filter: bool) -> Option<usize> {
         let from = self.logs[SMALL].oldest()?;
         let at = from | SMALL_BIT;
@@ -127,7 +122,7 @@ impl Shard {
                     self.live_bytes[MAIN] += count;
                 }
                 None => {
-                    self.count_loss(now_s, at, is_expired);
+                    self.count_eviction(now_s, at, is_expired);
                     self.index.remove(slot);
                     if !is_expired {
                         self.ghosts.insert(tag, head.level);

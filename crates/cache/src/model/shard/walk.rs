@@ -1,11 +1,11 @@
-//! Looking at every item, some at a time.
+//! A walk through all items, some at a time.
 
 use super::super::item::{Head, Item};
 use super::{Shard, byte_of};
 
 impl Shard {
     /// Shows at least `most` items, unless there are fewer, from the tag `from` on; expired ones
-    /// are passed over. Gives the tag to go on from, or `None` at the end.
+    /// are skipped. Returns the tag to go on from, or `None` at the end.
     pub(in crate::model) fn walk(
         &self,
         now_s: u32,

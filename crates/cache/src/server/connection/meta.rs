@@ -3,7 +3,7 @@
 use wire::Output;
 
 use super::state::CacheConnection;
-use crate::model::{Access, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed, Wanted};
+use crate::model::{Access, Batch, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
 use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
@@ -14,11 +14,11 @@ impl CacheConnection {
     pub(super) fn plain_meta_get(
         &self,
         reads: &mut Reads<'_>,
-        wanted: &Wanted<'_>,
+        batch: &Batch<'_>,
         number: usize,
         out: &mut Output,
     ) -> Option<usize> {
-        let found = reads.get_wanted::<true, _>(wanted, number, |item| {
+        let found = reads.get_in_batch::<true, _>(batch, number, |item| {
             let into = out.tail();
             // The code, a length, the marks of a stale item, two line ends.
             let copied_bytes = if self.copies(item.value.len()) { item.value.len() } else { 0 };

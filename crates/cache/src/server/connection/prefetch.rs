@@ -1,7 +1,7 @@
 //! Prefetching the items of a batch before its commands are carried out.
 
 use super::state::{CacheConnection, State};
-use crate::model::Ahead;
+use crate::model::Prefetch;
 use crate::protocol::text::{self, Key};
 
 /// How a line of several keys begins.
@@ -15,21 +15,21 @@ impl CacheConnection {
             return 0;
         }
         let store = &self.service.store;
-        let mut ahead = Ahead::default();
+        let mut keys = Prefetch::default();
         let mut at = 0;
-        while !ahead.is_full() {
+        while !keys.is_full() {
             let rest = &bytes[at..];
             if let Some(read) = text::plain_read(rest) {
                 // The store prefetches these itself.
-                if store.finds_together() {
+                if store.finds_batches() {
                     break;
                 }
-                store.add_ahead(read.key, &mut ahead);
+                store.add_prefetch(read.key, &mut keys);
                 at += read.line_bytes;
             } else if rest.starts_with(GET) {
                 at += GET.len();
                 while let Key::One(key, used) = text::next_key(&bytes[at..]) {
-                    store.add_ahead(key, &mut ahead);
+                    store.add_prefetch(key, &mut keys);
                     at += used;
                 }
                 at += bytes[at..].iter().take_while(|byte| **byte < b' ').count();
@@ -37,8 +37,8 @@ impl CacheConnection {
                 break;
             }
         }
-        if ahead.len() > 1 {
-            store.look_ahead(&ahead);
+        if keys.len() > 1 {
+            store.prefetch(&keys);
         }
         at
     }

@@ -4,14 +4,14 @@ use memchr::memchr;
 use wire::{Output, ProtocolError};
 
 use super::state::{CacheConnection, Keys, State, Step};
-use crate::model::{Access, Cursor, Item, MOST_WANTED, Seconds, Sum, Summed, Wanted};
+use crate::model::{Access, Batch, Cursor, Item, MAX_BATCH, Seconds, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Tokens};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
 use crate::server::statistics;
 
 /// The number of plain reads answered in a row, under one lock where the store has one.
-const MOST_IN_A_ROW: usize = 4 * MOST_WANTED;
+const MOST_IN_A_ROW: usize = 4 * MAX_BATCH;
 
 /// The length of credentials at most.
 const MOST_TOKEN_BYTES: usize = 1024;
@@ -397,27 +397,27 @@ impl CacheConnection {
         let most = if self.is_sampled() { 1 } else { MOST_IN_A_ROW };
         let (mut next, mut used, mut count, mut metas) = (Some(first), 0, 0, 0);
         'rows: while next.is_some() {
-            let mut wanted = Wanted::default();
-            let mut lines = [(0, false); MOST_WANTED];
+            let mut batch = Batch::default();
+            let mut lines = [(0, false); MAX_BATCH];
             let mut end = used;
             while let Some(PlainRead { key, line_bytes, is_meta }) = next {
-                lines[wanted.len()] = (line_bytes, is_meta);
-                wanted.add(store, key);
+                lines[batch.len()] = (line_bytes, is_meta);
+                batch.add(store, key);
                 end += line_bytes;
                 next = text::plain_read(&bytes[end..]);
-                if wanted.len() == most.min(MOST_WANTED) {
+                if batch.len() == most.min(MAX_BATCH) {
                     break;
                 }
             }
-            reads.find(&mut wanted);
-            for (number, (line_bytes, is_meta)) in lines[..wanted.len()].iter().enumerate() {
-                let key = wanted.key(number);
+            reads.find(&mut batch);
+            for (number, (line_bytes, is_meta)) in lines[..batch.len()].iter().enumerate() {
+                let key = batch.key(number);
                 let found = if *is_meta {
                     metas += 1;
-                    self.plain_meta_get(&mut reads, &wanted, number, out)
+                    self.plain_meta_get(&mut reads, &batch, number, out)
                 } else {
                     let show = |item: &Item<'_>| self.put_item(item, false, out);
-                    let found = reads.get_wanted::<false, _>(&wanted, number, show);
+                    let found = reads.get_in_batch::<false, _>(&batch, number, show);
                     out.put(answer::END);
                     found
                 };

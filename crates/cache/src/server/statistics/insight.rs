@@ -1,7 +1,7 @@
 //! Groups that memcached does not have: evictions, CPU time per command, hot keys.
 
 use super::sink::Put;
-use crate::model::{Powers, Seconds};
+use crate::model::{Log2Histogram, Seconds};
 use crate::protocol::text::put_encoded;
 use crate::server::sampling::{self, ONE_IN, Samples};
 use crate::server::service::Service;
@@ -15,26 +15,26 @@ fn all(service: &Service) -> impl Iterator<Item = &Samples> + Clone {
 
 /// `stats evictions`: the policy, and the idle times and sizes of evicted items.
 pub(super) fn put_evictions(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
-    let (counts, losses) = (service.store.counts(), service.store.losses());
+    let (counts, evictions) = (service.store.counts(), service.store.eviction_stats());
     put("policy", &service.options.policy.name());
     put("policy_in_force", &service.store.policy_in_force().name());
     put("evictions", &counts.evictions);
-    put("evicted_bytes", &losses.bytes);
+    put("evicted_bytes", &evictions.bytes);
     put("evicted_unfetched", &counts.evicted_unfetched);
     put("evicted_active", &counts.evicted_active);
-    put("evicted_mortal", &losses.mortal);
+    put("evicted_mortal", &evictions.mortal);
     put("reclaimed_expired", &counts.reclaimed);
-    put("last_idle_s", &losses.last_idle_s);
-    let mut put_all = |name: &str, powers: &Powers| {
-        for (first, last, count) in powers.counted() {
+    put("last_idle_s", &evictions.last_idle_s);
+    let mut put_all = |name: &str, histogram: &Log2Histogram| {
+        for (first, last, count) in histogram.counted() {
             match first == last {
                 true => put(&format!("{name}:{first}"), &count),
                 false => put(&format!("{name}:{first}-{last}"), &count),
             }
         }
     };
-    put_all("idle_s", &losses.by_idle_s);
-    put_all("bytes", &losses.by_bytes);
+    put_all("idle_s", &evictions.by_idle_s);
+    put_all("bytes", &evictions.by_bytes);
 }
 
 /// `stats cpu`: what a command costs, from a sample, and what threads have used in all.

@@ -24,7 +24,7 @@ const SIZE_STEP: usize = 32;
 
 pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     let (holdings, counts) = (service.store.holdings(), service.store.counts());
-    let losses = service.store.losses();
+    let evictions = service.store.eviction_stats();
     if holdings.items == 0 {
         return;
     }
@@ -38,8 +38,8 @@ pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         ("age", 0),
         ("mem_requested", holdings.item_bytes),
         ("evicted", counts.evictions),
-        ("evicted_nonzero", losses.mortal),
-        ("evicted_time", u64::from(losses.last_idle_s)),
+        ("evicted_nonzero", evictions.mortal),
+        ("evicted_time", u64::from(evictions.last_idle_s)),
         ("outofmemory", counts.store_no_memory),
         ("tailrepairs", 0),
         ("reclaimed", counts.reclaimed),

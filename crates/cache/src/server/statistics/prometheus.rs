@@ -4,7 +4,7 @@
 use std::fmt::Write as _;
 
 use super::{general, insight};
-use crate::model::{Powers, Seconds};
+use crate::model::{Log2Histogram, Seconds};
 use crate::server::sampling;
 use crate::server::service::Service;
 
@@ -53,9 +53,9 @@ pub(in crate::server) fn text(service: &Service, now_s: Seconds) -> String {
             let _ = writeln!(text, "# TYPE cache_{name}{end} {kind}\ncache_{name}{end} {value}");
         }
     });
-    let losses = service.store.losses();
-    put_histogram("cache_evicted_idle_seconds", &losses.by_idle_s, &mut text);
-    put_histogram("cache_evicted_item_bytes", &losses.by_bytes, &mut text);
+    let evictions = service.store.eviction_stats();
+    put_histogram("cache_evicted_idle_seconds", &evictions.by_idle_s, &mut text);
+    put_histogram("cache_evicted_item_bytes", &evictions.by_bytes, &mut text);
     put_cpu(service, &mut text);
     text
 }
@@ -83,10 +83,10 @@ fn put_cpu(service: &Service, text: &mut String) {
     }
 }
 
-fn put_histogram(name: &str, powers: &Powers, text: &mut String) {
+fn put_histogram(name: &str, histogram: &Log2Histogram, text: &mut String) {
     let _ = writeln!(text, "# TYPE {name} histogram");
     let mut total = 0;
-    for (_, last, count) in powers.counted() {
+    for (_, last, count) in histogram.counted() {
         total += count;
         let _ = writeln!(text, "{name}_bucket{{le=\"{last}\"}} {total}");
     }

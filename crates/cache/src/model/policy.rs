@@ -1,6 +1,6 @@
-//! Which item is the next to go: small policies over the same two rings.
+//! Eviction policies over the same two rings.
 //!
-//! Every policy lets the oldest item of a ring go and differs in which of them get another lap.
+//! Every policy evicts the oldest item of a ring; they differ in which get another lap.
 //! An item's age since it was last read is known to a fifteenth of a lap, in four bits of its head,
 //! so none keeps a list: a read writes at most those bits.
 
@@ -33,11 +33,19 @@ pub enum Policy {
     Adaptive,
 }
 
-/// The ages that are told apart in one lap of a ring.
+/// The age classes of one lap of a ring.
 pub(super) const AGES: u8 = 15;
 
-/// An item read less than so many fifteenths of a lap ago stays, under [`Policy::Lru`].
+/// An item read less than this many fifteenths of a lap ago stays, under [`Policy::Lru`].
 const RECENT: u8 = 13;
+
+/// The small ring has this part of the memory.
+pub(super) const SMALL_PART: usize = 10;
+
+/// The part of a budget that the small ring and its ghosts take.
+pub(super) fn small_part_of(budget_bytes: usize) -> usize {
+    budget_bytes / SMALL_PART
+}
 
 impl Policy {
     /// All of them with their names.
@@ -70,7 +78,7 @@ impl Policy {
         BY_NUMBER.get(usize::from(number)).copied().unwrap_or_default()
     }
 
-    /// What it begins with: what may change while it runs is where it starts from.
+    /// The policy in force at the start.
     pub(super) fn at_first(self) -> Self {
         if self == Self::Adaptive { Self::Lru } else { self }
     }

@@ -7,10 +7,10 @@
 
 use std::collections::{HashMap, VecDeque};
 
-use super::evict::{AGES, Policy};
 use super::ghost::Ghosts;
+use super::policy::{AGES, Policy, SMALL_PART};
 
-/// Each simulation holds at most so many items.
+/// The capacity of each simulation, in items.
 const MOST_ITEMS: usize = 4096;
 
 /// Both simulations take at most this part of their shard's memory.
@@ -23,7 +23,7 @@ const ITEM_BYTES: usize = 2 * 2 * (size_of::<(u32, Noted)>() + 1 + size_of::<(u3
 /// Below this many items nothing is simulated: chance would decide.
 const LEAST_ITEMS: usize = 128;
 
-/// After so many sampled reads the policies are compared.
+/// The policies are compared after this many sampled reads.
 const PERIOD: u32 = 1024;
 
 /// Hits of earlier periods count less by this part in each.
@@ -36,10 +36,10 @@ const MARGIN: u32 = 64;
 /// what is read in turn just fits, and where it does, LRU is the one to have.
 const BENEFIT: usize = 16;
 
-/// Two simulations and what has come of them so far.
+/// The simulations of two policies, and their hits so far.
 #[derive(Debug)]
-pub(super) struct Trial {
-    /// How many items each may hold.
+pub(super) struct Simulation {
+    /// The capacity of each, in items.
     most: usize,
     /// A tag is in the sample when its lowest bits, this many, are zero.
     sampled_bits: u32,
@@ -50,7 +50,7 @@ pub(super) struct Trial {
     chosen: usize,
 }
 
-impl Trial {
+impl Simulation {
     /// For a shard of `budget_bytes` that holds `items` and is full; `None` when it is too small.
     pub(super) fn new(budget_bytes: usize, items: usize) -> Option<Self> {
         let most = Self::most(budget_bytes);
@@ -64,7 +64,7 @@ impl Trial {
         Some(new)
     }
 
-    /// Begins again, with as large a sample as there is room for.
+    /// Restarts with the largest sample that fits.
     fn start(&mut self, items: usize) {
         self.sampled_bits = items.div_ceil(self.most).next_power_of_two().ilog2();
         self.reads = 0;
@@ -86,7 +86,7 @@ impl Trial {
         (budget_bytes / MEMORY_PART / ITEM_BYTES).min(MOST_ITEMS)
     }
 
-    /// How much memory it takes of a shard's budget, at most.
+    /// The most memory that it takes of a shard's budget.
     pub(super) fn bytes(budget_bytes: usize) -> usize {
         let most = Self::most(budget_bytes);
         if most < LEAST_ITEMS { 0 } else { most * ITEM_BYTES }
@@ -97,8 +97,8 @@ impl Trial {
         tag.trailing_zeros() >= self.sampled_bits
     }
 
-    /// Notes a read, which has found an item or not. `items` is how many the shard holds. Says
-    /// which policy is to be in force when that has changed.
+    /// Notes a read and whether it hit. `items` is the number that the shard holds. Returns the
+    /// policy to put in force, when it changes.
     #[inline]
     pub(super) fn read(&mut self, tag: u32, found: bool, items: usize) -> Option<Policy> {
         if !self.samples(tag) {
@@ -112,7 +112,7 @@ impl Trial {
         for run in &mut self.runs {
             run.hits += u32::from(run.read(tag));
             if found {
-                // What a real read has found, nobody stores again.
+                // A real hit is followed by no store: the simulation stores it itself.
                 run.store(tag);
             }
         }
@@ -169,9 +169,6 @@ struct Miniature {
     hits: u32,
 }
 
-/// The small ring's part of the memory.
-pub(super) const SMALL_PART: usize = 10;
-
 impl Miniature {
     fn new(policy: Policy) -> Self {
         Self {
@@ -187,7 +184,7 @@ impl Miniature {
         }
     }
 
-    /// From now on it holds so many items, or comes to it as items are stored.
+    /// Sets the capacity; a smaller one takes effect as items are stored.
     fn resize(&mut self, capacity: usize) {
         if self.policy.filters() && self.capacity == 0 {
             self.gone.reset(capacity);

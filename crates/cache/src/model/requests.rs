@@ -1,29 +1,30 @@
-//! What may be asked of a key beyond reading and setting it, and what comes of it.
+//! Requests beyond get and set, and their outcomes.
 
-use super::{Entry, Seconds};
+use super::clock::Seconds;
+use super::item::Entry;
 
-/// What a store demands of the item that its key has.
+/// The condition of a store on the item that its key has.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Nothing.
     #[default]
     Set,
-    /// That there is none.
+    /// No item.
     Add,
-    /// That there is one.
+    /// An item.
     Replace,
-    /// That there is one: the value goes behind its value.
+    /// An item: the value is appended to its value.
     Append,
-    /// That there is one: the value goes before its value.
+    /// An item: the value is prepended to its value.
     Prepend,
 }
 
 /// A store with its conditions.
 #[derive(Clone, Copy, Debug)]
 pub struct Change<'a> {
-    /// What is stored.
+    /// The entry to store.
     pub entry: Entry<'a>,
-    /// What it demands of the item that is there.
+    /// The condition on the present item.
     pub mode: Mode,
     /// The unique number that the item that is there has to have.
     pub compare: Option<u64>,
@@ -31,7 +32,7 @@ pub struct Change<'a> {
     pub stale_if_older: bool,
     /// The unique number that the new item gets, instead of the store's next.
     pub cas: Option<u64>,
-    /// Whether what would be continued is made where there is none.
+    /// Whether append and prepend create an item where there is none.
     pub vivify: bool,
     /// Whether the key is shown in base64.
     pub binary_key: bool,
@@ -50,12 +51,12 @@ pub struct Mark {
     pub empty: bool,
 }
 
-/// What a store has come to.
+/// The outcome of a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stored {
     /// It is stored, with this unique number.
     Stored(u64),
-    /// The mode's demand is not met.
+    /// The condition of the mode is not met.
     NotStored,
     /// The item that is there has another unique number.
     Exists,
@@ -63,7 +64,7 @@ pub enum Stored {
     NotFound,
 }
 
-/// What a removal has come to.
+/// The outcome of a removal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Removed {
     /// The item is gone, or marked.
@@ -74,10 +75,10 @@ pub enum Removed {
     Exists,
 }
 
-/// A change of a number.
+/// An increment or decrement.
 #[derive(Clone, Copy, Debug)]
 pub struct Sum {
-    /// Whether it grows.
+    /// Whether to add; otherwise to subtract.
     pub increment: bool,
     /// By how much.
     pub delta: u64,
@@ -93,7 +94,7 @@ pub struct Sum {
     pub binary_key: bool,
 }
 
-/// What a change of a number has come to.
+/// The outcome of an increment or decrement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Summed {
     /// The item has a new number.
@@ -115,7 +116,7 @@ pub struct Total {
     pub number: u64,
     /// The unique number of the change.
     pub cas: u64,
-    /// Whether it was made for the purpose.
+    /// Whether the item was created.
     pub is_new: bool,
     /// The item's expiry before the change; 0 is never, and so it is for a new item.
     pub before_s: Seconds,
@@ -123,10 +124,10 @@ pub struct Total {
     pub after_s: Seconds,
 }
 
-/// A read that may change more than the note that the item was read.
+/// A read that may change more than the time of the last access.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Access {
-    /// Whether whoever reads a stale item first is told to store it anew.
+    /// Whether the first reader of a stale item is to recache it: it gets memcached's "win".
     pub wins: bool,
     /// Not even note that the item was read.
     pub unnoticed: bool,
@@ -134,18 +135,18 @@ pub struct Access {
     pub expires_s: Option<Seconds>,
     /// The expiry of an empty new item where there is none.
     pub vivify_s: Option<Seconds>,
-    /// An item that expires before this second is to be stored anew by whoever asks first.
+    /// An item that expires before this second is to be recached by its first reader.
     pub recache_s: Option<Seconds>,
-    /// Whether `recache_s` is held against the new expiry instead of the old.
+    /// Whether `recache_s` is compared with the new expiry instead of the old.
     pub recache_last: bool,
     /// Whether the key of a new item is shown in base64.
     pub binary_key: bool,
 }
 
-/// What a read with changes has found beside the item as it was.
+/// What a read with changes returns beside the item as it was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Seen {
-    /// Whether whoever asked is to store a new value.
+    /// Whether this reader is to recache the item: memcached's "win".
     pub won: bool,
     /// The item's expiry before the read; 0 is never, and so it is for a new item.
     pub before_s: Seconds,

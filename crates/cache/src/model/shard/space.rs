@@ -1,11 +1,12 @@
-//! Room for new items: what goes, what is moved, and what the rings may take.
+//! Space for new items: eviction, compaction, and the capacities of the rings.
 
-use super::super::evict::AGES;
+use super::super::counts::Counts;
+use super::super::eviction::{Eviction, EvictionObserver, EvictionStats};
 use super::super::item::{self, DEAD, FETCHED, Head, REFERENCED};
+use super::super::key_hash::Hashed;
 use super::super::log::Log;
-use super::super::loss::{Loss, Losses, Witness};
-use super::super::trial::Trial;
-use super::super::{Counts, Hashed};
+use super::super::policy::AGES;
+use super::super::simulation::Simulation;
 use super::{LARGE_BYTES, MAIN, SMALL_BIT, Shard, position_of, ring_of};
 
 /// At most this many items are moved during one store: a bound on how long it can take.
@@ -26,7 +27,7 @@ const FULLEST: usize = 896;
 const OVERDRAFT: usize = 32;
 
 impl Shard {
-    /// The index is about to grow: the main ring has to give as much.
+    /// Shrinks the main ring by as much as the index is about to grow.
     pub(super) fn make_index_room(&mut self, now_s: u32) {
         // A rare moment, and one that comes again while a store grows.
         if self.touched_bytes() as u64 * self.cas_step > LARGE_BYTES {
@@ -34,8 +35,8 @@ impl Shard {
         }
         let grown = self.index.grown_bytes();
         self.fit_main(grown);
-        // The ring gives what it has to give after a lap. Until then one item goes for each that
-        // comes, which also shortens the lap.
+        // The ring releases the memory after a lap. Until then each new item evicts one, which also
+        // shortens the lap.
         let most = self.budget_bytes + self.budget_bytes / OVERDRAFT;
         let more = grown - self.index.bytes();
         let mut moves_left = MOST_MOVES;
@@ -49,7 +50,7 @@ impl Shard {
     /// Lets the main ring have what the budget leaves beside an index of `index_bytes` and all
     /// else that is kept.
     pub(super) fn fit_main(&mut self, index_bytes: usize) {
-        let beside = index_bytes + self.small_bytes + self.trial_bytes;
+        let beside = index_bytes + self.small_bytes + self.simulation_bytes;
         // An index that would take more than half is never needed: the smallest item takes twice
         // the bytes of its entry.
         let capacity = self.budget_bytes.saturating_sub(beside).max(self.budget_bytes / 2);
@@ -59,7 +60,7 @@ impl Shard {
         }
     }
 
-    /// Makes room for a new item of `count` bytes, and says where.
+    /// Makes room for a new item of `count` bytes, and returns its place.
     pub(super) fn make_room(
         &mut self,
         now_s: u32,
@@ -92,7 +93,7 @@ impl Shard {
             }
         }
         let mut passed_bytes = 0;
-        // When the ring was made shorter, what is too much goes little by little.
+        // After the ring has been shortened, the excess is evicted little by little.
         while evict
             && self.logs[MAIN].span() > self.logs[MAIN].capacity()
             && passed_bytes < 2 * count
@@ -111,12 +112,12 @@ impl Shard {
         }
     }
 
-    /// For the first time something has to go.
+    /// Marks the shard as full at its first eviction.
     #[cold]
     fn become_full(&mut self) {
         self.is_full = true;
-        if self.trial_bytes > 0 && self.trial.is_none() {
-            self.trial = Trial::new(self.budget_bytes, self.items()).map(Box::new);
+        if self.simulation_bytes > 0 && self.simulation.is_none() {
+            self.simulation = Simulation::new(self.budget_bytes, self.items()).map(Box::new);
         }
     }
 
@@ -148,7 +149,7 @@ impl Shard {
         }
     }
 
-    /// Frees or moves the main ring's oldest item, and says how long it is; `None` when there is
+    /// Frees or moves the main ring's oldest item, and returns its length; `None` when there is
     /// none.
     fn pass_oldest(&mut self, now_s: u32, evict: bool, moves_left: &mut usize) -> Option<usize> {
         let at = self.logs[MAIN].oldest()?;
@@ -178,7 +179,7 @@ impl Shard {
         if !is_expired && !self.rules.evict {
             return None;
         }
-        self.count_loss(now_s, at, is_expired);
+        self.count_eviction(now_s, at, is_expired);
         self.index.remove(slot);
         if !is_expired && self.density.is_in_force() {
             self.ghosts.insert(tag, level);
@@ -211,11 +212,10 @@ impl Shard {
         while moves_left > 0 && self.pass_oldest(now_s, false, &mut moves_left).is_some() {}
     }
 
-    /// Changes the budget, letting go of the oldest items that are too much; whether that could
-    /// be done.
+    /// Changes the budget, evicting the oldest items that exceed it; whether that succeeded.
     pub(in crate::model) fn set_budget(&mut self, budget_bytes: usize) -> bool {
         self.close_small_at_once();
-        let beside = self.index.bytes() + self.trial_bytes;
+        let beside = self.index.bytes() + self.simulation_bytes;
         let capacity = budget_bytes.saturating_sub(beside);
         if capacity >= self.logs[MAIN].capacity() {
             if self.logs[MAIN].reserve(capacity).is_err() {
@@ -258,18 +258,18 @@ impl Shard {
         true
     }
 
-    pub(super) fn count_loss(&mut self, now_s: u32, at: usize, is_expired: bool) {
-        let Self { logs, counts, losses, witness, .. } = self;
+    pub(super) fn count_eviction(&mut self, now_s: u32, at: usize, is_expired: bool) {
+        let Self { logs, counts, eviction_stats, observer, .. } = self;
         let log = logs[ring_of(at)].at(at & !SMALL_BIT);
-        tell_loss(counts, losses, witness.as_ref(), now_s, log, is_expired);
+        record_eviction(counts, eviction_stats, observer.as_ref(), now_s, log, is_expired);
     }
 }
 
-/// Counts the item that `log` begins with as let go, and tells whoever is to be told.
-pub(in crate::model) fn tell_loss(
+/// Counts the item at the start of `log` as evicted or expired, and notifies the observer.
+pub(in crate::model) fn record_eviction(
     counts: &mut Counts,
-    losses: &mut Losses,
-    witness: Option<&Witness>,
+    eviction_stats: &mut EvictionStats,
+    observer: Option<&EvictionObserver>,
     now_s: u32,
     log: &[u8],
     is_expired: bool,
@@ -286,7 +286,7 @@ pub(in crate::model) fn tell_loss(
     counts.evicted_unfetched += unfetched;
     counts.evicted_active += u64::from(active);
     let item = head.item(log);
-    let loss = Loss {
+    let eviction = Eviction {
         key: item.key,
         bytes: head.stored_bytes(),
         value_bytes: item.value.len(),
@@ -295,8 +295,8 @@ pub(in crate::model) fn tell_loss(
         fetched: item.fetched,
         active,
     };
-    losses.add(&loss);
-    if let Some(witness) = witness {
-        witness.tell(&loss);
+    eviction_stats.add(&eviction);
+    if let Some(observer) = observer {
+        observer.notify(&eviction);
     }
 }

@@ -1,6 +1,6 @@
-//! Several reads in a row, as a batch of commands brings them.
+//! Batched reads: consecutive reads of one batch of commands.
 //!
-//! A lock that nobody else wants takes two steps of the processor that reads of other keys can't
+//! An uncontended lock takes two atomic instructions that reads of other keys can't
 //! overlap: 7 ns of the 60 ns that a get of a batch takes. A store for one thread therefore has one
 //! lock, which is kept from one read of a batch to the next. One for several does not keep its
 //! locks: others may wait for them.
@@ -9,12 +9,15 @@
 //! for from memory, then all items, and only then is the first of them read. A read waits twice for
 //! memory, and the processor does not see the next command behind that.
 
+use super::clock::Seconds;
+use super::item::Item;
+use super::key_hash::Hashed;
 use super::locked::Shards;
-use super::{Hashed, Item, Seconds, Store};
+use super::store::Store;
 use crate::sync::MutexGuard;
 
-/// So many items are found together.
-pub const MOST_WANTED: usize = 16;
+/// The most keys of a batch.
+pub const MAX_BATCH: usize = 16;
 
 /// Reads that follow one another at one moment. While it lives, the thread that has it does nothing
 /// else with the store.
@@ -25,10 +28,10 @@ pub struct Reads<'s> {
     kept: Option<MutexGuard<'s, Shards>>,
 }
 
-/// Keys that are read together, in their order.
+/// The keys of a batch, in their order.
 #[derive(Debug, Default)]
-pub struct Wanted<'k> {
-    all: [One<'k>; MOST_WANTED],
+pub struct Batch<'k> {
+    all: [One<'k>; MAX_BATCH],
     count: usize,
 }
 
@@ -39,7 +42,7 @@ struct One<'k> {
     position: Option<u32>,
 }
 
-impl<'k> Wanted<'k> {
+impl<'k> Batch<'k> {
     /// Adds a key that will be read in `store`; the caller sees to it that there is room.
     #[inline]
     pub fn add(&mut self, store: &Store, key: &'k [u8]) {
@@ -53,7 +56,7 @@ impl<'k> Wanted<'k> {
         self.all[number].hashed.key
     }
 
-    /// How many keys there are.
+    /// The number of keys.
     #[inline]
     pub fn len(&self) -> usize {
         self.count
@@ -74,7 +77,7 @@ impl Store {
 
     /// Whether [`Reads::find`] finds items.
     #[inline]
-    pub fn finds_together(&self) -> bool {
+    pub fn finds_batches(&self) -> bool {
         self.limits.threads == 1
     }
 }
@@ -82,9 +85,9 @@ impl Store {
 impl<'s> Reads<'s> {
     /// Finds the items of these keys, where that can be done for all of them together.
     #[inline]
-    pub fn find(&mut self, wanted: &mut Wanted<'_>) {
+    pub fn find(&mut self, batch: &mut Batch<'_>) {
         let locked = &self.store.shards;
-        let all = &mut wanted.all[..wanted.count];
+        let all = &mut batch.all[..batch.count];
         if all.len() < 2 || !self.keep() {
             return;
         }
@@ -98,9 +101,9 @@ impl<'s> Reads<'s> {
         }
     }
 
-    /// Reads the item of `key`, if there is one, under its shard's lock. `WINS` says that of all
-    /// who read a stale item, the first is told to store it anew, by finding it
-    /// [stale](Item::stale) and not yet [won](Item::won).
+    /// Reads the item of `key`, if there is one, under its shard's lock. With `WINS`, the first
+    /// reader of a stale item is to recache it: it finds the item [stale](Item::stale) and not
+    /// yet [won](Item::won).
     #[inline]
     pub fn get<const WINS: bool, R>(
         &mut self,
@@ -111,15 +114,15 @@ impl<'s> Reads<'s> {
         self.get_one::<WINS, R>(&one, use_item)
     }
 
-    /// The same for the wanted key `number`, counted from 0.
+    /// The same for the key `number` of a batch, counted from 0.
     #[inline]
-    pub fn get_wanted<const WINS: bool, R>(
+    pub fn get_in_batch<const WINS: bool, R>(
         &mut self,
-        wanted: &Wanted<'_>,
+        batch: &Batch<'_>,
         number: usize,
         use_item: impl FnOnce(&Item<'_>) -> R,
     ) -> Option<R> {
-        self.get_one::<WINS, R>(&wanted.all[number], use_item)
+        self.get_one::<WINS, R>(&batch.all[number], use_item)
     }
 
     #[inline]

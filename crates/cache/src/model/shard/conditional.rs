@@ -1,11 +1,13 @@
-//! Changes that depend on the item that is there.
+//! Operations that depend on the present item.
 
-use super::super::change::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};
-use super::super::item::{self, BINARY, FETCHED, Head, Item, REFERENCED, STALE, WON};
-use super::super::{Entry, Hashed};
+use super::super::item::{self, BINARY, Entry, FETCHED, Head, Item, REFERENCED, STALE, WON};
+use super::super::key_hash::Hashed;
+use super::super::requests::{
+    Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total,
+};
 use super::Shard;
 
-/// What is known of the store after a value has been put together keeps at most so much memory.
+/// The most memory that the scratch buffer keeps after a value has been put together.
 const MOST_SCRATCH_BYTES: usize = 64 << 10;
 
 /// The most decimal digits of a number of 64 bits.
@@ -19,8 +21,8 @@ enum Verdict {
 }
 
 impl Shard {
-    /// Stores under conditions; `None` when there is no room. `fits` says whether a value of so
-    /// many bytes may be stored at all.
+    /// Stores under conditions; `None` when there is no room. `fits` tests whether a value of
+    /// this many bytes may be stored at all.
     pub(in crate::model) fn change(
         &mut self,
         now_s: u32,
@@ -91,7 +93,7 @@ impl Shard {
         match change.compare {
             _ if change.mode == Mode::Add => Verdict::Stop(Stored::NotStored),
             None => Verdict::Go(0),
-            // A unique number is never 0: it says that there is none to compare.
+            // A unique number is never 0: 0 stands for no comparison.
             Some(0) if !compared => Verdict::Go(0),
             Some(cas) if cas != 0 && cas == head.cas => {
                 self.counts.cas_hits += u64::from(compared);
@@ -150,14 +152,14 @@ impl Shard {
         Removed::Removed
     }
 
-    /// Gives an item that is there another expiry.
+    /// Changes the expiry of a present item.
     fn set_expires(&mut self, now_s: u32, hashed: &Hashed<'_>, expires_s: u32) {
         let Some((_, at)) = self.find(hashed) else { return };
         let head = Head::read(self.bytes(at));
         if head.set_expires(self.bytes_mut(at), expires_s) {
             return;
         }
-        // There is no place for the expiry: the item is written anew, with all that it has.
+        // There is no place for the expiry: the item is rewritten as it is.
         let mut scratch = std::mem::take(&mut self.scratch);
         scratch.clear();
         let old = head.item(self.bytes(at));
@@ -175,7 +177,7 @@ impl Shard {
         self.scratch = scratch;
     }
 
-    /// Reads an item, with changes; `show` is given the item as it was before. Gives `None` when
+    /// Reads an item, with changes; `show` gets the item as it was before. Returns `None` when
     /// there is none and none was made.
     pub(in crate::model) fn access<R>(
         &mut self,
@@ -229,7 +231,7 @@ impl Shard {
         Some(shown)
     }
 
-    /// Changes a number.
+    /// Increments or decrements a number.
     pub(in crate::model) fn sum(&mut self, now_s: u32, hashed: &Hashed<'_>, sum: &Sum) -> Summed {
         let Some((_, at, head)) = self.find_live(now_s, hashed) else {
             let Some((number, expires_s)) = sum.create else {
@@ -267,7 +269,7 @@ impl Shard {
             let bits = head.bits & BINARY;
             return self.write_number(now_s, hashed, sum, number, (before_s, after_s), bits);
         }
-        // As long as before, with spaces at its end: what memcached does, and says it may do.
+        // As long as before, with spaces at its end: as memcached does and documents.
         let cas = sum.cas.filter(|_| self.rules.cas).unwrap_or_else(|| self.next_cas());
         let now = self.moment(now_s);
         let log = self.bytes_mut(at);
@@ -309,7 +311,7 @@ impl Shard {
     }
 }
 
-/// Whether whoever reads an item is to store it anew.
+/// Whether the reader of an item is to recache it.
 fn seen(access: &Access, head: &Head, before_s: u32) -> Seen {
     let after_s = access.expires_s.unwrap_or(before_s);
     let held = if access.recache_last { after_s } else { before_s };
