@@ -18,17 +18,17 @@ mod serve;
 
 mod sync;
 
-use service::{Face, Service};
+use service::{Service, Subcommand};
 
 /// The service's row.
 pub static SERVICE: Service = Service {
     name: "cache",
     doc: "A key-value cache that speaks memcached's protocol",
     is_hidden: false,
-    serve: Face::of::<serve::CacheArgs>(),
+    serve: Subcommand::of::<serve::CacheArgs>(),
     command: Some((
         "Talk to a cache: get, set, delete, touch, incr, stats, dump, watch, …",
-        Face::of::<command::CacheArgs>(),
+        Subcommand::of::<command::CacheArgs>(),
     )),
 };
 

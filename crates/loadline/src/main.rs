@@ -116,7 +116,7 @@ fn command() -> clap::Command {
 }
 
 fn main() -> ExitCode {
-    service::file_limit::heed();
+    service::file_limit::turn_into_error();
     let matches = command().get_matches();
     if let Some(outcome) = registry::run(&matches) {
         return outcome.unwrap_or_else(exit::Failure::report);

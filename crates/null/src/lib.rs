@@ -17,7 +17,8 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use service::{
-    CommonArgs, Face, Failure, Harness, ListenArgs, Outcome, Run, Running, Service, ThreadArgs,
+    CommonArgs, Failure, Harness, ListenArgs, Outcome, Run, Running, Service, Subcommand,
+    ThreadArgs, Unprivileged,
 };
 use wire::{
     Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
@@ -29,7 +30,7 @@ pub static SERVICE: Service = Service {
     name: "null",
     doc: "Eight bytes there and back after a known service time, to measure the lab itself",
     is_hidden: true,
-    serve: Face::of::<NullArgs>(),
+    serve: Subcommand::of::<NullArgs>(),
     command: None,
 };
 
@@ -143,16 +144,22 @@ impl Run for NullArgs {
         harness.check_exposure("--listen", &addresses)?;
         let neighbour = self.plant == Some(Plant::Neighbour);
         let _neighbour = neighbour.then(plant::Neighbour::start).transpose()?;
-        let running = match self.plant {
-            Some(plant @ (Plant::Nagle | Plant::Backlog)) => serve_plainly(plant, &addresses)?,
-            _ => serve(&self, &addresses)?,
+        let (harness, running) = match self.plant {
+            Some(plant @ (Plant::Nagle | Plant::Backlog)) => {
+                serve_plainly(plant, &addresses, harness)?
+            }
+            _ => serve(&self, &addresses, harness)?,
         };
         harness.run(running)
     }
 }
 
 /// Serves with the plants that are in how a socket is used.
-fn serve_plainly(plant: plant::Plant, addresses: &[Address]) -> Result<Running, Failure> {
+fn serve_plainly(
+    plant: plant::Plant,
+    addresses: &[Address],
+    harness: Harness,
+) -> Result<(Unprivileged, Running), Failure> {
     let [Address::Internet(address)] = addresses else {
         return Err(Failure::Usage(format!(
             "{plant:?} is in TCP: give it one --listen ADDRESS:PORT"
@@ -161,13 +168,19 @@ fn serve_plainly(plant: plant::Plant, addresses: &[Address]) -> Result<Running, 
     let listener = std::net::TcpListener::bind(address)
         .with_context(|| format!("cannot listen at {address}"))?;
     let addresses = vec![Address::Internet(listener.local_addr()?)];
+    let harness = harness.drop_privileges(&[])?;
     plant::serve_plainly(plant, listener)?;
-    Ok(running(addresses, Box::new(|_| None)))
+    Ok((harness, running(addresses, Box::new(|_| None))))
 }
 
-fn serve(args: &NullArgs, addresses: &[Address]) -> anyhow::Result<Running> {
+fn serve(
+    args: &NullArgs,
+    addresses: &[Address],
+    harness: Harness,
+) -> anyhow::Result<(Unprivileged, Running)> {
     let listeners = addresses.iter().map(|at| Listener::bind(at, &ListenOptions::default()));
     let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
+    let harness = harness.drop_privileges(&listeners)?;
     let (mean, spread) = (args.service_time.duration(), args.spread);
     // Each connection has numbers of its own, in the order in which they come.
     let next = std::sync::atomic::AtomicU64::new(args.seed);
@@ -182,12 +195,12 @@ fn serve(args: &NullArgs, addresses: &[Address]) -> anyhow::Result<Running> {
     let server = Server::start(config, listeners, make)?;
     let addresses = server.addresses().to_vec();
     // Nothing of it is worth waiting for.
-    Ok(running(addresses, Box::new(|_| Some(server.stop(Duration::ZERO)))))
+    Ok((harness, running(addresses, Box::new(|_| Some(server.stop(Duration::ZERO))))))
 }
 
 fn running(
     addresses: Vec<Address>,
     stop: Box<dyn FnOnce(Duration) -> Option<wire::Counters>>,
 ) -> Running {
-    Running { speaks: "null", addresses, datagrams: None, data: None, stop }
+    Running { protocol: "null", addresses, datagrams: None, data: None, stop }
 }

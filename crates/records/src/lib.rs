@@ -18,17 +18,17 @@ mod command;
 mod serve;
 mod shared;
 
-use ::service::{Face, Service};
+use ::service::{Service, Subcommand};
 
 /// The service's row.
 pub static SERVICE: Service = Service {
     name: "records",
     doc: "Live records of typed values and big arrays, over EPICS pvAccess",
     is_hidden: false,
-    serve: Face::of::<serve::RecordsArgs>(),
+    serve: Subcommand::of::<serve::RecordsArgs>(),
     command: Some((
         "Talk to a pvAccess server: get, put, monitor, info, list, call",
-        Face::of::<command::RecordsArgs>(),
+        Subcommand::of::<command::RecordsArgs>(),
     )),
 };
 

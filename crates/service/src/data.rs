@@ -4,10 +4,12 @@ use std::fs::{File, OpenOptions, TryLockError};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, bail};
+use anyhow::{Context as _, anyhow};
+
+use crate::Failure;
 
 /// The most that is read of FORMAT.
-const MOST_FORMAT_BYTES: u64 = 256;
+const MAX_FORMAT_BYTES: u64 = 256;
 
 /// `--data`.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,9 +30,9 @@ impl DataDir {
     /// Opens or makes the directory of `service`, whose files have the layout `version`.
     ///
     /// # Errors
-    /// When it is another service's or version's, in use, or can't be written. All these are
-    /// mistakes of what was typed, but for a disk that fails.
-    pub fn open(path: &Path, service: &str, version: u32) -> anyhow::Result<Self> {
+    /// A usage error when it is another service's, or no data directory; another error when it is
+    /// another version's, in use, or can't be written.
+    pub(crate) fn open(path: &Path, service: &str, version: u32) -> Result<Self, Failure> {
         let shown = path.display();
         std::fs::create_dir_all(path)
             .with_context(|| format!("--data {shown} can't be made; choose another directory"))?;
@@ -42,13 +44,16 @@ impl DataDir {
         })?;
         match lock.try_lock() {
             Ok(()) => {}
-            Err(TryLockError::WouldBlock) => bail!(
-                "--data {shown} is in use by process {}: stop that one, or choose another \
-                 directory",
-                holder(&lock_path)
-            ),
+            Err(TryLockError::WouldBlock) => {
+                return Err(Failure::Other(anyhow!(
+                    "--data {shown} is in use by process {}: stop that one, or choose another \
+                     directory",
+                    holder(&lock_path)
+                )));
+            }
             Err(TryLockError::Error(error)) => {
-                return Err(error).with_context(|| format!("--data {shown} can't be locked"));
+                let error = anyhow::Error::from(error);
+                return Err(error.context(format!("--data {shown} can't be locked")).into());
             }
         }
         check_format(path, service, version)?;
@@ -65,7 +70,7 @@ impl DataDir {
 
 /// Who holds the lock, as its file says.
 fn holder(lock: &Path) -> String {
-    let text = base::read_text(lock, MOST_FORMAT_BYTES).unwrap_or_default();
+    let text = base::read_text(lock, MAX_FORMAT_BYTES).unwrap_or_default();
     match text.trim() {
         "" => "unknown".to_owned(),
         process => process.to_owned(),
@@ -73,7 +78,7 @@ fn holder(lock: &Path) -> String {
 }
 
 /// Refuses, before anything is written, a directory that holds something else.
-fn check_owner(path: &Path, service: &str) -> anyhow::Result<()> {
+fn check_owner(path: &Path, service: &str) -> Result<(), Failure> {
     // FORMAT.new is what a crash leaves of a directory that was being made.
     const OURS: [&str; 2] = ["LOCK", "FORMAT.new"];
     let shown = path.display();
@@ -84,38 +89,41 @@ fn check_owner(path: &Path, service: &str) -> anyhow::Result<()> {
     let mut others = names.flatten().filter(|one| OURS.iter().all(|own| one.file_name() != *own));
     match others.next() {
         None => Ok(()),
-        Some(other) => bail!(
+        Some(other) => Err(Failure::Usage(format!(
             "--data {shown} holds {:?} but no FORMAT, so it is no data directory of {service}: \
              choose an empty one",
             other.file_name()
-        ),
+        ))),
     }
 }
 
 /// Writes FORMAT into an empty directory; in another one it has to be the one that is meant.
-fn check_format(path: &Path, service: &str, version: u32) -> anyhow::Result<()> {
+fn check_format(path: &Path, service: &str, version: u32) -> Result<(), Failure> {
     let (format, meant) = (path.join("FORMAT"), format!("{service} {version}"));
     let shown = path.display();
     if !format.exists() {
-        return write_whole(path, &format, &meant);
+        return Ok(write_whole(path, &format, &meant)?);
     }
-    let text = base::read_text(&format, MOST_FORMAT_BYTES)?;
+    let text = base::read_text(&format, MAX_FORMAT_BYTES)?;
     let (whose, found) = text.trim().split_once(' ').unwrap_or((text.trim(), ""));
     if whose != service {
-        bail!("--data {shown} is of the service {whose:?}, not {service:?}: choose another");
+        return Err(Failure::Usage(format!(
+            "--data {shown} is of the service {whose:?}, not {service:?}: choose another"
+        )));
     }
-    match found.parse::<u32>() {
-        Ok(found) if found == version => Ok(()),
-        Ok(found) if found > version => bail!(
+    let refused = match found.parse::<u32>() {
+        Ok(found) if found == version => return Ok(()),
+        Ok(found) if found > version => anyhow!(
             "--data {shown} has version {found} of {service}'s data, and this program knows \
              version {version}: use the newer loadline that wrote it, or another directory"
         ),
-        Ok(found) => bail!(
+        Ok(found) => anyhow!(
             "--data {shown} has version {found} of {service}'s data, and this program knows \
              version {version} only: start with an empty directory, or use the older loadline"
         ),
-        Err(_) => bail!("{}: {found:?} is no version number", format.display()),
-    }
+        Err(_) => anyhow!("{}: {found:?} is no version number", format.display()),
+    };
+    Err(Failure::Other(refused))
 }
 
 /// Writes a file that is there whole or not at all, even after a crash.

@@ -3,8 +3,10 @@
 //! 2 is for what was typed: an option or value that is wrong, a run, target or commit that doesn't
 //! exist, a named file that is missing or isn't what it has to be (a suite, a ledger, records,
 //! accounts, certificates), a wrong environment variable. 1 is for what the system or another
-//! program refuses: a server that can't be reached, an address in use, a full disk.
+//! program refuses: a server that can't be reached, an address or data directory in use, data of
+//! another version, a full disk.
 
+use std::fmt;
 use std::process::ExitCode;
 
 use crate::file_limit;
@@ -24,6 +26,15 @@ pub enum Failure {
 impl<E: Into<anyhow::Error>> From<E> for Failure {
     fn from(error: E) -> Self {
         Self::Other(error.into())
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Explained(text) | Self::Usage(text) => f.write_str(text),
+            Self::Other(error) => write!(f, "{error:#}"),
+        }
     }
 }
 

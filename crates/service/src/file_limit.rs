@@ -1,6 +1,6 @@
 //! The limit on the size of files (`ulimit -f`, setrlimit(2)). The system ends a process that
-//! passes it with SIGXFSZ, without a word; here it is an error of whoever writes, as a full disk
-//! is.
+//! passes it with SIGXFSZ, without a message; here the write fails, as on a full
+//! disk.
 
 use std::sync::Arc;
 use std::sync::OnceLock;
@@ -14,7 +14,7 @@ static MET: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
 /// Has a write that would pass the limit fail (EFBIG). Programs that are started later have the
 /// system's own way again, because they are not meant to inherit what this one wants.
-pub fn heed() {
+pub fn turn_into_error() {
     let met = MET.get_or_init(Arc::default);
     // Where it can't be caught, the system's own way is left.
     let _ = signal_hook::flag::register(SIGXFSZ, Arc::clone(met));

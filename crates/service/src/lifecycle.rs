@@ -7,13 +7,14 @@ use std::time::Duration;
 use anyhow::Context as _;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
-use wire::Address;
+use wire::{Address, Listener};
 
-use crate::http::{HttpArgs, HttpServer, metrics_router};
+use crate::data::{DataArgs, DataDir};
+use crate::http::{BoundHttp, HttpArgs, HttpServer, metrics_router};
 use crate::listen::check_exposure;
 use crate::notify::notify;
 use crate::privileges::Privileges;
-use crate::{CommonArgs, Failure, Outcome, Ready, TlsFiles, log};
+use crate::{CommonArgs, Failure, Outcome, Ready, TlsFiles, is_local, log};
 
 /// How long connections may finish what is in flight after the first signal.
 pub const DRAIN: Duration = Duration::from_secs(5);
@@ -24,20 +25,27 @@ const HTTP_DRAIN: Duration = Duration::from_millis(500);
 /// What is read again at SIGHUP; an error leaves what was there before.
 type Reload = Box<dyn FnMut() -> anyhow::Result<()>>;
 
-/// A service that has begun and is not ready yet.
+/// A service that has begun, and may still have the privileges of root. Only once they are dropped
+/// it accepts bytes and opens data: threads start after [`Harness::drop_privileges`].
 pub struct Harness {
     service: &'static str,
     is_public: bool,
     privileges: Option<Privileges>,
-    end: End,
+    end: TerminationSignals,
     reloads: Vec<(&'static str, Reload)>,
-    http: Option<HttpServer>,
+    http: Option<BoundHttp>,
+}
+
+/// A service that is bound, and has given up privileges where `--user` is given.
+pub struct Unprivileged {
+    harness: Harness,
+    server: Option<HttpServer>,
 }
 
 /// A service that is bound and serves.
 pub struct Running {
     /// The protocol of its connections, by which the ready line names their addresses.
-    pub speaks: &'static str,
+    pub protocol: &'static str,
     /// Where it accepts connections.
     pub addresses: Vec<Address>,
     /// Where it receives datagrams, and by which name.
@@ -61,7 +69,7 @@ impl Harness {
             service,
             is_public: args.public,
             privileges: privileges.map_err(Failure::usage)?,
-            end: End::catch()?,
+            end: TerminationSignals::catch()?,
             reloads: Vec::new(),
             http: None,
         })
@@ -104,61 +112,88 @@ impl Harness {
         Ok(tls)
     }
 
-    /// Serves counters to Prometheus, where the arguments ask for it.
+    /// Binds the address of the counters, where the arguments ask for it, and reads the tokens.
+    /// Nothing is accepted before [`Unprivileged::serve_metrics`].
     ///
     /// # Errors
     /// When the address is not allowed or can't be bound, or the tokens can't be read.
-    pub fn serve_metrics(
-        &mut self,
-        args: &HttpArgs,
-        text: impl Fn() -> String + Send + Sync + 'static,
-    ) -> Result<(), Failure> {
+    pub fn bind_metrics(&mut self, args: &HttpArgs) -> Result<(), Failure> {
         let Some(address) = args.metrics else { return Ok(()) };
-        let internet = [Address::Internet(address)];
-        check_exposure("--metrics", &internet, self.is_public)?;
-        let settings = args.settings(address, self.is_public)?;
+        let internet = Address::Internet(address);
+        check_exposure("--metrics", std::slice::from_ref(&internet), self.is_public)?;
+        if !is_local(&internet) {
+            tracing::warn!(
+                "--metrics {address}: counters and tokens cross the network unencrypted; put a \
+                 proxy with TLS before a loopback address, or have a firewall restrict it"
+            );
+        }
+        let settings = args.settings(address)?;
         if let Some(tokens) = settings.tokens.clone() {
             self.reload("tokens", move || tokens.read_again());
         }
-        let server = HttpServer::start(settings, |_| metrics_router(text));
-        let server = server.context("choose another address with --metrics")?;
-        self.http = Some(server);
+        let bound = BoundHttp::bind(settings).context("choose another address with --metrics")?;
+        self.http = Some(bound);
         Ok(())
     }
 
-    /// Gives up the privileges of root, where `--user` says so. Later calls do nothing.
+    /// Gives up the privileges of root, where `--user` is given. It takes the listeners because
+    /// their Unix sockets' files become the user's; a server that is started has them no more.
     ///
     /// # Errors
     /// When the system refuses it.
-    pub fn drop_privileges(&mut self, bound: &[Address]) -> anyhow::Result<()> {
-        match self.privileges.take() {
-            Some(privileges) => privileges.drop_all(bound),
-            None => Ok(()),
+    pub fn drop_privileges(mut self, bound: &[Listener]) -> anyhow::Result<Unprivileged> {
+        if let Some(privileges) = self.privileges.take() {
+            privileges.drop_all(bound)?;
         }
+        Ok(Unprivileged { harness: self, server: None })
+    }
+}
+
+impl Unprivileged {
+    /// Opens the data directory, as the user that the service now is.
+    ///
+    /// # Errors
+    /// As the exit codes of [`Failure`] say: it is another service's, or in use, or of another
+    /// version, or can't be written.
+    pub fn open_data(&self, args: &DataArgs, version: u32) -> Result<DataDir, Failure> {
+        DataDir::open(&args.data, self.harness.service, version)
+    }
+
+    /// Serves counters to Prometheus, where [`Harness::bind_metrics`] has bound an address.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub fn serve_metrics(
+        &mut self,
+        text: impl Fn() -> String + Send + Sync + 'static,
+    ) -> anyhow::Result<()> {
+        let Some(bound) = self.harness.http.take() else { return Ok(()) };
+        self.server = Some(bound.start(|_| metrics_router(text))?);
+        Ok(())
     }
 
     /// Prints the ready line, serves until a signal, and stops within [`DRAIN`].
     ///
     /// # Errors
-    /// When privileges can't be given up, or nothing can be printed.
-    pub fn run(mut self, running: Running) -> Outcome {
-        self.drop_privileges(&running.addresses)?;
+    /// When nothing can be printed.
+    pub fn run(self, running: Running) -> Outcome {
+        let Self { mut harness, server } = self;
         let addresses: Vec<_> = running.addresses.iter().map(ToString::to_string).collect();
-        let metrics = self.http.as_ref().map(|http| ("metrics", http.address().to_string()));
+        let metrics = server.as_ref().map(|http| ("metrics", http.address().to_string()));
         let named: Vec<_> = running.datagrams.into_iter().chain(metrics).collect();
         let ready = Ready {
-            service: self.service,
-            speaks: running.speaks,
+            service: harness.service,
+            protocol: running.protocol,
             addresses: &addresses,
-            named: &named,
+            other_addresses: &named,
             data: running.data.as_deref(),
         };
         ready.print()?;
         notify("READY=1");
         tracing::info!(?addresses, "ready");
-        self.end.wait(&mut self.reloads);
+        harness.end.wait(&mut harness.reloads);
         notify("STOPPING=1");
-        if let Some(http) = self.http {
+        if let Some(http) = server {
             http.stop(HTTP_DRAIN);
         }
         if let Some(counters) = (running.stop)(DRAIN) {
@@ -179,6 +214,14 @@ impl fmt::Debug for Harness {
     }
 }
 
+impl fmt::Debug for Unprivileged {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Unprivileged")
+            .field("service", &self.harness.service)
+            .finish_non_exhaustive()
+    }
+}
+
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Running").field("addresses", &self.addresses).finish_non_exhaustive()
@@ -187,9 +230,9 @@ impl fmt::Debug for Running {
 
 /// The signals that a service handles.
 #[derive(Debug)]
-pub struct End(Signals);
+pub struct TerminationSignals(Signals);
 
-impl End {
+impl TerminationSignals {
     /// Catches them from here on.
     ///
     /// # Errors
@@ -207,7 +250,7 @@ impl End {
                 tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
                 break;
             }
-            notify("RELOADING=1");
+            notify(&reloading());
             read_again(reloads);
             notify("READY=1");
         }
@@ -222,6 +265,12 @@ impl End {
     pub fn wait_only(self) {
         self.wait(&mut []);
     }
+}
+
+/// The state while files are read again, with the time by which a service manager orders it.
+fn reloading() -> String {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1_000_000 + now.tv_nsec / 1000)
 }
 
 fn read_again(reloads: &mut [(&'static str, Reload)]) {

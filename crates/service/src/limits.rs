@@ -9,7 +9,7 @@ pub const FEWER_THREADS: &str = "use fewer --threads, or raise the limits of thi
 
 /// Raises the limit of open descriptors for `connections` beside what the threads have open.
 /// Returns the number of connections that fit, and warns where they are fewer.
-pub fn make_room(connections: u32, threads: u16) -> u32 {
+pub fn raise_descriptor_limit(connections: u32, threads: u16) -> u32 {
     let own = 64 + 8 * u64::from(threads);
     let allowed = wire::allow_descriptors(own + u64::from(connections));
     let room = allowed.saturating_sub(own).clamp(1, u64::from(connections));
@@ -24,14 +24,14 @@ pub fn make_room(connections: u32, threads: u16) -> u32 {
 }
 
 /// Warns where `wanted` bytes are more than the host or the control group has: memory is granted
-/// until it is used, and then the kernel ends the process.
-pub fn warn_of_memory(wanted: u64) {
+/// until it is used, and then the kernel ends the process. `option` is what sets them.
+pub fn warn_of_memory(wanted: u64, option: &str) {
     let Some((has, whose)) = memory() else { return };
     if wanted > has {
         let [wanted, has] = [wanted, has].map(|bytes| ByteCount { bytes });
         tracing::warn!(
             "{wanted} of memory are more than {whose} has, {has}: the system may end this process \
-             before they are full. Take less with --memory (or -m)"
+             before they are full. Take less with {option}"
         );
     }
 }

@@ -12,13 +12,7 @@ use crate::Failure;
 pub struct ListenArgs {
     /// Where to listen: ADDRESS, ADDRESS:PORT (port 0 takes any that is free) or unix:PATH; may be
     /// given several times
-    #[arg(
-        long,
-        short = 'l',
-        value_name = "ADDRESS",
-        default_value = "127.0.0.1",
-        value_delimiter = ','
-    )]
+    #[arg(long, value_name = "ADDRESS", default_value = "127.0.0.1", value_delimiter = ',')]
     listen: Vec<ListenAddress>,
 }
 

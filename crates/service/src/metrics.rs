@@ -47,9 +47,20 @@ impl Metrics {
             ("connections_refused", "Connections refused.", counters.rejected_connections),
             (
                 "protocol_errors",
-                "Connections ended for bytes that break the protocol.",
+                "Connections closed for bytes that break the protocol or a limit.",
                 counters.protocol_errors,
             ),
+            (
+                "slow_peers_closed",
+                "Connections closed because unsent bytes took too much memory.",
+                counters.slow_peers_closed,
+            ),
+            (
+                "accept_pauses",
+                "Times that accepting paused for lack of connections or descriptors.",
+                counters.listen_disabled,
+            ),
+            ("yields", "Turns that ended with more to send.", counters.yields),
             ("read_bytes", "Bytes received.", counters.bytes_read),
             ("written_bytes", "Bytes sent.", counters.bytes_written),
             ("datagrams_received", "Datagrams received.", counters.datagrams_received),

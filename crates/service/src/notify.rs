@@ -15,7 +15,7 @@ pub(crate) fn notify(state: &str) {
     if let Err(error) = send(&socket, state) {
         let socket = socket.display();
         tracing::warn!(
-            "the service manager at NOTIFY_SOCKET={socket} was not told {state}: {error}"
+            "the service manager at NOTIFY_SOCKET={socket} did not receive {state:?}: {error}"
         );
     }
 }

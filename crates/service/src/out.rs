@@ -1,12 +1,12 @@
-//! What the command says: what it found on standard output, everything else on standard error.
+//! Output: results on standard output, everything else on standard error.
 //!
-//! Whoever reads may go away at any time, as `head` does. That ends no run, changes no exit code
-//! and is told apart from a connection that breaks.
+//! The reader of standard output may close it at any time, as `head` does. That ends no run,
+//! changes no exit code and is distinct from a broken connection.
 
 use std::fmt::{self, Display};
 use std::io::{self, ErrorKind, Stdout, Write};
 
-/// Prints a result, whole; where nobody reads it any more, the rest is left out.
+/// Prints a result, whole; once the reader has closed standard output, nothing.
 ///
 /// # Errors
 /// When it can't be written, as on a full disk.
@@ -16,12 +16,13 @@ pub fn print(text: impl Display) -> io::Result<()> {
     written.or_else(|error| if is_unread(&error) { Ok(()) } else { Err(error) })
 }
 
-/// Says something on standard error, in a line. That it can't be said is no reason to end.
+/// Writes a line to standard error. A failure to write it is ignored.
 pub fn note(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }
 
-/// Standard output for what goes on until nobody reads it: `is_unread` of its error says so.
+/// Standard output for continuous results: `is_unread` of its error is true once the reader has
+/// closed it.
 pub fn stream() -> Stream {
     Stream(io::stdout())
 }
@@ -39,13 +40,13 @@ impl Write for Stream {
     }
 }
 
-/// Whoever read standard output has gone.
+/// The reader of standard output has closed it.
 #[derive(Debug)]
 struct Unread;
 
 impl Display for Unread {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("nobody reads standard output any more")
+        f.write_str("standard output was closed by its reader")
     }
 }
 
@@ -58,7 +59,7 @@ fn marked(error: io::Error) -> io::Error {
     }
 }
 
-/// Whether this is about a standard output that nobody reads any more.
+/// Whether the error is that the reader of standard output has closed it.
 pub fn is_unread(error: &io::Error) -> bool {
     error.get_ref().is_some_and(|inner| inner.is::<Unread>())
 }

@@ -1,10 +1,10 @@
 //! `--user`: the privileges of root are given up once sockets are bound.
 
-use std::path::PathBuf;
+use std::ffi::CString;
 
 use anyhow::{Context as _, bail};
-use nix::unistd::{Gid, Uid, User, getegid, geteuid, setgid, setgroups, setuid};
-use wire::Address;
+use nix::unistd::{Gid, Uid, User, getegid, geteuid, initgroups, setgid, setuid};
+use wire::Listener;
 
 /// The user that a service becomes.
 #[derive(Clone, Debug)]
@@ -18,33 +18,31 @@ impl Privileges {
     /// Looks up the user `name`.
     ///
     /// # Errors
-    /// When there is no such user; a mistake of what was typed.
+    /// When there is no such user, or only root could become it; both are usage errors.
     pub(crate) fn of(name: &str) -> anyhow::Result<Self> {
         let user = User::from_name(name).with_context(|| format!("--user {name} (or -u)"))?;
         let Some(user) = user else {
             bail!("--user {name} (or -u): this host has no such user; name one of /etc/passwd")
         };
+        if !geteuid().is_root() && geteuid() != user.uid {
+            bail!("--user {name} (or -u): only root can change users; leave it out, or be root");
+        }
         Ok(Self { name: name.to_owned(), uid: user.uid, gid: user.gid })
     }
 
     /// Becomes the user: supplementary groups, group and user of all threads, which can't be
-    /// undone. The files of Unix sockets become the user's. Without privileges there are none to
-    /// give up, so a service that isn't started by root stays what it is.
-    pub(crate) fn drop_all(&self, addresses: &[Address]) -> anyhow::Result<()> {
+    /// undone. The files of Unix sockets become the user's. A process that already is that user
+    /// stays what it is.
+    pub(crate) fn drop_all(&self, listeners: &[Listener]) -> anyhow::Result<()> {
         let Self { name, uid, gid } = self;
         if !geteuid().is_root() {
-            if geteuid() != *uid {
-                let own = geteuid();
-                tracing::warn!("--user {name}: only root can change users; it stays user {own}");
-            }
             return Ok(());
         }
-        for path in addresses.iter().filter_map(socket_file) {
-            std::os::unix::fs::chown(&path, Some(uid.as_raw()), Some(gid.as_raw()))
-                .with_context(|| format!("{} can't become {name}'s", path.display()))?;
+        for listener in listeners {
+            listener.set_owner(uid.as_raw(), gid.as_raw())?;
         }
         let refused = || format!("--user {name}: the system refuses it");
-        setgroups(&[*gid]).with_context(refused)?;
+        initgroups(&CString::new(name.as_str())?, *gid).with_context(refused)?;
         setgid(*gid).with_context(refused)?;
         setuid(*uid).with_context(refused)?;
         if geteuid() != *uid || getegid() != *gid || !uid.is_root() && setuid(Uid::from(0)).is_ok()
@@ -52,13 +50,6 @@ impl Privileges {
             bail!("--user {name}: the privileges of root were not given up");
         }
         Ok(())
-    }
-}
-
-fn socket_file(address: &Address) -> Option<PathBuf> {
-    match address {
-        Address::Unix(path) => Some(path.clone()),
-        Address::Internet(_) => None,
     }
 }
 
@@ -70,6 +61,5 @@ mod tests {
     fn an_unknown_user_is_an_error_before_anything_is_bound() {
         let said = Privileges::of("no-such-user").expect_err("unknown").to_string();
         assert!(said.contains("no such user"), "{said}");
-        assert_eq!(Privileges::of("root").expect("known").uid.as_raw(), 0);
     }
 }

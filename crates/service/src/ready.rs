@@ -1,10 +1,11 @@
 //! The line that says, once and on standard output, that a service is ready, and where it is.
 
-use std::io::{self, Write as _};
 use std::path::Path;
 
 use anyhow::bail;
 use serde_json::{Map, Value, json};
+
+use crate::out;
 
 /// What the ready line says.
 #[derive(Clone, Copy, Debug)]
@@ -13,11 +14,11 @@ pub struct Ready<'a> {
     pub service: &'a str,
     /// The protocol of its connections: the name of the first address, and with a number (from 2)
     /// of the others.
-    pub speaks: &'a str,
+    pub protocol: &'a str,
     /// Where it accepts connections.
     pub addresses: &'a [String],
     /// Other addresses by their names: those of datagrams, and of metrics.
-    pub named: &'a [(&'static str, String)],
+    pub other_addresses: &'a [(&'static str, String)],
     /// The data directory, where it has one.
     pub data: Option<&'a Path>,
 }
@@ -28,23 +29,20 @@ impl Ready<'_> {
     /// # Errors
     /// When it can't be written, or there is no address.
     pub fn print(self) -> anyhow::Result<()> {
-        let mut out = io::stdout().lock();
-        writeln!(out, "{}", self.json()?)?;
-        out.flush()?;
-        Ok(())
+        Ok(out::print(format!("{}\n", self.json()?))?)
     }
 
     fn json(self) -> anyhow::Result<Value> {
-        let other = self.named.first().map(|(_, address)| address);
+        let other = self.other_addresses.first().map(|(_, address)| address);
         let Some(first) = self.addresses.first().or(other) else {
             bail!("there is nowhere to listen");
         };
         let mut addresses = Map::new();
         for (number, address) in (1..).zip(self.addresses) {
             let number = if number == 1 { String::new() } else { number.to_string() };
-            addresses.insert(format!("{}{number}", self.speaks), json!(address));
+            addresses.insert(format!("{}{number}", self.protocol), json!(address));
         }
-        for (name, address) in self.named {
+        for (name, address) in self.other_addresses {
             addresses.insert((*name).to_owned(), json!(address));
         }
         Ok(json!({
@@ -68,16 +66,16 @@ mod tests {
         let named = [("metrics", "1.2.3.4:6".to_owned())];
         let ready = Ready {
             service: "echo",
-            speaks: "lines",
+            protocol: "lines",
             addresses: &addresses,
-            named: &named,
+            other_addresses: &named,
             data: Some(Path::new("/data")),
         };
         let line = ready.json().expect("an address");
         assert_eq!(line["address"], "1.2.3.4:5");
         let all = json!({ "lines": "1.2.3.4:5", "lines2": "unix:/a", "metrics": "1.2.3.4:6" });
         assert_eq!((&line["addresses"], &line["data"]), (&all, &json!("/data")));
-        let nowhere = Ready { addresses: &[], named: &[], ..ready };
+        let nowhere = Ready { addresses: &[], other_addresses: &[], ..ready };
         assert!(nowhere.json().is_err());
     }
 }

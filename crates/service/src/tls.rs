@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use wire::{ClientCertificates, Tls, TlsSettings};
 
-use crate::MOST_SECRET_BYTES;
+use crate::MAX_SECRET_BYTES;
 
 /// `--tls-cert`, `--tls-key` and `--tls-client-ca`.
 #[derive(Clone, Debug, Default, clap::Args)]
@@ -45,7 +45,7 @@ pub struct TlsFiles {
     pub certificates: PathBuf,
     /// The key, if it is in another file.
     pub key: Option<PathBuf>,
-    /// Those who vouch for clients.
+    /// The authorities that sign client certificates.
     pub authorities: Option<PathBuf>,
     /// Whether clients need a certificate.
     pub clients: ClientCertificates,
@@ -59,7 +59,7 @@ impl TlsFiles {
     /// # Errors
     /// When one can't be read or is of no use; the error names it.
     pub fn read(&self) -> anyhow::Result<Tls> {
-        let read = |path: &PathBuf| base::read_bytes(path, MOST_SECRET_BYTES);
+        let read = |path: &PathBuf| base::read_bytes(path, MAX_SECRET_BYTES);
         let certificates = read(&self.certificates)?;
         let key = self.key.as_ref().map_or(Ok(certificates.clone()), read)?;
         let authorities = self.authorities.as_ref().map(read).transpose()?.unwrap_or_default();
@@ -83,7 +83,6 @@ impl TlsFiles {
     /// As [`TlsFiles::read`].
     pub fn renew(&self, tls: &Tls) -> anyhow::Result<()> {
         tls.renew(&self.read()?);
-        tracing::info!(certificates = %self.certificates.display(), "read again");
         Ok(())
     }
 }

@@ -1,14 +1,14 @@
-//! Bearer tokens of those who may use a service's HTTP faces (RFC 6750), from a file.
+//! Bearer tokens for a service's HTTP endpoints (RFC 6750), from a file.
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::{Context as _, bail};
 
-use crate::MOST_SECRET_BYTES;
+use crate::MAX_SECRET_BYTES;
 
 /// The most tokens of a file.
-const MOST_TOKENS: usize = 1024;
+const MAX_TOKENS: usize = 1024;
 
 /// The least and the most bytes of a token.
 const TOKEN_BYTES: std::ops::RangeInclusive<usize> = 16..=512;
@@ -53,7 +53,7 @@ impl Tokens {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
-    let text = base::read_text(path, MOST_SECRET_BYTES).context("--token-file can't be read")?;
+    let text = base::read_text(path, MAX_SECRET_BYTES).context("--token-file can't be read")?;
     let shown = path.display();
     let mut tokens = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {
@@ -70,7 +70,7 @@ fn read(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
     }
     match tokens.len() {
         0 => bail!("{shown} holds no token: write one to a line"),
-        count if count > MOST_TOKENS => bail!("{shown} holds {count} tokens, over {MOST_TOKENS}"),
+        count if count > MAX_TOKENS => bail!("{shown} holds {count} tokens, over {MAX_TOKENS}"),
         _ => Ok(tokens),
     }
 }

@@ -122,8 +122,25 @@ fn options_that_it_does_not_take_and_addresses_that_are_not_meant_are_usage_erro
     refuses(&["--token-file", "x"], "--metrics");
     let tokens = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file"];
     refuses(&[&tokens[..], &["/dev/null"]].concat(), "holds no token");
-    let _open = Toy::start(data.path(), &["--listen", "127.0.0.1:0"]);
-    refuses(&["--listen", "127.0.0.1:0"], "in use by process");
+    let open = Toy::start(data.path(), &["--listen", "127.0.0.1:0"]);
+    let second = toy(data.path(), &["--listen", "127.0.0.1:0"]).output().expect("it runs");
+    let text = String::from_utf8_lossy(&second.stderr);
+    assert!(second.status.code() == Some(1) && text.contains("in use by process"), "{text}");
+    drop(open);
+}
+
+#[test]
+fn a_public_service_keeps_metrics_on_loopback_to_requests_that_name_it() {
+    let data = folder();
+    let arguments = ["--listen", "127.0.0.1:0", "--public", "--metrics", "127.0.0.1:0"];
+    let toy = Toy::start(data.path(), &arguments);
+    assert!(toy.metrics("").starts_with("HTTP/1.0 200 "));
+    let mut socket = toy.connect("metrics");
+    let port = socket.peer_addr().expect("an address").port();
+    let request = format!("GET /metrics HTTP/1.0\r\nHost: evil.example:{port}\r\n\r\n");
+    socket.write_all(request.as_bytes()).expect("sent");
+    let answer = std::io::read_to_string(socket).expect("text");
+    assert!(answer.starts_with("HTTP/1.0 421 "), "{answer}");
 }
 
 #[test]
@@ -173,6 +190,11 @@ fn a_service_manager_hears_when_it_is_ready_and_when_it_stops() {
         String::from_utf8_lossy(&bytes[..length]).into_owned()
     };
     assert_eq!(state(), "READY=1");
+    toy.signal("-HUP");
+    let reloading = state();
+    let since = reloading.strip_prefix("RELOADING=1\nMONOTONIC_USEC=").expect("both at once");
+    assert!(since.parse::<u64>().is_ok_and(|us| us > 0), "{reloading}");
+    assert_eq!(state(), "READY=1");
     toy.signal("-INT");
     assert_eq!(state(), "STOPPING=1");
     assert!(toy.child.wait().expect("an end").success());
@@ -185,8 +207,9 @@ fn another_user_is_what_the_process_becomes_once_it_is_bound() {
         return;
     }
     let (data, files) = (folder(), folder());
-    for path in [data.path(), files.path()] {
-        let mode = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    // The data directory is written by the user: it is opened as that user.
+    for (path, mode) in [(data.path(), 0o777), (files.path(), 0o755)] {
+        let mode = std::os::unix::fs::PermissionsExt::from_mode(mode);
         std::fs::set_permissions(path, mode).expect("changed");
     }
     let socket = files.path().join("socket");
@@ -202,6 +225,8 @@ fn another_user_is_what_the_process_becomes_once_it_is_bound() {
     let gid = nobody.gid.to_string();
     assert_eq!(ids("Gid:"), [&*gid, &*gid, &*gid, &*gid]);
     assert_eq!(ids("Groups:"), [gid]);
-    let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&socket).expect("there"));
-    assert_eq!(owner, nobody.uid.as_raw());
+    for path in [socket, data.path().join("FORMAT"), data.path().join("LOCK")] {
+        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&path).expect("there"));
+        assert_eq!(owner, nobody.uid.as_raw(), "{}", path.display());
+    }
 }

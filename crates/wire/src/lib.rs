@@ -20,7 +20,6 @@
 //!   or any other descriptor.
 //! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
 //! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
-//! - A metrics page over HTTP: [`Page`]. Control plane.
 //!
 //! Which of them a service needs:
 //!
@@ -55,7 +54,6 @@ mod listen;
 mod mailbox;
 mod opening;
 mod output;
-mod page;
 mod poll;
 mod protocol;
 mod send_memory;
@@ -89,7 +87,6 @@ pub use handle::{Loop, Watch};
 pub use input::Input;
 pub use listen::{DatagramListener, DatagramOptions, ListenOptions, Listener};
 pub use output::Output;
-pub use page::Page;
 pub use poll::{Event, Interest, Poller};
 pub use protocol::{
     Address, Batch, Closed, Connection, Datagrams, Flow, Peer, Replies, Wake, Waker,

@@ -4,10 +4,12 @@
 
 use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, SocketAddr};
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use rustix::fd::OwnedFd;
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, fchmod, fstat, open};
 use rustix::net::{
     AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, getsockname, listen,
     socket_with, sockopt,
@@ -25,13 +27,13 @@ pub struct ListenOptions {
     /// The most connections that may wait to be accepted; the kernel's own limit is
     /// `net.core.somaxconn`.
     pub backlog: i32,
-    /// The permissions of a Unix socket's file, such as `0o700`; by default the umask decides.
+    /// The permissions of a Unix socket's file; `0o700` by default. Without any the umask decides.
     pub unix_mode: Option<u32>,
 }
 
 impl Default for ListenOptions {
     fn default() -> Self {
-        Self { backlog: 1024, unix_mode: None }
+        Self { backlog: 1024, unix_mode: Some(0o700) }
     }
 }
 
@@ -76,6 +78,17 @@ impl Listener {
         }
     }
 
+    /// Makes a user the owner of a Unix socket's file; other listeners have none. A file that has
+    /// taken its place is left alone.
+    ///
+    /// # Errors
+    /// When the file is another one by now, or the system refuses it.
+    pub fn set_owner(&self, user: u32, group: u32) -> io::Result<()> {
+        let Some(file) = &self.file else { return Ok(()) };
+        let owned = file.set_owner(user, group);
+        owned.map_err(|error| named(&error, "cannot change the owner of", &self.address))
+    }
+
     /// Encrypts the connections of this listener.
     #[cfg(feature = "tls")]
     #[must_use]
@@ -106,11 +119,15 @@ impl Listener {
         let name = SocketAddrUnix::new(path)?;
         remove_stale(path, &name)?;
         let socket = socket_with(AddressFamily::UNIX, SocketType::STREAM, FLAGS, None)?;
+        let mode = options.unix_mode;
+        if let Some(mode) = mode {
+            // The file is created with the permissions of its socket, less the umask's.
+            fchmod(&socket, Mode::from_bits_truncate(mode))?;
+        }
         bind(&socket, &name)?;
         let file = SocketFile::at(path)?;
-        if let Some(mode) = options.unix_mode {
-            // Before `listen` no client can connect, so other permissions are never in effect.
-            std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))?;
+        if let Some(mode) = mode {
+            file.set_mode(mode)?;
         }
         listen(&socket, options.backlog)?;
         Ok(Self::new(socket, Address::Unix(path.to_owned()), Some(file)))
@@ -134,8 +151,44 @@ struct SocketFile {
 
 impl SocketFile {
     fn at(path: &Path) -> io::Result<Self> {
-        let data = std::fs::symlink_metadata(path)?;
-        Ok(Self { path: path.to_owned(), inode: (data.dev(), data.ino()) })
+        let (_, inode, _) = Self::open(path)?;
+        Ok(Self { path: path.to_owned(), inode })
+    }
+
+    /// The socket file at `path`, never a link's target, with its inode and permissions. A change
+    /// by its descriptor reaches no other file, whatever is put at the path meanwhile.
+    fn open(path: &Path) -> io::Result<(OwnedFd, (u64, u64), u32)> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let file = open(path, flags, Mode::empty())?;
+        let data = fstat(&file)?;
+        if FileType::from_raw_mode(data.st_mode) != FileType::Socket {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "a file that is no socket"));
+        }
+        Ok((file, (data.st_dev, data.st_ino), data.st_mode & 0o7777))
+    }
+
+    fn open_own(&self) -> io::Result<(OwnedFd, u32)> {
+        let (file, inode, mode) = Self::open(&self.path)?;
+        if inode != self.inode {
+            return Err(io::Error::new(ErrorKind::AlreadyExists, "another socket took its place"));
+        }
+        Ok((file, mode))
+    }
+
+    fn set_mode(&self, mode: u32) -> io::Result<()> {
+        let (file, now) = self.open_own()?;
+        if now == mode {
+            return Ok(());
+        }
+        // fchmod(2) refuses such a descriptor; before `listen` no client can connect.
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode))
+    }
+
+    fn set_owner(&self, user: u32, group: u32) -> io::Result<()> {
+        let (file, _) = self.open_own()?;
+        let (user, group) = (Uid::from_raw(user), Gid::from_raw(group));
+        Ok(chownat(file, "", Some(user), Some(group), AtFlags::EMPTY_PATH)?)
     }
 
     fn remove(&self) {
@@ -319,10 +372,11 @@ mod tests {
         let Address::Unix(path) = directory.socket() else { unreachable!("a Unix address") };
         drop(std::os::unix::net::UnixListener::bind(&path).expect("bind"));
         assert!(path.exists(), "it was left behind");
-        let options = ListenOptions { unix_mode: Some(0o600), ..ListenOptions::default() };
+        // More than the usual umask leaves.
+        let options = ListenOptions { unix_mode: Some(0o770), ..ListenOptions::default() };
         let live = Listener::bind(&directory.socket(), &options).expect("replaced");
         let mode = std::fs::metadata(&path).expect("metadata").permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        assert_eq!(mode & 0o777, 0o770);
         let error = Listener::bind(&directory.socket(), &options).expect_err("live");
         assert_eq!(error.kind(), ErrorKind::AddrInUse);
         drop(live);
@@ -337,8 +391,12 @@ mod tests {
         let directory = Directory::new("another");
         let Address::Unix(path) = directory.socket() else { unreachable!("a Unix address") };
         let first = Listener::bind(&directory.socket(), &ListenOptions::default()).expect("bind");
+        let mode = std::fs::metadata(&path).expect("metadata").permissions().mode();
+        assert_eq!(mode & 0o777, 0o700);
         std::fs::remove_file(&path).expect("remove");
         let _second = std::os::unix::net::UnixListener::bind(&path).expect("bind");
+        let error = first.set_owner(0, 0).expect_err("another's");
+        assert!(error.to_string().contains("took its place"), "{error}");
         drop(first);
         assert!(path.exists());
     }

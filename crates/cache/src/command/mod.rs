@@ -8,7 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context as _, bail};
 use serde_json::json;
-use service::{Failure, MOST_SECRET_BYTES, Outcome, Run, parse_address};
+use service::{Failure, MAX_SECRET_BYTES, Outcome, Run, parse_address};
 use wire::{Address, TlsTrust};
 
 use crate::client::{Client, ClientError, Stored, When};
@@ -190,7 +190,7 @@ fn connect(server: &Address, encryption: &EncryptionArgs) -> Result<Client, Fail
             format!("cannot reach a cache at {server}; start one with `loadline serve cache`")
         })?);
     };
-    let read = |path: &PathBuf| base::read_bytes(path, MOST_SECRET_BYTES).map_err(Failure::usage);
+    let read = |path: &PathBuf| base::read_bytes(path, MAX_SECRET_BYTES).map_err(Failure::usage);
     let authorities = read(authorities)?;
     let chain = encryption.tls_cert.as_ref().map(read).transpose()?;
     let key = encryption.tls_key.as_ref().map(read).transpose()?;
@@ -282,7 +282,7 @@ fn when(condition: Option<Condition>, cas: Option<u64>) -> When {
 
 /// The name and the password in a file.
 fn account(path: &Path) -> anyhow::Result<(String, String)> {
-    let text = base::read_text(path, MOST_SECRET_BYTES).context("cannot read who you are")?;
+    let text = base::read_text(path, MAX_SECRET_BYTES).context("cannot read who you are")?;
     let first = text.lines().next().unwrap_or_default();
     let Some((name, password)) = first.split_once(':') else {
         bail!("{}:1: write NAME:PASSWORD", path.display());

@@ -110,7 +110,7 @@ pub(crate) struct CacheArgs {
     #[arg(long, alias = "disable-evictions", short = 'M')]
     pub(super) no_evict: bool,
 
-    /// Keep no unique number for each store
+    /// Keep no CAS values
     #[arg(long, alias = "disable-cas", short = 'C')]
     pub(super) no_cas: bool,
 
@@ -126,15 +126,16 @@ pub(crate) struct CacheArgs {
     #[arg(long, alias = "enable-shutdown", short = 'A')]
     pub(super) allow_shutdown: bool,
 
-    /// Have clients say who they are, with a set whose data are NAME PASSWORD; the file has lines
-    /// of NAME:PASSWORD
+    /// Require authentication: a set whose data are NAME PASSWORD; the file has lines of
+    /// NAME:PASSWORD
     #[arg(long, short = 'Y', value_name = "FILE")]
     pub(super) auth_file: Option<PathBuf>,
 
     #[command(flatten)]
     pub(super) http: HttpArgs,
 
-    /// Let the command `debugtime` move the service's clock, for tests of what expires
+    /// Let the command `debugtime` move the service's clock, to test expiry; only at addresses of
+    /// this machine
     #[arg(long)]
     pub(super) debug_time: bool,
 
@@ -144,7 +145,7 @@ pub(crate) struct CacheArgs {
     #[command(flatten)]
     pub(super) memcached: MemcachedArgs,
 
-    /// Flip a bit in every so many-th value that is sent, to see whether a load finds it
+    /// Flip a bit in every Nth value that is sent, to check that a load detects it
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u64).range(1..))]
     pub(super) test_corrupt_every: Option<u64>,
 }

@@ -9,7 +9,8 @@ use wire::Address;
 /// The environment variable that names the file of ports.
 const PORT_FILE: &str = "MEMCACHED_PORT_FILENAME";
 
-/// The file of `-P`, which is removed when this is dropped.
+/// The file of `-P`, which is removed when this is dropped, unless another process has
+/// written it since.
 #[derive(Debug)]
 pub(super) struct PidFile(PathBuf);
 
@@ -24,8 +25,11 @@ impl PidFile {
 
 impl Drop for PidFile {
     fn drop(&mut self) {
-        // It may have been removed already.
-        let _ = std::fs::remove_file(&self.0);
+        let own = format!("{}\n", std::process::id());
+        if base::read_text(&self.0, 64).is_ok_and(|text| text == own) {
+            // It may have been removed meanwhile.
+            let _ = std::fs::remove_file(&self.0);
+        }
     }
 }
 

@@ -45,11 +45,11 @@ pub(super) struct MemcachedArgs {
     #[arg(short = 'P', long = "pidfile", value_name = "FILE")]
     pub(super) pid_file: Option<std::path::PathBuf>,
 
-    /// Suboptions, separated by commas: idle_timeout, and others that mean nothing here
+    /// Suboptions, separated by commas: idle_timeout, and others that are accepted without effect
     #[arg(short = 'o', long = "extended", value_name = "OPTIONS", value_delimiter = ',')]
     pub(super) extended: Vec<String>,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(
         short = 'R',
         long = "max-reqs-per-event",
@@ -58,7 +58,7 @@ pub(super) struct MemcachedArgs {
     )]
     requests: Option<u32>,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'k', long = "lock-memory", hide_short_help = true)]
     lock: bool,
 
@@ -66,27 +66,27 @@ pub(super) struct MemcachedArgs {
     #[arg(short = 'W', long = "disable-watch")]
     pub(super) no_watch: bool,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'r', long = "enable-coredumps", hide_short_help = true)]
     core_file: bool,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'L', long = "enable-largepages", hide_short_help = true)]
     large_pages: bool,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'f', long = "slab-growth-factor", value_name = "FACTOR", hide_short_help = true)]
     factor: Option<f64>,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'n', long = "slab-min-size", value_name = "BYTES", hide_short_help = true)]
     least: Option<u64>,
 
-    /// Is refused: start it in the background with a service manager or `&`
+    /// Not supported: start it in the background with a service manager or `&`
     #[arg(short = 'd', long = "daemon", hide_short_help = true)]
     daemon: bool,
 
-    /// Is refused
+    /// Not supported: items do not outlive the process
     #[arg(short = 'e', long = "memory-file", value_name = "FILE", hide_short_help = true)]
     memory_file: Option<String>,
 
@@ -94,7 +94,7 @@ pub(super) struct MemcachedArgs {
     #[arg(short = 'i', long = "license")]
     pub(super) license: bool,
 
-    /// Is refused
+    /// Not supported: --auth-file authenticates clients in text
     #[arg(short = 'S', long = "enable-sasl", hide_short_help = true)]
     sasl: bool,
 
@@ -106,7 +106,7 @@ pub(super) struct MemcachedArgs {
     #[arg(short = 'D', value_name = "CHARACTER", value_parser = delimiter)]
     pub(super) delimiter: Option<u8>,
 
-    /// Means nothing here
+    /// Accepted for compatibility; no effect
     #[arg(short = 'N', long = "napi-ids", value_name = "NUMBER", hide_short_help = true)]
     napi_ids: Option<u32>,
 }
@@ -133,6 +133,7 @@ const REFUSED: &[(&str, &str)] = &[
     ("ssl_ciphers", "the ciphers can't be chosen; they are those of TLS 1.3 and 1.2 that are safe"),
     ("sock_cookie_id", "sockets are not marked; a firewall would not know them"),
     ("proxy_", "there is no proxy"),
+    ("drop_privileges", "there is no seccomp filter; --user gives up the privileges of root"),
 ];
 
 /// Suboptions of `-o` that are understood and mean nothing here; each may have `no_` before it.
@@ -163,7 +164,7 @@ const MEANINGLESS: &[&str] = &[
     "ssl_wbuf_size",
     "ssl_session_cache",
     "ssl_kernel_tls",
-    "drop_privileges",
+    "no_drop_privileges",
     "modern",
 ];
 
@@ -177,7 +178,7 @@ impl MemcachedArgs {
                            a service manager, or to `&`",
             ),
             (self.memory_file.is_some(), "-e: items do not outlive the process"),
-            (self.sasl, "-S: there is no SASL; -Y has clients say who they are in text"),
+            (self.sasl, "-S: there is no SASL; -Y FILE requires authentication in text"),
         ] {
             if given {
                 bail!("{what}");
@@ -199,11 +200,11 @@ impl MemcachedArgs {
         for option in &self.extended {
             let name = option.split('=').next().unwrap_or_default();
             let bare = name.strip_prefix("no_").unwrap_or(name);
-            if let Some((_, why)) = REFUSED.iter().find(|(start, _)| bare.starts_with(start)) {
-                bail!("-o {name}: {why}");
-            }
-            if MEANINGLESS.contains(&bare) {
+            if [name, bare].iter().any(|one| MEANINGLESS.contains(one)) {
                 meaningless.push(format!("-o {name}"));
+            } else if let Some((_, why)) = REFUSED.iter().find(|(start, _)| bare.starts_with(start))
+            {
+                bail!("-o {name}: {why}");
             } else if !MEANT.contains(&name) {
                 bail!("-o {name}: this service has no such option");
             }
@@ -226,8 +227,8 @@ impl MemcachedArgs {
     /// How many bytes of lines wait for one who watches.
     pub(super) fn watch_queue_bytes(&self) -> anyhow::Result<usize> {
         let kilobytes = self.number("watcher_logbuf_size", "kilobytes")?.unwrap_or(256);
-        if !(1..=MOST_QUEUE_KILOBYTES).contains(&kilobytes) {
-            bail!("-o watcher_logbuf_size is 1 to {MOST_QUEUE_KILOBYTES} kilobytes");
+        if !(1..=MAX_QUEUE_KILOBYTES).contains(&kilobytes) {
+            bail!("-o watcher_logbuf_size is 1 to {MAX_QUEUE_KILOBYTES} kilobytes");
         }
         Ok(kilobytes as usize * 1024)
     }
@@ -265,7 +266,7 @@ impl MemcachedArgs {
 }
 
 /// The lines of one who watches may wait in at most this much memory.
-const MOST_QUEUE_KILOBYTES: u64 = 1 << 20;
+const MAX_QUEUE_KILOBYTES: u64 = 1 << 20;
 
 /// memcached's sizes: a number, or one with `k` or `m`.
 fn item_size(written: &str) -> Result<u64, String> {
@@ -314,8 +315,13 @@ mod tests {
         let refused = |args: MemcachedArgs| args.check().unwrap_err().to_string();
         assert!(refused(MemcachedArgs { sasl: true, ..Default::default() }).contains("-S"));
         assert!(refused(MemcachedArgs { daemon: true, ..Default::default() }).contains("-d"));
-        let extended = vec!["ext_path=/a:1G".to_owned()];
-        assert!(refused(MemcachedArgs { extended, ..Default::default() }).contains("ext_path"));
+        for wanted in ["ext_path=/a:1G", "drop_privileges"] {
+            let extended = vec![wanted.to_owned()];
+            assert!(refused(MemcachedArgs { extended, ..Default::default() }).contains("-o"));
+        }
+        let extended = vec!["no_drop_privileges".to_owned()];
+        let args = MemcachedArgs { extended, ..Default::default() };
+        assert_eq!(args.check().unwrap(), ["-o no_drop_privileges"]);
         let extended = ["no_modern", "hashpower=20", "idle_timeout=5"].map(str::to_owned).into();
         let args = MemcachedArgs { extended, lock: true, ..Default::default() };
         assert_eq!(args.check().unwrap(), ["-k", "-o no_modern", "-o hashpower"]);

@@ -10,15 +10,15 @@ mod options;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, geteuid};
 use service::{
-    FEWER_THREADS, Failure, Harness, Outcome, Run, Running, is_local, listen_advice, make_room,
-    warn_of_memory,
+    FEWER_THREADS, Failure, Harness, Outcome, Run, Running, is_local, listen_advice,
+    raise_descriptor_limit, warn_of_memory,
 };
 use wire::Backend;
 
 use crate::model::MakeError;
-use crate::server::{CacheServer, Options, StartError};
+use crate::server::{BoundCache, Options, StartError};
 use options::{options, read_accounts};
 
 pub(crate) use address::DEFAULT_PORT;
@@ -36,27 +36,34 @@ impl Run for CacheArgs {
             return Ok(ExitCode::SUCCESS);
         }
         self.common.log = self.log_level();
+        // memcached ignores -u unless it is root; it is a warning here.
+        let unused = self.common.user.take_if(|_| !geteuid().is_root());
         let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
+        if let Some(user) = unused {
+            tracing::warn!("--user {user} (or -u) has no effect: only root can change users");
+        }
         // memcached's way to end in good order.
         harness.end_on(Signal::USR1.as_raw())?;
         for name in self.memcached.check().map_err(Failure::usage)? {
-            tracing::warn!("{name} means nothing to this service and changes nothing");
+            tracing::warn!("{name} is accepted for compatibility and has no effect");
         }
-        self.max_connections = make_room(self.max_connections, self.threads);
+        self.max_connections = raise_descriptor_limit(self.max_connections, self.threads);
         let options = options(&self).map_err(Failure::usage)?;
         self.check_exposure(&harness, &options)?;
         self.reload_on_hangup(&mut harness, &options);
         let memory = options.memory_bytes;
-        warn_of_memory(memory as u64);
-        let server = CacheServer::start(options).map_err(explained)?;
-        harness.serve_metrics(&self.http, server.prometheus())?;
-        harness.drop_privileges(server.addresses())?;
+        warn_of_memory(memory as u64, "--memory (or -m)");
+        let bound = BoundCache::bind(options).map_err(explained)?;
+        harness.bind_metrics(&self.http)?;
+        let mut harness = harness.drop_privileges(bound.listeners())?;
+        let server = bound.start().map_err(explained)?;
+        harness.serve_metrics(server.prometheus())?;
         files::write_ports(server.addresses(), server.datagram_addresses())?;
         let pid_file = self.memcached.pid_file.clone().map(files::PidFile::write).transpose()?;
         let io = if server.backend() == Backend::Uring { "uring" } else { "epoll" };
         tracing::info!(memory, io, "serving");
         let outcome = harness.run(Running {
-            speaks: "memcached",
+            protocol: "memcached",
             addresses: server.addresses().to_vec(),
             datagrams: server.datagram_addresses().first().map(|at| ("udp", at.to_string())),
             data: None,
@@ -81,6 +88,15 @@ impl CacheArgs {
     fn check_exposure(&self, harness: &Harness, options: &Options) -> Result<(), Failure> {
         let own: Vec<_> = self.listen.iter().map(|one| one.place.with_port(self.port)).collect();
         harness.check_exposure("--listen", &own)?;
+        let reached = [&options.listen, &options.listen_plain, &options.datagrams];
+        if let Some(address) = reached.into_iter().flatten().find(|at| !is_local(at))
+            && let Some(option) = self.test_option()
+        {
+            return Err(Failure::Usage(format!(
+                "{option} is for tests at addresses of this machine only, and other machines can \
+                 reach {address}: leave it out, or listen at 127.0.0.1"
+            )));
+        }
         let theirs = self.memcached.interfaces.iter().map(|one| one.place.with_port(self.port));
         if let Some(address) = theirs.into_iter().find(|at| !is_local(at) && !self.common.public) {
             tracing::warn!(
@@ -91,11 +107,20 @@ impl CacheArgs {
         if let Some(address) = options.datagrams.iter().find(|at| !is_local(at)) {
             tracing::warn!(
                 "UDP at {address} can be reached from other machines: a forged sender has large \
-                 answers to small requests sent to anybody. Leave --udp-port out, or have a \
-                 firewall keep strangers from it"
+                 answers to small requests sent to any host. Leave --udp-port out, or have a \
+                 firewall restrict it"
             );
         }
         Ok(())
+    }
+
+    /// The option, if one is given, that lets clients or tests break what the service promises.
+    fn test_option(&self) -> Option<&'static str> {
+        match (self.debug_time, self.test_corrupt_every) {
+            (true, _) => Some("--debug-time"),
+            (_, Some(_)) => Some("--test-corrupt-every"),
+            _ => None,
+        }
     }
 
     /// SIGHUP reads accounts and certificates again.

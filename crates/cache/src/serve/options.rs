@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context as _, bail};
 use rustix::process::{Signal, getpid, kill_process};
-use service::{ListenAddress, MOST_SECRET_BYTES};
+use service::{ListenAddress, MAX_SECRET_BYTES};
 use wire::{Address, Backend};
 
 use super::address::{Listen, UdpPort};
@@ -58,7 +58,7 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         most_connections: args.max_connections as usize,
         wait_when_full: args.memcached.waits_when_full(),
         backlog: args.backlog,
-        unix_mode: args.memcached.mask.or(args.memcached.socket.as_ref().map(|_| 0o700)),
+        unix_mode: args.memcached.mask.or(Some(0o700)),
         idle_timeout: args.memcached.idle_timeout()?,
         speech: match args.protocol {
             Protocol::Auto => Speech::Either,
@@ -88,7 +88,7 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
 }
 
 pub(super) fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
-    let text = base::read_bytes(path, MOST_SECRET_BYTES).context("cannot read the accounts")?;
+    let text = base::read_bytes(path, MAX_SECRET_BYTES).context("cannot read the accounts")?;
     Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
 }
 
@@ -209,7 +209,9 @@ mod tests {
         assert!(options(&read("-p 0").expect("understood")).is_err(), "there is nowhere to listen");
         assert!(meant("-p 0 -U 5").listen.is_empty());
         assert_eq!(meant("-p 0 -s /tmp/a").listen[0].to_string(), "unix:/tmp/a");
-        assert_eq!(meant("-s /tmp/a").unix_mode, Some(0o700));
+        for socket in ["-s /tmp/a", "--listen unix:/tmp/a"] {
+            assert_eq!(meant(socket).unix_mode, Some(0o700), "{socket}");
+        }
         assert_eq!(meant("--listen 127.0.0.1:0").listen[0].to_string(), "127.0.0.1:0");
         assert_eq!(meant("").listen[0].to_string(), "127.0.0.1:11211");
         assert!(meant("-U 0").datagrams.is_empty());

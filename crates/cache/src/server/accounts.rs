@@ -11,7 +11,7 @@ pub struct Accounts(Arc<RwLock<BTreeMap<Vec<u8>, Vec<u8>>>>);
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AccountsError {
     /// It holds too many.
-    #[error("more than {MOST_ACCOUNTS} accounts")]
+    #[error("more than {MAX_ACCOUNTS} accounts")]
     TooMany,
     /// A line is not `name:password`.
     #[error("line {0} is not NAME:PASSWORD, each of 1 to 256 bytes")]
@@ -22,10 +22,10 @@ pub enum AccountsError {
 }
 
 /// The number of accounts at most.
-const MOST_ACCOUNTS: usize = 64;
+const MAX_ACCOUNTS: usize = 64;
 
 /// The length of a name or password at most.
-const MOST_BYTES: usize = 256;
+const MAX_BYTES: usize = 256;
 
 impl Accounts {
     /// Reads lines of `name:password`.
@@ -42,14 +42,14 @@ impl Accounts {
             let bad = AccountsError::BadLine(number + 1);
             let colon = line.iter().position(|byte| *byte == b':').ok_or(bad.clone())?;
             let (name, password) = (&line[..colon], &line[colon + 1..]);
-            if [name, password].iter().any(|part| part.is_empty() || part.len() > MOST_BYTES) {
+            if [name, password].iter().any(|part| part.is_empty() || part.len() > MAX_BYTES) {
                 return Err(bad);
             }
             all.insert(name.to_vec(), password.to_vec());
         }
         match all.len() {
             0 => Err(AccountsError::Empty),
-            count if count > MOST_ACCOUNTS => Err(AccountsError::TooMany),
+            count if count > MAX_ACCOUNTS => Err(AccountsError::TooMany),
             _ => Ok(Self(Arc::new(RwLock::new(all)))),
         }
     }
@@ -61,13 +61,17 @@ impl Accounts {
         *self.0.write().unwrap_or_else(PoisonError::into_inner) = renewed;
     }
 
-    /// Whether `password` is that of `name`. It takes as long for a password that is nearly right
-    /// as for any other of its length.
+    /// Whether `password` is that of `name`. The time depends neither on how much of the password
+    /// is right nor on whether the name is known: an unknown one is compared with a dummy.
     pub(super) fn has(&self, name: &[u8], password: &[u8]) -> bool {
         let all = self.0.read().unwrap_or_else(PoisonError::into_inner);
-        let Some(right) = all.get(name) else { return false };
-        let differs = right.iter().zip(password).fold(0, |sum, (one, other)| sum | (one ^ other));
-        right.len() == password.len() && differs == 0
+        let known = all.get(name);
+        let right = known.map_or(&[0; MAX_BYTES][..], Vec::as_slice);
+        // Over the whole given password, whatever the length of the right one.
+        let padded = right.iter().chain(std::iter::repeat(&0));
+        let differs = padded.zip(password).fold(0, |sum, (one, other)| sum | (one ^ other));
+        let is_right = std::hint::black_box(differs) == 0 && right.len() == password.len();
+        is_right && known.is_some()
     }
 }
 
@@ -87,6 +91,8 @@ mod tests {
         let all = Accounts::read(b"one:two:three\r\n\nfoo:bar\n").unwrap();
         assert!(all.has(b"one", b"two:three") && all.has(b"foo", b"bar"));
         assert!(!all.has(b"foo", b"ba") && !all.has(b"foo", b"baz") && !all.has(b"", b""));
+        let dummy = [0; MAX_BYTES];
+        assert!(!all.has(b"nobody", &dummy) && !all.has(b"nobody", b""));
         assert_eq!(Accounts::read(b"\n").unwrap_err(), AccountsError::Empty);
         assert_eq!(Accounts::read(b"a:b\nfoo\n").unwrap_err(), AccountsError::BadLine(2));
     }

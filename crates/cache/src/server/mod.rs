@@ -91,14 +91,20 @@ pub struct CacheServer {
     service: Arc<Service>,
 }
 
-impl CacheServer {
-    /// Binds and serves.
+/// A server whose addresses are bound, and that accepts nothing yet.
+#[derive(Debug)]
+pub struct BoundCache {
+    listeners: Vec<Listener>,
+    datagrams: Vec<DatagramListener>,
+    options: Options,
+}
+
+impl BoundCache {
+    /// Binds.
     ///
     /// # Errors
-    /// When the options make no sense, an address can't be had, or the system lacks something.
-    pub fn start(options: Options) -> Result<Self, StartError> {
-        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let clock = Clock { start_ns: wire::clock::now(), start_unix_s: since_epoch.as_secs() };
+    /// When an address can't be had.
+    pub fn bind(options: Options) -> Result<Self, StartError> {
         let listen = ListenOptions { backlog: options.backlog, unix_mode: options.unix_mode };
         let encrypted = |listener: Listener| match &options.encryption {
             Some(encryption) => listener.with_tls(encryption.tls.clone()),
@@ -116,6 +122,22 @@ impl CacheServer {
             .map(|address| DatagramListener::bind(&beside(address, &listeners), threads))
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Listen)?;
+        Ok(Self { listeners, datagrams, options })
+    }
+
+    /// Its listeners.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// Makes the store, and serves.
+    ///
+    /// # Errors
+    /// When the options make no sense, or the system lacks something.
+    pub fn start(self) -> Result<CacheServer, StartError> {
+        let Self { listeners, datagrams, options } = self;
+        let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let clock = Clock { start_ns: wire::clock::now(), start_unix_s: since_epoch.as_secs() };
         let service = Arc::new(Service::new(options, clock)?);
         let mut builder = ServerBuilder::new(config(&service));
         for listener in listeners {
@@ -132,7 +154,17 @@ impl CacheServer {
         // Set once, here: `set` can't find it set.
         let _ = service.counters.set(Box::new(server.counters_reader()));
         let _ = service.listening.set(server.addresses().to_vec());
-        Ok(Self { server, service })
+        Ok(CacheServer { server, service })
+    }
+}
+
+impl CacheServer {
+    /// Binds and serves.
+    ///
+    /// # Errors
+    /// When the options make no sense, an address can't be had, or the system lacks something.
+    pub fn start(options: Options) -> Result<Self, StartError> {
+        BoundCache::bind(options)?.start()
     }
 
     /// Where it listens, with the ports that it was given.

@@ -185,7 +185,7 @@ impl Default for Options {
             output_limit_bytes: 256 << 10,
             datagrams: Vec::new(),
             backlog: 1024,
-            unix_mode: None,
+            unix_mode: Some(0o700),
             idle_timeout: None,
             speech: Speech::Either,
             evict: true,

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use service::{End, HttpServer, HttpSettings};
+use service::{HttpServer, HttpSettings, TerminationSignals};
 use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
@@ -72,13 +72,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     let ledger = Reading::of(storage.ledger.clone());
     ledger.look(|_| ()).map_err(|error| storage.failure(error))?;
     // Before anything is ready, so that no signal is missed.
-    let end = End::catch()?;
-    let settings = HttpSettings {
-        address: args.listen,
-        is_public: args.public,
-        takes_names: false,
-        tokens: None,
-    };
+    let end = TerminationSignals::catch()?;
+    let settings = HttpSettings { address: args.listen, takes_names: false, tokens: None };
     let path = storage.ledger.clone();
     let site = Site { ledger, requests: Arc::new(Semaphore::new(REQUESTS_MOST)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));

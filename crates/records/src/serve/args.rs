@@ -39,7 +39,7 @@ pub(crate) struct RecordsArgs {
     pub(super) config: Option<PathBuf>,
 
     /// Where to listen: ADDRESS or ADDRESS:PORT; may be given several times [default: 127.0.0.1]
-    #[arg(long, short = 'l', value_name = "ADDRESS", value_delimiter = ',')]
+    #[arg(long, value_name = "ADDRESS", value_delimiter = ',')]
     pub(super) listen: Vec<String>,
 
     /// The port where --listen names none [default: 5075]
@@ -64,7 +64,7 @@ pub(crate) struct RecordsArgs {
     #[arg(long, value_name = "BYTES", default_value = "1GiB")]
     pub(super) max_message: ByteCount,
 
-    /// Send messages in segments of at most so many bytes, for clients with small buffers
+    /// Send messages in segments of at most this size, for clients with small buffers
     #[arg(long, value_name = "BYTES", value_parser = segment_bytes)]
     pub(super) segment: Option<usize>,
 

@@ -12,7 +12,7 @@ use service::metrics::{Kind, Metrics};
 use service::{FEWER_THREADS, Failure, Harness, Outcome, Run, Running, is_local, listen_advice};
 use wire::Address;
 
-use crate::server::{Options, RecordsServer, StartError};
+use crate::server::{BoundRecords, Options, RecordsServer, StartError};
 use options::{options, service};
 use putlog::PutLogFile;
 
@@ -31,16 +31,18 @@ impl Run for RecordsArgs {
                 "there are no records: declare some with --config, or make them by a call"
             );
         }
-        let server = RecordsServer::start(Arc::clone(&service), options).map_err(explained)?;
-        harness.serve_metrics(&self.http, metrics(&server, put_log.as_ref()))?;
-        harness.drop_privileges(server.addresses())?;
+        let bound = BoundRecords::bind(options).map_err(explained)?;
+        harness.bind_metrics(&self.http)?;
+        let mut harness = harness.drop_privileges(bound.listeners())?;
+        let server = bound.start(Arc::clone(&service)).map_err(explained)?;
+        harness.serve_metrics(metrics(&server, put_log.as_ref()))?;
         if let Some(producer) = &producer {
             self.producer.report(Arc::clone(producer), &server, self.common.log_json)?;
         }
         tracing::info!(records = service.names().len(), "serving");
         let search = server.search_addresses().first();
         harness.run(Running {
-            speaks: "pva",
+            protocol: "pva",
             addresses: server.addresses().to_vec(),
             datagrams: search.map(|address| ("search", address.to_string())),
             data: None,
@@ -60,7 +62,7 @@ impl Run for RecordsArgs {
 }
 
 impl RecordsArgs {
-    /// What other machines can reach has to be said with --public; EPICS' environment means it.
+    /// An address that other machines can reach needs --public; one of EPICS' environment doesn't.
     fn check_exposure(&self, harness: &Harness, options: &Options) -> Result<(), Failure> {
         let addresses: Vec<_> = options.listen.iter().map(|at| Address::Internet(*at)).collect();
         if !self.listen.is_empty() {

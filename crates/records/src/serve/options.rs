@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use service::{Failure, make_room};
+use service::{Failure, raise_descriptor_limit};
 
 use super::args::RecordsArgs;
 use crate::environment::{ServerEnvironment, place};
@@ -38,10 +38,10 @@ pub(super) fn service(
 }
 
 /// A million records with long descriptions take less.
-const MOST_CONFIG_BYTES: u64 = 1 << 30;
+const MAX_CONFIG_BYTES: u64 = 1 << 30;
 
 fn read_config(path: &Path) -> anyhow::Result<Declarations> {
-    let text = base::read_text(path, MOST_CONFIG_BYTES)?;
+    let text = base::read_text(path, MAX_CONFIG_BYTES)?;
     declare(&text).with_context(|| format!("{} declares no records", path.display()))
 }
 
@@ -79,7 +79,8 @@ pub(super) fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
     Ok(Options {
         listen,
         threads: usize::from(args.threads.threads),
-        most_connections: make_room(args.max_connections, args.threads.threads) as usize,
+        most_connections: raise_descriptor_limit(args.max_connections, args.threads.threads)
+            as usize,
         idle_timeout: said.idle_timeout,
         discovery: Discovery { listen: searches, beacons, ignore: said.ignore },
     })

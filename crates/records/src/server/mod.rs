@@ -81,18 +81,41 @@ pub struct RecordsServer {
     service: Arc<Service>,
 }
 
-impl RecordsServer {
-    /// Binds and serves.
+/// A server whose addresses are bound, and that accepts nothing yet.
+#[derive(Debug)]
+pub struct BoundRecords {
+    listeners: Vec<Listener>,
+    sockets: Sockets,
+    options: Options,
+}
+
+impl BoundRecords {
+    /// Binds.
     ///
     /// # Errors
-    /// When an address can't be had, or the system lacks something.
-    pub fn start(service: Arc<Service>, options: Options) -> Result<Self, StartError> {
+    /// When an address can't be had.
+    pub fn bind(options: Options) -> Result<Self, StartError> {
         let listeners = options
             .listen
             .iter()
             .map(|at| Listener::bind(&Address::Internet(*at), &ListenOptions::default()))
             .collect::<Result<Vec<_>, _>>()
             .map_err(StartError::Listen)?;
+        let sockets = Sockets::bind(&options.discovery.listen).map_err(StartError::Listen)?;
+        Ok(Self { listeners, sockets, options })
+    }
+
+    /// Its listeners.
+    pub fn listeners(&self) -> &[Listener] {
+        &self.listeners
+    }
+
+    /// Serves.
+    ///
+    /// # Errors
+    /// When the system lacks something.
+    pub fn start(self, service: Arc<Service>) -> Result<RecordsServer, StartError> {
+        let Self { listeners, sockets, options } = self;
         let config = Config {
             threads: options.threads.max(1),
             max_connections: options.most_connections,
@@ -110,7 +133,6 @@ impl RecordsServer {
         service.listens(addresses.collect());
         let shared = Arc::clone(&service);
         let make = move |_| RecordsConnection::new(Arc::clone(&shared));
-        let sockets = Sockets::bind(&options.discovery.listen).map_err(StartError::Listen)?;
         let search_addresses = sockets.addresses();
         let (sockets, searcher) = sockets.serve(Arc::clone(&service), options.discovery);
         let builder =
@@ -119,7 +141,17 @@ impl RecordsServer {
             });
         let builder = builder.datagrams(sockets, move |_| searcher.clone());
         let server = builder.start().map_err(StartError::Threads)?;
-        Ok(Self { server, search_addresses, service })
+        Ok(RecordsServer { server, search_addresses, service })
+    }
+}
+
+impl RecordsServer {
+    /// Binds and serves.
+    ///
+    /// # Errors
+    /// When an address can't be had, or the system lacks something.
+    pub fn start(service: Arc<Service>, options: Options) -> Result<Self, StartError> {
+        BoundRecords::bind(options)?.start(service)
     }
 
     /// Where it listens, with the ports that it was given.

@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::settings::HttpSettings;
+use super::settings::{HttpSettings, is_loopback};
 use crate::Tokens;
 
 /// Headers of every answer. A page holds its styles and nothing else that acts.
@@ -36,7 +36,8 @@ pub(super) struct Guard {
 impl Guard {
     /// The guard of a server at `port`.
     pub(super) fn new(settings: HttpSettings, port: u16) -> Self {
-        let HttpSettings { is_public, takes_names, tokens, .. } = settings;
+        let HttpSettings { address, takes_names, tokens } = settings;
+        let is_public = !is_loopback(address);
         Self { port, is_public, takes_names, tokens }
     }
 

@@ -29,13 +29,13 @@ use guard::{Guard, guard};
 pub use settings::{HttpArgs, HttpSettings, socket_address};
 
 /// Connections open at once; one more ends the one that has been open for longest.
-const MOST_CONNECTIONS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 
 /// How long a request's head may take, and how long a connection may be without one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// A request's line and headers may be this long together.
-const MOST_HEAD_BYTES: usize = 16 << 10;
+const MAX_HEAD_BYTES: usize = 16 << 10;
 
 /// How long accepting pauses where the system has no descriptor for a connection.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -57,28 +57,7 @@ impl HttpServer {
         settings: HttpSettings,
         router: impl FnOnce(SocketAddr) -> Router,
     ) -> anyhow::Result<Self> {
-        let wanted = settings.address;
-        let listener = TcpListener::bind(wanted).and_then(|listener| {
-            listener.set_nonblocking(true)?;
-            Ok(listener)
-        });
-        let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
-        let address = listener.local_addr()?;
-        let state = Guard::new(settings, address.port());
-        let router = router(address).layer(from_fn_with_state(state, guard));
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .max_blocking_threads(2)
-            .build()
-            .context("cannot start the HTTP control plane")?;
-        let (end, ended) = oneshot::channel();
-        let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
-            runtime.block_on(serve(listener, router, ended));
-            // What still runs on another thread is not waited for.
-            runtime.shutdown_background();
-        });
-        let thread = Some(thread.context("cannot start the HTTP control plane")?);
-        Ok(Self { address, end: Some(end), thread })
+        BoundHttp::bind(settings)?.start(router)
     }
 
     /// Where it is, with the port that it was given.
@@ -95,6 +74,56 @@ impl HttpServer {
         // Both are gone when it has ended already.
         let _ = self.end.take().map(|end| end.send(drain));
         let _ = self.thread.take().map(JoinHandle::join);
+    }
+}
+
+/// A control plane whose address is bound, and that accepts no connection yet.
+#[derive(Debug)]
+pub(crate) struct BoundHttp {
+    settings: HttpSettings,
+    listener: TcpListener,
+}
+
+impl BoundHttp {
+    /// Binds.
+    ///
+    /// # Errors
+    /// When the address can't be had; the error names it.
+    pub(crate) fn bind(settings: HttpSettings) -> anyhow::Result<Self> {
+        let wanted = settings.address;
+        let listener = TcpListener::bind(wanted).and_then(|listener| {
+            listener.set_nonblocking(true)?;
+            Ok(listener)
+        });
+        let listener = listener.with_context(|| format!("cannot listen at {wanted}"))?;
+        Ok(Self { settings, listener })
+    }
+
+    /// Serves what `router` makes of the address.
+    ///
+    /// # Errors
+    /// When the system has no thread for it.
+    pub(crate) fn start(
+        self,
+        router: impl FnOnce(SocketAddr) -> Router,
+    ) -> anyhow::Result<HttpServer> {
+        let Self { settings, listener } = self;
+        let address = listener.local_addr()?;
+        let state = Guard::new(settings, address.port());
+        let router = router(address).layer(from_fn_with_state(state, guard));
+        let runtime = tokio::runtime::Builder::new_current_thread()
+            .enable_all()
+            .max_blocking_threads(2)
+            .build()
+            .context("cannot start the HTTP control plane")?;
+        let (end, ended) = oneshot::channel();
+        let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
+            runtime.block_on(serve(listener, router, ended));
+            // What still runs on another thread is not waited for.
+            runtime.shutdown_background();
+        });
+        let thread = Some(thread.context("cannot start the HTTP control plane")?);
+        Ok(HttpServer { address, end: Some(end), thread })
     }
 }
 
@@ -123,7 +152,7 @@ async fn serve(listener: TcpListener, router: Router, mut ended: oneshot::Receiv
             drain = &mut ended => break drain.unwrap_or_default(),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    if open.len() >= MOST_CONNECTIONS && let Some(oldest) = open.pop_front() {
+                    if open.len() >= MAX_CONNECTIONS && let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
                     open.push_back(tasks.spawn(converse(stream, &router, &graceful)));
@@ -147,7 +176,7 @@ fn converse(
 ) -> impl Future<Output = ()> + Send + 'static {
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT);
-    builder.max_buf_size(MOST_HEAD_BYTES);
+    builder.max_buf_size(MAX_HEAD_BYTES);
     let service = TowerToHyperService::new(router.clone());
     let connection = graceful.watch(builder.serve_connection(TokioIo::new(stream), service));
     async {
@@ -166,7 +195,7 @@ mod tests {
 
     fn settings(tokens: Option<Tokens>) -> HttpSettings {
         let address = ([127, 0, 0, 1], 0).into();
-        HttpSettings { address, is_public: false, takes_names: false, tokens }
+        HttpSettings { address, takes_names: false, tokens }
     }
 
     fn counting() -> impl Fn() -> String + Send + Sync {
@@ -209,7 +238,7 @@ mod tests {
     fn connections_that_never_finish_their_heads_keep_nobody_out() {
         let server = HttpServer::start(settings(None), |_| metrics_router(counting()));
         let server = server.expect("a server");
-        let slow: Vec<_> = (0..2 * MOST_CONNECTIONS)
+        let slow: Vec<_> = (0..2 * MAX_CONNECTIONS)
             .map(|_| {
                 let mut socket = TcpStream::connect(server.address()).expect("a connection");
                 // The first ones may have been closed again.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use wire::Address;
 
-use crate::{Failure, Tokens};
+use crate::{Failure, Tokens, is_local};
 
 /// `--metrics` and `--token-file`.
 #[derive(Clone, Debug, clap::Args)]
@@ -14,21 +14,20 @@ pub struct HttpArgs {
     #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
     pub metrics: Option<SocketAddr>,
 
-    /// Answer --metrics only with a token of this file, a line each, as `Authorization: Bearer`
+    /// Answer --metrics only with a token of this file, a line each, as `Authorization: Bearer`;
+    /// tokens and counters are not encrypted: at an address that other machines reach, put a proxy
+    /// with TLS before it
     #[arg(long, value_name = "FILE", requires = "metrics")]
     pub token_file: Option<PathBuf>,
 }
 
 impl HttpArgs {
-    pub(crate) fn settings(
-        &self,
-        address: SocketAddr,
-        is_public: bool,
-    ) -> Result<HttpSettings, Failure> {
+    pub(crate) fn settings(&self, address: SocketAddr) -> Result<HttpSettings, Failure> {
         let tokens = self.token_file.clone().map(Tokens::read).transpose();
         let tokens = tokens.map_err(Failure::usage)?;
-        // A scraper may name the host in any way; its requests change nothing and show no data.
-        Ok(HttpSettings { address, is_public, takes_names: is_public, tokens })
+        // A remote scraper may name the host in any way; its requests change nothing and return no
+        // data. At a loopback address only a browser that was led there would use another name.
+        Ok(HttpSettings { address, takes_names: !is_loopback(address), tokens })
     }
 }
 
@@ -43,15 +42,19 @@ pub fn socket_address(written: &str) -> Result<SocketAddr, String> {
     }
 }
 
+/// Whether only this machine reaches the address.
+pub(super) fn is_loopback(address: SocketAddr) -> bool {
+    is_local(&Address::Internet(address))
+}
+
 /// How a control plane is reached.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
     /// Where it listens.
     pub address: SocketAddr,
-    /// Whether requests may name addresses that are not loopback ones.
-    pub is_public: bool,
-    /// Whether requests may name the host in any way. Otherwise only by an address or as
-    /// localhost, because a name can be made to lead here by anybody (DNS rebinding).
+    /// Whether requests may name the host in any way. Otherwise only by an address (a loopback one
+    /// where it listens at one) or as localhost: a web page can make any other name resolve to this
+    /// host and read the answers (DNS rebinding).
     pub takes_names: bool,
     /// Tokens, one of which each request has to carry.
     pub tokens: Option<Tokens>,

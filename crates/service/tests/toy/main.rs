@@ -1,4 +1,4 @@
-//! A service that returns each line, by which the harness is tested: all that a face needs.
+//! A service that returns each line, by which the harness is tested: all that a service needs.
 
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use clap::Parser as _;
 use service::metrics::{Kind, Metrics};
 use service::{
-    CommonArgs, DataArgs, DataDir, Face, Failure, Harness, HttpArgs, ListenArgs, Outcome, Run,
-    Running, Service, ThreadArgs, TlsArgs, file_limit,
+    CommonArgs, DataArgs, Failure, Harness, HttpArgs, ListenArgs, Outcome, Run, Running, Service,
+    Subcommand, ThreadArgs, TlsArgs, file_limit,
 };
 use wire::{
     Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError, Server,
@@ -19,7 +19,7 @@ static SERVICE: Service = Service {
     name: "toy",
     doc: "Returns each line",
     is_hidden: false,
-    serve: Face::of::<ToyArgs>(),
+    serve: Subcommand::of::<ToyArgs>(),
     command: None,
 };
 
@@ -48,8 +48,6 @@ impl Run for ToyArgs {
         let mut harness = Harness::begin(SERVICE.name, &self.common)?;
         let addresses = self.listen.addresses(0);
         harness.check_exposure("--listen", &addresses)?;
-        let data = DataDir::open(&self.data.data, SERVICE.name, DATA_VERSION);
-        let data = data.map_err(Failure::usage)?;
         let tls = self.tls.files().map(|files| harness.read_tls(files)).transpose()?;
         let bind = |address| {
             let listener = Listener::bind(address, &ListenOptions::default())?;
@@ -63,16 +61,19 @@ impl Run for ToyArgs {
         let lines = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&lines);
         let make = move |_| Echo { lines: Arc::clone(&counted) };
+        harness.bind_metrics(&self.http)?;
+        let mut harness = harness.drop_privileges(&listeners)?;
+        let data = harness.open_data(&self.data, DATA_VERSION)?;
         let server = Server::start(config, listeners, make)?;
         let counters = server.counters_reader();
-        harness.serve_metrics(&self.http, move || {
+        harness.serve_metrics(move || {
             let mut page = Metrics::of("toy");
             page.add_loop(&counters());
             page.add(Kind::Counter, "lines", "Lines returned.", lines.load(Relaxed));
             page.text()
         })?;
         harness.run(Running {
-            speaks: "lines",
+            protocol: "lines",
             addresses: server.addresses().to_vec(),
             datagrams: None,
             data: Some(data.path().to_owned()),
@@ -109,6 +110,6 @@ struct Line {
 }
 
 fn main() -> ExitCode {
-    file_limit::heed();
+    file_limit::turn_into_error();
     Line::parse().toy.run().unwrap_or_else(Failure::report)
 }

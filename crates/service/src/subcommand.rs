@@ -1,4 +1,4 @@
-//! A service as the command knows it: its name, and its two faces.
+//! A service as the command knows it: its name, and its two subcommands.
 
 use std::process::ExitCode;
 
@@ -19,9 +19,9 @@ pub struct Service {
     /// Whether help leaves it out.
     pub is_hidden: bool,
     /// `serve NAME`.
-    pub serve: Face,
+    pub serve: Subcommand,
     /// `NAME …`, with one line for the help.
-    pub command: Option<(&'static str, Face)>,
+    pub command: Option<(&'static str, Subcommand)>,
 }
 
 /// Arguments of a command, and what they do.
@@ -35,12 +35,12 @@ pub trait Run: clap::Args {
 
 /// A command of a service: its arguments for clap, and its function.
 #[derive(Clone, Copy, Debug)]
-pub struct Face {
+pub struct Subcommand {
     arguments: fn(Command) -> Command,
     run: fn(&ArgMatches) -> Outcome,
 }
 
-impl Face {
+impl Subcommand {
     /// The command whose arguments are `A`.
     pub const fn of<A: Run>() -> Self {
         Self { arguments: A::augment_args, run: run::<A> }
