@@ -31,6 +31,3 @@ pub static SERVICE: Service = Service {
         Subcommand::of::<command::RecordsArgs>(),
     )),
 };
-
-/// The version that the service reports.
-pub const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));

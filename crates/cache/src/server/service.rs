@@ -123,11 +123,6 @@ impl Service {
         })
     }
 
-    /// What is counted, as Prometheus reads it.
-    pub fn prometheus(&self, now_ns: Ns) -> String {
-        super::statistics::prometheus(self, self.seconds(now_ns))
-    }
-
     /// The store.
     pub fn store(&self) -> &Store {
         &self.store

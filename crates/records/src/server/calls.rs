@@ -8,6 +8,9 @@ use super::service::Service;
 use crate::model::{declare, normative};
 use crate::protocol::{Field, Item, Scalar, Structure, Type, Value};
 
+/// The version in the answer to a client that asks what serves it.
+const VERSION: &str = concat!("loadline-", env!("CARGO_PKG_VERSION"));
+
 const HELP: &str = "\
 Call me with op =
   help      this text
@@ -85,7 +88,7 @@ fn info(service: &Service) -> Item {
     let texts = ["implLang", "version"].map(|name| Field::new(name, Scalar::String));
     let fields = numbers.iter().map(|(name, _)| Field::new(name, Scalar::ULong));
     let kind = Type::Structure(Structure::new("", texts.into_iter().chain(fields)));
-    let mut item = Item::new(kind).with("implLang", "rust").with("version", crate::VERSION);
+    let mut item = Item::new(kind).with("implLang", "rust").with("version", VERSION);
     for (name, number) in numbers {
         item.set(name, number);
     }

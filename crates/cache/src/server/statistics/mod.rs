@@ -7,8 +7,6 @@ mod prometheus;
 mod settings;
 mod sink;
 
-pub(in crate::server) use prometheus::text as prometheus;
-
 use std::fmt::Display;
 use std::sync::atomic::Ordering::Relaxed;
 

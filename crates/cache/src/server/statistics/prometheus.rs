@@ -3,6 +3,8 @@
 
 use std::fmt::Write as _;
 
+use wire::Ns;
+
 use super::{general, insight};
 use crate::model::{Log2Histogram, Seconds};
 use crate::server::sampling;
@@ -39,8 +41,14 @@ const GAUGES: &[&str] = &[
     "uptime",
 ];
 
-/// All that is counted, as text.
-pub(in crate::server) fn text(service: &Service, now_s: Seconds) -> String {
+impl Service {
+    /// Returns the counters as Prometheus reads them.
+    pub fn prometheus(&self, now_ns: Ns) -> String {
+        text(self, self.seconds(now_ns))
+    }
+}
+
+fn text(service: &Service, now_s: Seconds) -> String {
     let mut text = String::new();
     general::put(service, now_s, &mut |name, value| {
         let value = value.to_string();
