@@ -48,7 +48,8 @@ impl Subcommand {
 
     /// The command for clap.
     pub fn command(self, name: &'static str, doc: &'static str) -> Command {
-        (self.arguments)(Command::new(name).about(doc))
+        // The doc comment of the arguments would be their help otherwise.
+        (self.arguments)(Command::new(name)).about(doc).long_about(None)
     }
 
     /// Runs the command with what clap has matched.

@@ -1,6 +1,6 @@
 //! The counters of a store, and the totals of its contents.
 
-/// The counters since the start, or since [`Store::reset_counts`].
+/// The counters since the start, or since [`Store::reset_counts`](super::Store::reset_counts).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads that found an item.
