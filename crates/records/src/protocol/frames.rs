@@ -218,9 +218,15 @@ impl Frames {
         match &mut self.assembly {
             None if is_first => {
                 let memory = match header.segment {
-                    Segment::Whole => Memory::Whole(self.pool.take(size)),
-                    _ => Memory::Growing(vec![0; size]),
+                    Segment::Whole => self.pool.try_take(size).map(Memory::Whole),
+                    // Zeros of the allocator cost nothing before they are touched, but to ask for
+                    // too many ends the process: so it is asked first.
+                    _ => Vec::<u8>::new()
+                        .try_reserve_exact(size)
+                        .map(|()| Memory::Growing(vec![0; size]))
+                        .ok(),
                 };
+                let memory = memory.ok_or_else(|| no_memory(due))?;
                 let Header { code: command, version, order, .. } = *header;
                 self.assembly =
                     Some(Assembly { command, version, order, memory, filled, due, is_last });
@@ -231,6 +237,7 @@ impl Frames {
                     && assembly.order == header.order =>
             {
                 if let Memory::Growing(bytes) = &mut assembly.memory {
+                    bytes.try_reserve(due - bytes.len()).map_err(|_| no_memory(due))?;
                     bytes.resize(due, 0);
                 }
                 (assembly.due, assembly.is_last) = (due, is_last);
@@ -290,6 +297,10 @@ impl Drop for Frames {
             unfinished.remove(assembly.filled);
         }
     }
+}
+
+fn no_memory(bytes: usize) -> ProtocolError {
+    ProtocolError::new(format!("the system has no memory for a message of {bytes} bytes"))
 }
 
 #[cfg(test)]

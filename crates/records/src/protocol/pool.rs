@@ -18,15 +18,16 @@ enum Memory {
 }
 
 impl Memory {
-    /// Zeros, which cost nothing before they are touched.
-    fn new(len: usize) -> Self {
+    /// Zeros, which cost nothing before they are touched; `None` where the system refuses that
+    /// many.
+    fn new(len: usize) -> Option<Self> {
         if len < MAPPED_BYTES {
-            return Self::Heap(vec![0; len]);
+            return Some(Self::Heap(vec![0; len]));
         }
-        let Ok(map) = MmapMut::map_anon(len) else { return Self::Heap(vec![0; len]) };
+        let map = MmapMut::map_anon(len).ok()?;
         // A kernel without huge pages refuses; small ones do, too.
         let _ = map.advise(Advice::HugePage);
-        Self::Mapped(map)
+        Some(Self::Mapped(map))
     }
 
     fn bytes(&self) -> &[u8] {
@@ -76,7 +77,16 @@ impl Pool {
     }
 
     /// A buffer of `len` bytes, whatever they are.
+    ///
+    /// # Panics
+    /// When the system refuses the memory. Where a peer has chosen `len`, see [`Pool::try_take`].
     pub fn take(&self, len: usize) -> Buffer {
+        self.try_take(len).unwrap_or_else(|| panic!("the system refuses {len} bytes"))
+    }
+
+    /// As [`Pool::take`]; `None` where the system refuses that much, as under a limit on address
+    /// space.
+    pub fn try_take(&self, len: usize) -> Option<Buffer> {
         // One that is much too large is left for a larger need. The last is the warmest.
         let fits = |had: &Memory| had.len() >= len && had.len() / 2 <= len;
         let (found, unneeded) = {
@@ -85,9 +95,9 @@ impl Pool {
             (found.map(|index| spare.buffers.remove(index)), spare.unneeded())
         };
         drop(unneeded);
-        let memory = found.unwrap_or_else(|| Memory::new(len));
+        let memory = found.or_else(|| Memory::new(len))?;
         assert!(memory.len() >= len, "a buffer of {} bytes for {len}", memory.len());
-        Buffer { memory, len, pool: self.clone() }
+        Some(Buffer { memory, len, pool: self.clone() })
     }
 
     /// How many buffers wait to be used again.
@@ -212,5 +222,10 @@ mod tests {
             drop([(); 2].map(|()| pool.take(1000)));
         }
         assert_eq!(pool.spare(), 2, "two at a time are needed");
+    }
+
+    #[test]
+    fn memory_that_the_system_refuses_is_no_panic() {
+        assert!(Pool::new(1).try_take(1 << 60).is_none());
     }
 }
