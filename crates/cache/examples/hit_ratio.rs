@@ -6,7 +6,7 @@
 //! - `mixed [memcached]`: values from 100 bytes to 100 kB in 12 and 64 MiB, beside a simulated LRU,
 //!   and beside memcached with as much memory;
 //! - `file TRACE BYTES`: LRU and GDSF simulated on a file of `time,key,bytes` lines, in a cache of
-//!   so many bytes;
+//!   that size;
 //! - `write TRACE`: a mixed trace as such a file.
 
 #[allow(dead_code, reason = "the tests use more of it")]

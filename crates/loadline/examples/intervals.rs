@@ -54,7 +54,7 @@ impl Store {
     }
 }
 
-/// `[workload]`: values begin and end at times below this, and so many are there from the start.
+/// `[workload]`: values begin and end at times below `times`; `prepared` exist from the start.
 #[derive(Clone, Copy, Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Spec {

@@ -29,7 +29,7 @@ static OPERATIONS: [Operation; 4] = [
     Operation::new("list", Kind::Read, "Names all folders."),
 ];
 
-/// `[workload]`: each slot has a folder of its own, with folders of so many names in it.
+/// `[workload]`: each slot has a folder of its own, with folders of this number of names in it.
 #[derive(Debug, serde::Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Tree {

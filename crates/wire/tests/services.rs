@@ -123,7 +123,7 @@ impl Connection for Journalled {
     }
 }
 
-/// A server of [`Journalled`], with room for so many answers that wait and tasks that are queued.
+/// A server of [`Journalled`], with limits on waiting answers and queued tasks.
 fn journalled(max_answers: usize, max_queued: usize) -> (Server, SocketAddr, Sender<()>) {
     let (commit, commits) = channel();
     let commits = Arc::new(Mutex::new(commits));

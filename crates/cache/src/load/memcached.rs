@@ -99,7 +99,7 @@ fn example(oracle: &Oracle, form: Form, key: u64) -> Vec<u8> {
 }
 
 impl Memcached {
-    /// A connection whose answers are held against `oracle`.
+    /// A connection whose answers `oracle` checks.
     pub fn new(oracle: &Arc<Oracle>) -> Self {
         let (tail, meta_head) = (Line::new(FLAGS), Line::new(META_HEAD));
         Self {

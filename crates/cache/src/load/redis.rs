@@ -48,7 +48,7 @@ fn example(oracle: &Oracle, form: Form, key: u64) -> Vec<u8> {
 }
 
 impl Redis {
-    /// A connection whose answers are held against `oracle`.
+    /// A connection whose answers `oracle` checks.
     pub fn new(oracle: &Arc<Oracle>) -> Self {
         Self {
             in_flight: InFlight::new(oracle, example),

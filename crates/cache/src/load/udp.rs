@@ -14,7 +14,7 @@ use super::memcached::Memcached;
 use super::operations::{ASIDE, MG};
 use crate::protocol::datagram::Frame;
 
-/// At most so many requests are remembered whose answers are not awaited any more.
+/// Maximum number of expired requests that are remembered until their answers come.
 const MOST_FORGOTTEN: usize = 1024;
 
 /// Requests whose answer is awaited.
@@ -40,7 +40,7 @@ pub struct MemcachedUdp {
 }
 
 impl MemcachedUdp {
-    /// A socket whose answers are held against `oracle`.
+    /// A socket whose answers `oracle` checks.
     pub fn new(oracle: &Arc<Oracle>) -> Self {
         Self {
             oracle: Arc::clone(oracle),

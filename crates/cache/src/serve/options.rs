@@ -13,7 +13,7 @@ use super::args::{CacheArgs, Flush, Io, Protocol};
 use super::encryption::encryption;
 use crate::server::{Accounts, Options, Shutdown, Speech};
 
-/// The largest item where nothing else is said, and the memory has room for eight.
+/// Default for the largest item, where the memory holds eight of them.
 const USUAL_ITEM_BYTES: u64 = 1 << 20;
 
 /// What was typed, as the server is set.

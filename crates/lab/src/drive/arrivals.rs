@@ -11,13 +11,13 @@ pub enum Arrivals {
     Closed,
     /// A slot does the workload's steps in order, one after another, and is done.
     Steps,
-    /// A slot sends so long after it was answered.
+    /// A slot sends again this long after it was answered.
     Think(Span),
     /// A schedule says when; a request without a free slot waits, and its waiting counts.
     Open(Arc<Schedule>),
     /// A slot subscribes to as many keys as its depth, and takes what comes.
     Subscribe {
-        /// It reads nothing for so long after an update: a slow reader.
+        /// A slow reader: nothing is read for this long after an update.
         pause: Span,
     },
 }

@@ -22,7 +22,7 @@ const SAMPLE_NS: u64 = 25_000;
 /// At most this many calls in one sample.
 const MOST_CALLS: u64 = 1 << 30;
 
-/// So many operations are drawn and made ready, and called in turn.
+/// Number of operations that are drawn, prepared, and then called in turn.
 pub(crate) const CASES: usize = 1024;
 
 /// Times samples of as many calls each.

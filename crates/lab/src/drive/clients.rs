@@ -24,7 +24,7 @@ pub struct Clients {
     pub cpus: Vec<usize>,
     /// How long an answer may take before it is missing.
     pub timeout: Span,
-    /// A new connection after so many answers; `None` keeps connections.
+    /// A new connection after this number of answers; `None` keeps connections.
     pub reconnect_every: Option<u64>,
     /// Whether the last microseconds before a scheduled request are spun away.
     pub spin: bool,

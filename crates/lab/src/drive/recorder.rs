@@ -36,7 +36,7 @@ pub(super) struct Recorder {
     /// Every operation with its latency, where each is kept.
     each: Option<Vec<(usize, u64)>>,
     pub(super) streams: StreamSum,
-    /// Who looks on, and what was told of the current piece.
+    /// The live view's receiver, and what it was sent of the current slice.
     live: Option<Arc<LiveStats>>,
     publisher: Publisher,
 }
@@ -144,7 +144,7 @@ impl Recorder {
         }
     }
 
-    /// So many requests that took so long each, counted by another program.
+    /// Requests that another program counted: how many, and the latency of each.
     pub(super) fn timed(&mut self, operation: usize, latency_ns: u64, times: u64) {
         let tally = self.current[operation].get_or_insert_with(Tally::new);
         tally.record_all(latency_ns, times);

@@ -13,7 +13,7 @@ pub struct Contest {
     pub measure: Option<Span>,
     /// The probability of a wrong better or worse.
     pub error: f64,
-    /// How tight the interval has to be before it may stop; `None` stops once the verdict is told.
+    /// How tight the interval has to be before it may stop; `None` stops once there is a verdict.
     pub until: Option<f64>,
     /// What differs between the targets on purpose, as the user calls it.
     pub factor: Option<String>,

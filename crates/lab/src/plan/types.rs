@@ -148,9 +148,9 @@ pub struct Rounds {
     pub warm_up: Span,
     /// The warm-up ends when the load is steady, or after this; `None` when its length is fixed.
     pub warm_up_most: Option<Span>,
-    /// At least so many rounds.
+    /// Minimum number of rounds.
     pub at_least: u32,
-    /// At most so many rounds.
+    /// Maximum number of rounds.
     pub at_most: u32,
     /// Stop at the first of its looks at which the relative half-width of the primary metric's
     /// interval is this small.
@@ -203,7 +203,7 @@ impl Rounds {
 pub struct Sequence {
     /// The probability of a wrong better or worse, over all points and looks.
     pub error: f64,
-    /// How tight the interval has to be before it may stop; `None` stops once the verdict is told.
+    /// How tight the interval has to be before it may stop; `None` stops once there is a verdict.
     pub until: Option<f64>,
     /// What differs between the targets on purpose, as the user calls it.
     pub factor: Option<String>,

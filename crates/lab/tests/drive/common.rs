@@ -57,7 +57,7 @@ impl std::fmt::Debug for Toys {
     }
 }
 
-/// A toy service that prepares so many parts.
+/// A toy service that prepares the given number of parts.
 pub(crate) fn read(
     part: &Part<'_>,
     operations: &'static [Operation],

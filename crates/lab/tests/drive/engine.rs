@@ -371,7 +371,7 @@ struct Hanging;
 
 impl Caller for Hanging {
     fn call(&mut self, op: Op) -> Result<Outcome, ProtocolError> {
-        // The slot is given up; what its thread does then is nobody's.
+        // The slot is given up; the outcome of its thread is discarded.
         if op.what > 0 {
             std::thread::park()
         }

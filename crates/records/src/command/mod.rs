@@ -46,7 +46,7 @@ Examples:
 
 Servers are found as EPICS programs find them: EPICS_PVA_ADDR_LIST, EPICS_PVA_AUTO_ADDR_LIST,
 EPICS_PVA_BROADCAST_PORT, EPICS_PVA_NAME_SERVERS; where others search the local network, 127.0.0.1
-is asked too. With --server nobody is searched.";
+is asked too. With --server no search is made.";
 
 /// Arguments of `loadline records`.
 #[derive(Debug, clap::Args)]
@@ -66,11 +66,11 @@ pub(crate) struct RecordsArgs {
     )]
     timeout: Duration,
 
-    /// Send messages in segments of at most so many bytes
+    /// Send messages in segments of at most this number of bytes
     #[arg(long, global = true, value_name = "BYTES", value_parser = segment_bytes)]
     segment: Option<usize>,
 
-    /// Introduce yourself to servers as nobody
+    /// Introduce yourself to servers anonymously
     #[arg(long, global = true)]
     anonymous: bool,
 

@@ -47,7 +47,7 @@ pub(super) enum Stage {
     Idle,
     /// Under way.
     Running,
-    /// Ended: what still comes of it is nobody's.
+    /// Ended: what still arrives for it is discarded.
     Gone,
 }
 
@@ -71,7 +71,7 @@ pub(super) struct Operation {
     pub(super) key: u64,
     pub(super) channel: u32,
     pub(super) stage: Stage,
-    /// Who waits; nobody, once the engine has given up.
+    /// The waiting slot; `None` once the engine has given up.
     pub(super) tag: Option<Tag>,
     pub(super) sent: Sent,
     pub(super) layout: Option<Arc<Layout>>,

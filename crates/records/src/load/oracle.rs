@@ -11,7 +11,7 @@ pub struct Oracle {
     pub sampler: Sampler,
     /// How many elements a value has; `None` where values are not arrays.
     pub size: Option<u64>,
-    /// The target itself writes so many of the records, from the first one on.
+    /// The target itself writes this number of the records, from the first one on.
     target_writes: u64,
     versions: Versions,
 }

@@ -36,7 +36,7 @@ enum WrittenBy {
     Clients,
     /// The target itself: nothing is prepared, and values count up by one at a time.
     Target,
-    /// The target itself writes so many, from the first one on, and the clients the others.
+    /// The target itself writes this number, from the first one on, and the clients the others.
     Both(u64),
 }
 

@@ -101,8 +101,8 @@ impl<'a, S: Sink> Writer<'a, S> {
     number!(u8: u8, i8: i8, u16: u16, i16: i16, u32: u32, i32: i32, u64: u64, i64: i64);
     number!(f32: f32, f64: f64);
 
-    /// Appends a size. One above 2^32 − 1 has no encoding: no array or string may be so long, which
-    /// is checked where they are made.
+    /// Appends a size. One above 2^32 − 1 has no encoding: no array or string may have that
+    /// length, which is checked where they are made.
     #[inline]
     pub fn size(&mut self, size: usize) {
         match u8::try_from(size) {

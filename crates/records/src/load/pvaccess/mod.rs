@@ -83,7 +83,7 @@ pub struct PvAccess {
 }
 
 impl PvAccess {
-    /// A connection whose answers are held against `oracle`.
+    /// A connection whose answers `oracle` checks.
     pub fn new(oracle: &Arc<Oracle>, updates: Updates) -> Self {
         Self {
             oracle: oracle.clone(),
