@@ -23,6 +23,8 @@ type Answer = Rc<RefCell<Option<String>>>;
 struct Calls {
     asked: VecDeque<(String, Answer, Waker)>,
     upstream: Option<Waker>,
+    /// Why the upstream connection is closed, which may be before anything is asked of it.
+    ended: Option<String>,
 }
 
 /// A line is asked of the server upstream, and its answer is the answer.
@@ -48,8 +50,14 @@ impl Connection for Front {
         while let Some(request) = line(input) {
             let answer = Rc::default();
             self.waiting.push_back((self.answers.defer(), Rc::clone(&answer)));
+            let own = self.waker.clone().expect("opened");
             let mut calls = self.calls.borrow_mut();
-            calls.asked.push_back((request, answer, self.waker.clone().expect("opened")));
+            if let Some(end) = &calls.ended {
+                *answer.borrow_mut() = Some(end.clone());
+                own.wake();
+                continue;
+            }
+            calls.asked.push_back((request, answer, own));
             calls.upstream.iter().for_each(Waker::wake);
         }
         Ok(Flow::Continue)
@@ -78,6 +86,7 @@ struct Upstream {
 impl Upstream {
     fn answer_all(&mut self, with: &str) {
         let mut calls = self.calls.borrow_mut();
+        calls.ended = Some(with.to_owned());
         let unsent = calls.asked.drain(..).map(|(_, answer, waker)| (answer, waker));
         for (answer, waker) in self.sent.drain(..).chain(unsent) {
             *answer.borrow_mut() = Some(with.to_owned());
