@@ -69,20 +69,35 @@ pub fn put_number(mut number: u64, into: &mut Vec<u8>) {
     into.extend_from_slice(&digits[at..]);
 }
 
-/// Appends the line before the value of one item of a `get`, or of a `gets` when its unique number
-/// is given. Room is made for the value and the end after it, too, if it is `copied`.
+/// Appends one item of a `get`, or of a `gets` when its unique number is given. Returns the
+/// position of the value's first byte in `into`.
+#[inline]
+pub fn put_value(
+    key: &[u8],
+    flags: u32,
+    value: &[u8],
+    cas: Option<u64>,
+    into: &mut Vec<u8>,
+) -> usize {
+    put_value_line(key, flags, value.len(), cas, value.len(), into);
+    let at = into.len();
+    into.extend_from_slice(value);
+    into.extend_from_slice(LINE_END);
+    at
+}
+
+/// Appends the line before a value, with space for `space_bytes` and the end after it.
 #[inline]
 pub fn put_value_line(
     key: &[u8],
     flags: u32,
     value_bytes: usize,
     cas: Option<u64>,
-    copied: bool,
+    space_bytes: usize,
     into: &mut Vec<u8>,
 ) {
     // The name, three numbers, the spaces and line ends of one item, and the end after it.
-    let copied_bytes = if copied { value_bytes } else { 0 };
-    into.reserve(6 + key.len() + 53 + copied_bytes + 2 + END.len());
+    into.reserve(6 + key.len() + 53 + space_bytes + 2 + END.len());
     into.extend_from_slice(b"VALUE ");
     into.extend_from_slice(key);
     if flags == 0 {
@@ -200,7 +215,7 @@ mod tests {
     fn a_value_is_read_as_it_was_written() {
         for (flags, cas) in [(0, None), (77, Some(u64::MAX))] {
             let mut text = Vec::new();
-            put_value_line(b"key", flags, 5, cas, true, &mut text);
+            put_value_line(b"key", flags, 5, cas, 5, &mut text);
             let line = text.strip_suffix(LINE_END).expect("an end");
             let value = Answer::Value { key: b"key", flags, value_bytes: 5, cas };
             assert_eq!(read_answer(line), value);

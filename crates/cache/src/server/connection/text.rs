@@ -340,25 +340,44 @@ impl CacheConnection {
         let is_first = keys.form == RequestForm::Empty;
         let taken_back = (!is_begun || is_first).then(|| out.len());
         self.state = State::Keys(keys);
-        let mut reads = self.service.store.reads(now_s);
+        let store = &self.service.store;
+        let mut reads = store.reads(now_s);
         loop {
-            match text::next_key(&bytes[used..]) {
-                Key::One(key, count) => {
-                    match keys.expires_s {
-                        None => {
-                            let show = |item: &Item<'_>| self.put_item(item, keys.with_cas, out);
-                            let found = reads.get::<false, _>(key, show);
-                            self.observe_read(now_s, key, found);
-                        }
-                        Some(_) => self.get_and_touch(now_s, key, keys, out),
+            let mut batch = Batch::default();
+            let mut lengths = [0; MAX_BATCH];
+            let mut end = used;
+            let after = loop {
+                match text::next_key(&bytes[end..]) {
+                    Key::One(key, length) if batch.len() < MAX_BATCH => {
+                        lengths[batch.len()] = length;
+                        batch.add(store, key);
+                        end += length;
                     }
-                    used += count;
-                    keys.form = keys.form.after(key);
-                    if out.is_full() {
-                        self.state = State::Keys(keys);
-                        return Step::Consumed(used);
-                    }
+                    other => break other,
                 }
+            };
+            // A touch takes the lock that finding keeps.
+            if keys.expires_s.is_none() {
+                reads.find(&mut batch);
+            }
+            for (number, length) in lengths[..batch.len()].iter().enumerate() {
+                let key = batch.key(number);
+                if keys.expires_s.is_some() {
+                    self.get_and_touch(now_s, key, keys, out);
+                } else {
+                    let show = |item: &Item<'_>| self.put_item(item, keys.with_cas, out);
+                    let found = reads.get_in_batch::<false, _>(&batch, number, show);
+                    self.observe_read(now_s, key, found);
+                }
+                used += length;
+                keys.form = keys.form.after(key);
+                if out.is_full() {
+                    self.state = State::Keys(keys);
+                    return Step::Consumed(used);
+                }
+            }
+            match after {
+                Key::One(..) => {}
                 Key::End(_) if keys.form == RequestForm::Whole => return Step::Broken(foreign()),
                 Key::End(count) => {
                     let is_empty = keys.form == RequestForm::Empty;
@@ -436,11 +455,16 @@ impl CacheConnection {
     /// Appends a value as `get` does. Returns its length.
     #[inline]
     fn put_item(&self, item: &Item<'_>, with_cas: bool, out: &mut Output) -> usize {
-        let cas = with_cas.then_some(item.cas);
-        let (value, copied) = (item.value, self.copies(item.value.len()));
-        answer::put_value_line(item.key, item.flags, value.len(), cas, copied, out.tail());
-        self.put_value(item.key, value, out);
-        out.put(LINE_END);
+        let (value, cas) = (item.value, with_cas.then_some(item.cas));
+        let into = out.tail();
+        if self.copies(value.len()) {
+            let at = answer::put_value(item.key, item.flags, value, cas, into);
+            self.service.corrupt(&mut into[at..], value.len());
+        } else {
+            answer::put_value_line(item.key, item.flags, value.len(), cas, 0, into);
+            self.share_value(item.key, value, out);
+            out.put(LINE_END);
+        }
         value.len()
     }
 

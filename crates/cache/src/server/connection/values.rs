@@ -26,7 +26,7 @@ impl CacheConnection {
     }
 
     #[cold]
-    fn share_value(&self, key: &[u8], value: &[u8], out: &mut Output) {
+    pub(super) fn share_value(&self, key: &[u8], value: &[u8], out: &mut Output) {
         match self.service.large_values.share(key, value) {
             Some(shared) => out.share(shared),
             None => out.put(value),
