@@ -1,12 +1,10 @@
 //! A run's latencies as an HdrHistogram log, read back by Python's implementation of it.
 
-mod fixture;
-
 use std::path::Path;
 use std::process::Command;
 use std::time::{Duration, SystemTime};
 
-use fixture::begin_run;
+use crate::fixture::begin_run;
 use ledger::{Histogram, HistogramKind, HistogramRow, Ledger};
 
 /// Prints every line of a log: its tag, its start, and a few figures of its histogram.

@@ -1,12 +1,10 @@
 //! Tables as Parquet files: what was written is read back, by the library and by DuckDB.
 
-mod fixture;
-
 use std::fs::File;
 use std::path::Path;
 use std::process::Command;
 
-use fixture::whole::whole_run;
+use crate::fixture::whole::whole_run;
 use ledger::{Cell, EXPORTS, Export, Ledger, LedgerError, RunId, SamplePoint, SampleWriter};
 use ledger::{RunState, SeriesRow};
 use parquet::basic::Type;
@@ -86,7 +84,7 @@ print(*samples.aggregate('count(*), sum(value), max(at_ns), count(target)').fetc
 #[test]
 fn another_program_reads_types_and_values_over_row_groups() {
     let mut ledger = Ledger::in_memory().unwrap();
-    let begun = fixture::begin_run(&mut ledger);
+    let begun = crate::fixture::begin_run(&mut ledger);
     let (sensor, name, unit) = ("load".into(), "one_minute".into(), "count".into());
     let target_id = None;
     let series = SeriesRow { run_id: begun.run, target_id, sensor, name, unit };

@@ -1,11 +1,9 @@
 //! Merging ledgers, deleting runs, exporting tables, and the view for an older rig's queries.
 
-mod fixture;
-
 use std::path::{Path, PathBuf};
 
-use fixture::begin_run;
-use fixture::whole::whole_run;
+use crate::fixture::begin_run;
+use crate::fixture::whole::whole_run;
 use ledger::{
     Cell, EXPORTS, Export, Ledger, LedgerError, Merged, RunId, RunView, SamplePoint, SampleWriter,
     SeriesRow,

@@ -2,12 +2,10 @@
 //! chart has marks, every link leads somewhere, and it can be read on a desk and on a phone, by day
 //! and by night.
 
-mod fixture;
-
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use fixture::{Bench, runs};
+use crate::fixture::{Bench, runs};
 use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
 use report::{ChartData, History, Listed, Progress, Question, Summary};
 use serde_json::Value;

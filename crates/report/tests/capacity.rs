@@ -1,8 +1,6 @@
 //! What a search for the highest load says, and the laws that points are held to.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use ledger::{ArrivalsKind, ClientsRow, ProbeRow, RequirementOutcome, SearchRow};
 use serde_json::json;
 

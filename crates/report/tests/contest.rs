@@ -1,8 +1,6 @@
 //! What a run that is one comparison says.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use serde_json::json;
 
 const RATES: [u64; 7] = [102_000, 101_800, 102_100, 101_900, 102_050, 101_950, 102_000];

@@ -1,8 +1,6 @@
 //! What the runs of a suite say over commits.
 
-mod fixture;
-
-use fixture::{Bench, runs};
+use crate::fixture::{Bench, runs};
 use judge::Hunt;
 use ledger::Ledger;
 use report::{History, Question};

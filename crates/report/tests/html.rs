@@ -1,8 +1,6 @@
 //! A run as one HTML file, as Markdown and as JUnit.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
 use report::{ChartData, HTML_LIMIT_BYTES, Summary};
 

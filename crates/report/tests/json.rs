@@ -1,10 +1,8 @@
 //! The JSON is what docs/json.md says.
 
-mod fixture;
-
 use std::collections::BTreeSet;
 
-use fixture::Bench;
+use crate::fixture::Bench;
 use ledger::RequirementOutcome;
 use serde_json::{Value, json};
 

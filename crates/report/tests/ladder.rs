@@ -1,8 +1,6 @@
 //! A ladder: each rung against the one before and the first, decisions, and profiles.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use ledger::Decision;
 
 /// Three rungs: the second twice as fast as the first, the third like the second; and a peer.

@@ -1,8 +1,6 @@
 //! What the summary decides: merging, pairing, families, barring, and the outcome.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use judge::{Inconclusive, METRICS, Verdict};
 use ledger::{Ledger, RequirementOutcome, TrialRow, Validity};
 use report::{Compared, Outcome, Summary, outcome};

@@ -1,8 +1,6 @@
 //! What a run looks like on a terminal.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use ledger::{RequirementOutcome, SliceRow, Validity};
 
 const LABEL: &str = "cache/get  16 conns · depth 16 · closed";

@@ -52,8 +52,9 @@ pub(crate) const PROOFS: &[Proof] = &[Proof {
             "--features",
             "parquet",
             "--test",
-            "parquet",
+            "main",
             "--locked",
+            "parquet",
         ],
     ],
 }];

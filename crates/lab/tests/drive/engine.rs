@@ -11,7 +11,7 @@ use load::{
 };
 use wire::{Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
-use crate::common::{self, Client, LONG, SHORT};
+use super::common::{self, Client, LONG, SHORT};
 
 /// The toy protocol: a line with a number is answered with the same line. Before the first one the
 /// server says "hello", if it greets.

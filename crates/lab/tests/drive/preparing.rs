@@ -13,7 +13,7 @@ use wire::{
     Listener, Ns, Output, ProtocolError, Replies, ServerBuilder,
 };
 
-use crate::common::{self, Client, any_port};
+use super::common::{self, Client, any_port};
 
 /// The toy protocol: a datagram is "NUMBER KEY", and its answer is the same.
 #[derive(Default)]

@@ -8,7 +8,7 @@ use lab::plan::{Arrivals, Clients, Spacing};
 use load::{Dialect, DialectRow, Done, Events, Kind, Op, Operation, Reach, Service, Tag};
 use wire::{Connection, Flow, Input, Ns, Output, ProtocolError};
 
-use crate::common::{self, Client};
+use super::common::{self, Client};
 
 /// A request is `?`, its answer `.`, and `!` with the last one of a connection.
 struct Toy {

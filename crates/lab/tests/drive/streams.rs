@@ -12,7 +12,7 @@ use load::{
 };
 use wire::{Connection, Flow, Input, Ns, Output, ProtocolError, Wake, clock};
 
-use crate::common::{self, Client, SHORT};
+use super::common::{self, Client, SHORT};
 
 /// `+ID` begins a stream and `-ID` ends it; `=ID VALUE LEFT_OUT MADE` is an update and `!ID` the
 /// end of all updates.

@@ -1,8 +1,6 @@
 //! What a ledger promises to those who write one and those who read it meanwhile.
 
-mod fixture;
-
-use fixture::{Begun, begin_run, whole::whole_run};
+use crate::fixture::{Begun, begin_run, whole::whole_run};
 use hdrhistogram::Histogram;
 use ledger::{
     FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,

@@ -1,5 +1,5 @@
-//! The doors of the registry: what a newcomer or a CI meets first. A machine without cargo or
-//! without a C compiler is told the line that brings it; a missing peer is a line of output.
+//! The Makefile, which a newcomer or a CI meets first. A machine without cargo or
+//! without a C compiler gets the line that installs it; a missing peer is a line of output.
 
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};

@@ -1,9 +1,7 @@
-//! What is told under the targets of a point: overload, lags, groups, drift, failed starts,
+//! The notes below the targets of a point: overload, lags, groups, drift, failed starts,
 //! unchecked answers, figures of batches.
 
-mod fixture;
-
-use fixture::Bench;
+use crate::fixture::Bench;
 use judge::{Inconclusive, Verdict};
 use ledger::{FailedAt, Validity};
 

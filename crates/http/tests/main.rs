@@ -1,0 +1,4 @@
+//! The crate's integration tests: one program.
+
+mod load;
+mod protocol;

@@ -1,0 +1,13 @@
+//! The crate's integration tests: one program, one module for each kind of report.
+
+mod browser;
+mod capacity;
+mod contest;
+mod fixture;
+mod history;
+mod html;
+mod json;
+mod ladder;
+mod notes;
+mod summary;
+mod text;
