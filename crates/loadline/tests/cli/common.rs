@@ -28,10 +28,12 @@ impl Place {
         self.path().join(".loadline/ledger.sqlite")
     }
 
-    /// `loadline ARGUMENTS` in this folder. Runs wait for each other.
+    /// `loadline ARGUMENTS` in this folder. The lock of measured runs lies in it too, so that
+    /// tests run side by side: none of them judges a figure that the others could disturb.
     pub(crate) fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
         command.current_dir(self.path()).args(arguments).stdin(Stdio::null());
+        command.env("TMPDIR", self.path());
         command
     }
 
