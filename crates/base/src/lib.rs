@@ -1,4 +1,4 @@
-//! What every crate needs: quantities with their units, and files that are read within a limit.
+//! The base of every crate: quantities with their units, and files that are read within a limit.
 
 #![deny(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What a load is, between the services, which know what their operations mean, and the lab, which
-//! knows when they are sent.
+//! The interface of a load: between services, which know what their operations mean, and the lab,
+//! which knows when they are sent.
 //!
 //! | file | what it holds |
 //! |---|---|

@@ -1,5 +1,9 @@
-//! One thread's part of a server: its connections, endpoints, timers and buffers, and the few
-//! steps that all of its work shares. Data plane.
+//! One thread's part of a server: its connections, endpoints, timers and buffers. Data plane.
+//!
+//! This file has the state and the few methods that the others share. [`Worker`]'s other methods
+//! lie by what they are for: the loop in `event_loop`, turns in `serving` and, under io_uring, in
+//! `uring_turn`; how connections begin in `opening` and end in `closing`; unsent bytes in `unsent`;
+//! datagrams and foreign descriptors in `watching`.
 
 use std::collections::HashMap;
 use std::sync::Arc;
