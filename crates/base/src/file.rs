@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use crate::units::ByteCount;
 
-/// A file that can't be taken; says which, and at which line where there is one.
+/// A file that can't be used, with the line where there is one.
 #[derive(Debug, thiserror::Error)]
 pub enum FileError {
     /// It can't be read.
@@ -14,7 +14,7 @@ pub enum FileError {
     Unread {
         /// Which.
         path: PathBuf,
-        /// What the system says.
+        /// The system's error.
         why: io::Error,
     },
     /// It has no end, or one that is too far away.

@@ -1,6 +1,6 @@
 //! Quantities as people write them in suites and on command lines: `256MiB`, `500ms`, `2%`.
 //!
-//! Every quantity keeps one unit inside, said by its field's name; a number without a unit is an
+//! Every quantity keeps one unit inside, named by its field; a number without a unit is an
 //! error, because that is how a second is taken for a millisecond.
 
 use std::str::FromStr;
@@ -32,7 +32,7 @@ fn read(written: &str, table: &[(&str, f64)], expected: &'static str) -> Result<
     Some(number * factor).filter(|product| product.is_finite()).ok_or_else(wrong)
 }
 
-/// The longest time that can be said, so that sums of times stay numbers of nanoseconds: 10,000 h.
+/// The longest time allowed, so that sums of times stay numbers of nanoseconds: 10,000 h.
 const LONGEST_NS: u64 = 36_000_000_000_000_000;
 
 /// A length of time.

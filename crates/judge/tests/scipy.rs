@@ -51,7 +51,7 @@ fn a_thousand_pairs_of_samples_are_judged_as_scipy_judges_them() {
     assert_eq!(cases, 1000);
 }
 
-/// Two programs draw differently, so the ends agree as far as so many drawings determine them.
+/// Two programs draw differently, so the ends agree as far as that many draws determine them.
 #[test]
 fn the_bootstrap_of_a_ratio_of_medians_has_scipys_ends() {
     let (mut cases, mut off) = (0, 0.0_f64);

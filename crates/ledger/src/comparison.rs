@@ -18,7 +18,7 @@ pub struct ComparisonRow {
     /// The factor by which the targets differ on purpose; `None` when none was declared.
     pub factor: Option<String>,
     /// The smallest detectable difference, as estimated before the first round: 0.02 is
-    /// 2 %. `None` when there was nothing to say it from.
+    /// 2 %. `None` without earlier runs to estimate it from.
     pub least_shown: Option<f64>,
     /// The source of that estimate.
     pub least_shown_from: Option<String>,

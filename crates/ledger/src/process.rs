@@ -1,6 +1,6 @@
 //! Whether the process that wrote a run is still there.
 //!
-//! A process that is killed leaves its run `running`. To recognise that, a run keeps who wrote it:
+//! A process that is killed leaves its run `running`. To recognise that, a run keeps its writer:
 //! the process id alone is reused, so the start time of the process is stored beside it, and the
 //! boot id, because both restart after a reboot. Process ids of another namespace (a run in a
 //! container, seen from outside) mean nothing here, so then the run is believed.
@@ -24,7 +24,7 @@ pub struct ProcessMark {
 impl ProcessMark {
     /// The mark of the calling process.
     ///
-    /// Fails when `/proc` isn't mounted or says something unexpected.
+    /// Fails when `/proc` isn't mounted or has an unexpected form.
     pub fn current() -> io::Result<ProcessMark> {
         let pid = std::process::id();
         let stat = stat_of(pid)?.ok_or_else(|| {

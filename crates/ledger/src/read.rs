@@ -107,7 +107,7 @@ impl Ledger {
     }
 
     /// The same without its slowest requests, which are a third of the rows of a large run and of
-    /// no use to who shows none.
+    /// no use to a report that shows none.
     ///
     /// Fails when there is no such run.
     pub fn run_view_without_slow(&self, id: RunId) -> Result<RunView, LedgerError> {

@@ -1,6 +1,6 @@
 //! The tables as structs: one field per column, units in the names.
 //!
-//! Times named `…_ns` that tell *when* count from the start of the run on its monotonic clock;
+//! Points in time, named `…_ns`, count from the start of the run on its monotonic clock;
 //! the wall-clock time of the start is in [`RunRow::started_at`]. `None` means *unseen*: the host
 //! or the target didn't let the lab see it.
 
@@ -254,7 +254,7 @@ pub struct TrialRow {
     pub backlog_most: Option<u64>,
     /// The phase in which the target failed; `None` when it didn't.
     pub failed_at: Option<FailedAt>,
-    /// Operations of those completed whose answers nobody checked.
+    /// Operations of those completed whose answers were not checked.
     pub unchecked: u64,
     /// Elements of the values that came or were written; `None` where values have no elements.
     pub elements: Option<u64>,

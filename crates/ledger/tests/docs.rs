@@ -1,4 +1,4 @@
-//! docs/ledger.md is held against the schema: its queries run, and it names every column.
+//! docs/ledger.md beside the schema: its queries run, and it names every column.
 
 use rusqlite::Connection;
 

@@ -1,4 +1,4 @@
-//! What a ledger promises to those who write one and those who read it meanwhile.
+//! The guarantees of a ledger to its writer and to readers meanwhile.
 
 use crate::fixture::{Begun, begin_run, whole::whole_run};
 use hdrhistogram::Histogram;

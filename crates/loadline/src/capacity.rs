@@ -188,7 +188,7 @@ fn check(plan: &Plan, args: &CapacityArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// How to say which of several points is meant: the first, for one.
+/// How to name one of several points: the first, for example.
 fn choose_one(plan: &Plan) -> String {
     let mut message = format!("the suite has {} points; choose one, such as", plan.points.len());
     for (key, value) in &plan.points[0].keys {

@@ -1,4 +1,5 @@
-//! What a run can show, said before it begins: by how much figures varied in an earlier one.
+//! The smallest difference that a run can show, estimated before it begins from how much figures
+//! varied in an earlier one.
 
 use judge::{metric_named, smallest_difference};
 use lab::plan::Plan;
@@ -6,10 +7,10 @@ use ledger::{FigureRow, Ledger, RunId};
 
 use crate::storage::Storage;
 
-/// How many earlier runs are looked through for one that says how much figures vary.
+/// How many earlier runs are looked through for one that shows how much figures vary.
 const RUNS_SEARCHED: usize = 50;
 
-/// What is assumed when no run says how much the paired log ratios deviate from round to round: on
+/// What is assumed when no run shows how much the paired log ratios deviate from round to round: on
 /// a quiet host CPU time per operation varies by about as much.
 const ASSUMED: f64 = 0.01;
 
@@ -18,12 +19,12 @@ const ASSUMED: f64 = 0.01;
 pub(crate) struct Detectable {
     /// The difference: 0.02 is 2 %.
     pub(crate) least: f64,
-    /// The run by whose figures it is said; `None` when it is only an assumption.
+    /// The run whose figures it is estimated from; `None` when it is only an assumption.
     pub(crate) from: Option<RunId>,
 }
 
 impl Detectable {
-    /// With so many rounds, when the last look is judged at `nominal_error`; `None` under two.
+    /// With this many rounds, when the last look is judged at `nominal_error`; `None` under two.
     pub(crate) fn of(
         plan: &Plan,
         storage: &Storage,
@@ -55,7 +56,7 @@ impl Detectable {
 /// How much the paired log ratios of the primary metric deviated in the latest run of this suite,
 /// at its worst point.
 fn earlier(plan: &Plan, storage: &Storage) -> anyhow::Result<Option<(f64, RunId)>> {
-    // A ledger that isn't there yet has nothing to say.
+    // A ledger that isn't there yet holds no earlier run.
     let Ok(ledger) = Ledger::open_as_it_is(&storage.ledger) else { return Ok(None) };
     let Some(metric) = metric_named(plan.rounds.primary) else { return Ok(None) };
     let [a, others @ ..] = plan.targets() else { return Ok(None) };

@@ -75,7 +75,7 @@ fn check_arguments(service: &str, arguments: &[String]) -> Result<(), String> {
         Ok(_) => Ok(()),
         Err(error) => {
             let text = error.render().to_string();
-            // The first lines say what is wrong; the rest repeats the usage of the command line.
+            // The first lines name the mistake; the rest repeats the usage of the command line.
             let lines = text.lines().take_while(|line| !line.starts_with("Usage"));
             let lines: Vec<_> = lines.map(str::trim).filter(|line| !line.is_empty()).collect();
             Err(lines.join("; ").trim_start_matches("error: ").replace("--", ""))

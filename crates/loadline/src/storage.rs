@@ -43,7 +43,7 @@ impl Storage {
 
 impl Storage {
     /// Opens the ledger for reading only. One of an older schema is read through a copy, as an
-    /// older loadline may still write to it; that takes a while, so it is said on standard error.
+    /// older loadline may still write to it; that takes a while, so a note goes to standard error.
     pub(crate) fn read(&self) -> Result<Ledger, Failure> {
         let opened = match Ledger::open_read_only(&self.ledger) {
             Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {

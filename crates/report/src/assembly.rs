@@ -188,7 +188,7 @@ fn broken_laws(
         }
     }
     let mut found = Vec::new();
-    // Without a latency for each operation (of a sample of them, say) the law doesn't apply.
+    // Without a latency for each operation (with only a sample, for example) the law doesn't apply.
     let applies = |trial: &TrialSummary| trial.is_valid() && trial.has_all_latencies();
     for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| applies(trial)) {
         for row in at.get(&trial.point).into_iter().flatten() {

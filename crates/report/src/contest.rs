@@ -96,7 +96,7 @@ fn figures(compared: &Compared) -> String {
     format!("{name} {bound}{}, {rounds}", changes(interval.ratio, interval.low, interval.high))
 }
 
-/// A ratio as people say it, with its interval: in per cent when it is near 1.
+/// A ratio with its interval, in per cent when it is near 1.
 pub(crate) fn changes(middle: f64, low: f64, high: f64) -> String {
     if (2.0 / 3.0..1.5).contains(&middle) {
         return format!("{} [{}, {}]", change(middle), signed(low), signed(high));

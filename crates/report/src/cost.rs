@@ -127,7 +127,7 @@ pub struct Cost {
     pub differences: Vec<Option<Mean>>,
 }
 
-/// A clock tick, by which the kernel tells user from system time.
+/// A clock tick, by which the kernel divides user from system time.
 const TICK_NS: f64 = 1e7;
 
 /// The cost of one operation at a point, over valid trials.

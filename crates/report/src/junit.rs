@@ -20,7 +20,7 @@ enum Result {
 }
 
 /// A run as JUnit XML. A worse first target fails when `fail_on_worse`, as the exit code does; what
-/// can't be told is skipped, because it is no pass.
+/// is inconclusive is skipped, because it is no pass.
 pub fn junit(summary: &Summary, fail_on_worse: bool) -> String {
     let mut cases = Vec::new();
     for index in 0..summary.points.len() {

@@ -16,7 +16,7 @@ pub fn rate(per_s: f64) -> String {
 }
 
 /// A rate as a suite writes it, changing units at the whole one: `100k/s`, `81.2k/s`. For rates
-/// that are held against each other in one sentence.
+/// that are compared in one sentence.
 pub fn plain_rate(per_s: f64) -> String {
     match per_s {
         r if r >= 999_500.0 => format!("{}M/s", three_digits(r / 1e6)),

@@ -21,7 +21,7 @@ pub struct Outcome {
 
 impl Outcome {
     /// The exit code: 3 when a requirement is broken (or the first target is worse and
-    /// `fail_on_worse`), else 4 when something can't be told or is invalid, else 0.
+    /// `fail_on_worse`), else 4 when something is inconclusive or invalid, else 0.
     pub fn exit_code(self, fail_on_worse: bool) -> u8 {
         if self.requirement_broken || (fail_on_worse && self.worse) {
             3

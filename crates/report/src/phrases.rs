@@ -69,7 +69,7 @@ fn cell(target: Option<&TargetSummary>, of: impl Fn(&TargetSummary) -> Option<St
     }
 }
 
-/// Words, or that there is nothing to say.
+/// The words, or `unseen` when there are none.
 pub(crate) fn unseen(words: Option<String>) -> String {
     words.unwrap_or_else(|| "unseen".to_owned())
 }

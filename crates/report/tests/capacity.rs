@@ -1,4 +1,4 @@
-//! What a search for the highest load says, and the laws that points are held to.
+//! The report of a search for the highest load, and the scaling laws of points.
 
 use crate::fixture::Bench;
 use ledger::{ArrivalsKind, ClientsRow, ProbeRow, RequirementOutcome, SearchRow};

@@ -1,4 +1,4 @@
-//! What a run that is one comparison says.
+//! The report of a run that is one comparison.
 
 use crate::fixture::Bench;
 use serde_json::json;

@@ -1,4 +1,4 @@
-//! What the runs of a suite say over commits.
+//! The history of a suite's runs over commits.
 
 use crate::fixture::{Bench, runs};
 use judge::Hunt;
@@ -29,7 +29,7 @@ fn a_target_that_was_compared_with_itself_is_that_target() {
     }
     let history = History::of(&ledger, &question()).unwrap().unwrap();
     assert_eq!(history.sentences(), ["ours did not change in 6 runs by rate_per_s."]);
-    // What stands first in a comparison need not be the suite's first.
+    // The first target of a comparison need not be the suite's first.
     ledger = comparison(runs(ledger, "X", &[100_000]), &["theirs", "ours"], 100_000);
     let history = History::of(&ledger, &question()).unwrap().unwrap();
     assert_eq!(history.sentences(), ["ours did not change in 8 runs by rate_per_s."]);

@@ -4,7 +4,7 @@ use crate::fixture::Bench;
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
 use report::{ChartData, HTML_LIMIT_BYTES, Summary};
 
-/// A run of so many points, with sensors and a hostile service among its targets.
+/// A run of `points` points, with sensors and a hostile service among its targets.
 fn run(points: u32) -> (Summary, ChartData) {
     let mut bench = Bench::new(&["loadline", "<script>alert(1)</script>"]);
     for point in 1..=points {
@@ -68,7 +68,7 @@ fn a_batch_is_drawn_against_swept_values_as_runs_with_the_figures_that_they_told
 fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
     let (summary, data) = run(3);
     let page = report::html(&summary, &data);
-    let sentence = page.find("class=\"answer bad\"").expect("a broken requirement is said");
+    let sentence = page.find("class=\"answer bad\"").expect("a broken requirement is reported");
     assert!(sentence < page.find("<table").unwrap(), "the sentence comes before the tables");
     for trace in ["<script", "http://", "https://", "url(", "@import", "src="] {
         assert!(!page.contains(trace), "{trace}");
@@ -153,7 +153,7 @@ fn no_page_is_ever_longer_than_its_limit_whatever_has_which_length() {
     }
     let pages = fits(&all, "everything");
     for page in &pages[..2] {
-        assert!(page.contains("no room"), "what was left out is said");
+        assert!(page.contains("no room"), "what was left out is reported");
         assert!(page.contains("loadline report 1"), "with the command that shows it");
     }
 }

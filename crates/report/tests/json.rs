@@ -1,4 +1,4 @@
-//! The JSON is what docs/json.md says.
+//! The JSON is as docs/json.md describes it.
 
 use std::collections::BTreeSet;
 

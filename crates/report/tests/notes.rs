@@ -37,7 +37,7 @@ fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
 }
 
 #[test]
-fn overload_in_some_rounds_is_told_with_how_many() {
+fn overload_in_some_rounds_is_reported_with_their_number() {
     let mut bench = Bench::new(&["loadline"]);
     bench.point(LABEL, 16);
     for overloaded in [true, false, false] {
@@ -111,7 +111,7 @@ fn failed_starts_are_a_rate() {
 }
 
 #[test]
-fn answers_that_nobody_checked_are_not_called_right() {
+fn answers_that_were_not_checked_are_not_called_right() {
     for (unchecked, told) in
         [(500, "500 unchecked"), (100, "0 wrong of 400 checked, 100 unchecked")]
     {
@@ -163,7 +163,7 @@ fn the_primary_metric_of_a_batch_stands_where_its_verdict_does() {
     assert!(markdown.contains("| ours | 2.00M/s ±0.00 % | 1.00/s"), "{markdown}");
 }
 
-/// Six slices a round; the last third has so many operations a second.
+/// Six slices a round; the last third has this many operations a second.
 fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> report::Summary {
     let mut bench = Bench::new(&["loadline"]);
     bench.point(LABEL, 16);
@@ -177,7 +177,7 @@ fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> report::Summary {
 }
 
 #[test]
-fn a_drift_that_rounds_agree_on_is_told() {
+fn a_drift_that_rounds_agree_on_is_reported() {
     let slower = drifting(|round| 95_900 + 10 * round, 6);
     let text = report::text(&slower, false);
     assert!(text.contains("drift: the last third of slices is 4.1 % slower"), "{text}");
@@ -192,7 +192,7 @@ fn a_drift_that_rounds_agree_on_is_told() {
 }
 
 #[test]
-fn streams_tell_how_old_updates_were_and_what_did_not_come() {
+fn streams_report_how_old_updates_were_and_how_many_were_missed() {
     let mut bench = Bench::new(&["loadline"]);
     bench.point("records/monitor  2 conns · subscribe", 2);
     bench.round();
@@ -213,7 +213,7 @@ fn streams_tell_how_old_updates_were_and_what_did_not_come() {
 }
 
 #[test]
-fn what_gave_way_first_in_most_rounds_is_said_with_its_evidence() {
+fn the_limit_of_most_rounds_is_reported_with_its_evidence() {
     let mut bench = Bench::new(&["loadline", "memcached"]);
     bench.point("p", 1);
     for round in 0..5 {
@@ -250,7 +250,7 @@ fn what_gave_way_first_in_most_rounds_is_said_with_its_evidence() {
 }
 
 #[test]
-fn of_a_run_that_was_not_judged_nothing_is_said_about_limits() {
+fn a_run_that_was_not_judged_reports_no_limits() {
     let mut bench = Bench::new(&["loadline"]);
     bench.point("p", 1);
     bench.round();
@@ -310,7 +310,7 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
     has("recvfrom             1.01 (0.010 failed), 50 %  0.505 (0.005 failed), 100 %  +0.505\n");
     has("0.250, 50 %                0.000, 0.00 %                +0.250\n");
     has("this host's floors: system call 43 ns");
-    assert!(!cost.contains("packets"), "what nobody saw has no row: {cost}");
+    assert!(!cost.contains("packets"), "what was unseen has no row: {cost}");
     let json = report::json(&summary).unwrap();
     let ours = &json["points"][0]["cost"][0];
     assert_eq!(ours["server_calls"][1]["calls_per_op"], 0.25);
@@ -324,7 +324,7 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
 }
 
 #[test]
-fn the_slowest_requests_are_shown_to_who_asks() {
+fn the_slowest_requests_are_shown_when_verbose() {
     let mut bench = Bench::new(&["loadline"]);
     bench.point(LABEL, 16);
     bench.round();

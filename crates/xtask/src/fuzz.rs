@@ -1,5 +1,5 @@
 //! `cargo xtask fuzz`: runs every fuzz target for a while. It needs a nightly compiler and
-//! cargo-fuzz, which nothing else does; where one is missing it says the line that brings it.
+//! cargo-fuzz, which nothing else does; where one is missing it prints the line that installs it.
 
 use std::fs;
 

@@ -40,7 +40,7 @@ const MOST_GROWTH_BYTES: u64 = 4 << 20;
 /// A connection that has just ended may still be open.
 const MOST_OPEN: usize = 3;
 
-/// What valgrind says with its exit code when there was something.
+/// valgrind's exit code when it has found something.
 const FOUND: i32 = 99;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -62,7 +62,7 @@ fn build() -> Result<PathBuf> {
     let mut build = Command::new("cargo");
     build.args(["build", "--locked", "-p", "loadline", "--bin", "loadline", "--target-dir"]);
     build.arg(&target).current_dir(repository());
-    // Lines are enough to say where something was.
+    // Line numbers suffice to locate a finding.
     build.env("CARGO_PROFILE_DEV_DEBUG", "line-tables-only");
     run_command(build.env("RUSTFLAGS", "--cfg rustix_use_libc"))?;
     Ok(target.join("debug/loadline"))

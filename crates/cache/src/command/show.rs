@@ -132,7 +132,7 @@ fn described(item: &Found) -> Value {
     object
 }
 
-/// Bytes as text; those that are none in hexadecimal, under a name that says so.
+/// Bytes as text; those that are none in hexadecimal, under another name.
 fn text_or_hex(name: &str, bytes: &[u8]) -> (String, Value) {
     match std::str::from_utf8(bytes) {
         Ok(text) => (name.to_owned(), json!(text)),

@@ -11,7 +11,7 @@ pub static LIMITS: &[Limit] = &[
         name: "CPU contention or a neighbour",
         condition: "other programs take 0.1 cores of the run's, and a side goes without a core \
             that it wants for 5 % of the time",
-        advice: "stop the other program, or pin target and load to cores that nobody else uses",
+        advice: "stop the other program, or pin target and load to cores that are otherwise idle",
         kind: LimitKind::Outside,
         holds: contention,
     },
@@ -329,7 +329,7 @@ fn memory_bandwidth(figures: &Figures) -> Finding {
         percent(share),
         figures.copy_bytes_per_s? / 1e9
     );
-    // The thread that copies is full as well; what it is full of says more.
+    // The copying thread is saturated as well; the cause says more than the symptom.
     (share >= at::COPIED).then_some((1.0 + share, evidence))
 }
 

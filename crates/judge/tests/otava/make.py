@@ -1,6 +1,6 @@
 """Writes table.tsv: the change points that apache-otava and asv find in two hundred generated series.
 
-    cargo xtask oracles --write          # without --write it is held against the table
+    cargo xtask oracles --write          # without --write it is compared with the table
 
 A case is its number: both sides draw the same series from SplitMix64 with that seed, so the table
 holds results only. tests/otava.rs is the other side.

@@ -1,6 +1,6 @@
 """Writes table.tsv: what scipy says of a thousand generated pairs of samples.
 
-    cargo xtask oracles --write          # without --write it is held against the table
+    cargo xtask oracles --write          # without --write it is compared with the table
 
 A case is its number: both sides draw the same samples from SplitMix64 with that seed, so the table
 holds results only. tests/scipy.rs is the other side.

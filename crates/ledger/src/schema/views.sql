@@ -34,7 +34,7 @@ FROM stream
 GROUP BY trial_id;
 
 -- One row per trial, with the figures that reports show. The lab takes a trial's metrics from here.
--- Division by zero is NULL in SQLite, which is what an unmeasured rate should be. What calls told
+-- Division by zero is NULL in SQLite, which is what an unmeasured rate should be. What calls reported
 -- under a metric's name stands where the lab has none of its own: the mean over calls. What hangs on
 -- a trial is asked for trial by trial, because SQLite would compute a joined view of groups for the
 -- whole ledger first.
@@ -272,7 +272,7 @@ LEFT JOIN reached ON reached.trial_id = trial.id
 WHERE trial.shared IS NOT NULL;
 
 -- One row per trial, clients and second, under the twenty names that the table of an older rig for
--- testing databases had, so that its queries find them again; the rest tells rows apart. What the
+-- testing databases had, so that its queries find them again; the rest distinguishes rows. What the
 -- ledger doesn't hold is NULL. Grouping by run_id lets a query of one run read only that run.
 DROP VIEW IF EXISTS cool_test;
 CREATE VIEW cool_test AS
@@ -291,7 +291,7 @@ WITH report AS (
     GROUP BY round.run_id, trial.id, histogram.clients, histogram.second
 ),
 -- Targets take turns, so one is measured in a part of a second only. And what a schedule offered
--- is known of all clients together: with several groups it is nobody's.
+-- is known of all clients together: with several groups it belongs to none.
 turn AS (
     SELECT
         report.*,

@@ -1,4 +1,4 @@
-//! `loadline compare`: is A better than B, worse, the same, or can't it be told?
+//! `loadline compare`: is A better than B, worse, the same, or is it inconclusive?
 
 mod args;
 mod commits;

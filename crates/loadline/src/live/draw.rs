@@ -14,7 +14,7 @@ use super::state::{Side, State};
 /// The eighths of a cell, from nothing to all of it.
 const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// Each target's colour. Its name stands beside it everywhere, so no colour has to be told apart.
+/// Each target's colour. Its name is beside it everywhere, so colours need not be distinguished.
 const COLOURS: [Color; 5] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue];
 
 /// No latencies are higher than this many lines.

@@ -38,7 +38,7 @@ pub(super) fn in_foreground() -> bool {
     tcgetpgrp(io::stderr()).is_ok_and(|group| group == rustix::process::getpgrp())
 }
 
-/// Takes the terminal, and sees to it that a panic gives it back before it says anything.
+/// Takes the terminal, and sees to it that a panic gives it back before it prints anything.
 pub(super) fn take() -> io::Result<()> {
     static HOOK: Once = Once::new();
     HOOK.call_once(|| {
@@ -77,7 +77,7 @@ pub(super) fn give_back() {
     }
 }
 
-/// What a frame is drawn on: whoever draws begins anew when this has changed.
+/// What a frame is drawn on: the whole frame is drawn again when this has changed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Canvas {
     /// How often the terminal was taken by then.

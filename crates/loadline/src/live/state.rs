@@ -1,4 +1,4 @@
-//! The figures of the view. Time comes from outside, so that tests can say what it is.
+//! The figures of the view. Time comes from outside, so that tests can set it.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -64,7 +64,7 @@ pub(super) struct Side {
     /// The rate of every slice of the run, the latest last; of every second of slices that are
     /// looked into.
     pub(super) rates: VecDeque<f64>,
-    /// Whether its slices are looked into, and tell.
+    /// Whether its slices are reported by the second.
     pub(super) by_second: bool,
     /// The rate of its last slice, or of the last second of one that is measured.
     pub(super) rate: Option<f64>,
@@ -218,7 +218,7 @@ impl State {
         }
     }
 
-    /// Takes in what is reported `at` this time of the run.
+    /// Adds an event reported `at` this time of the run.
     pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
         self.recent_samples.get_or_insert_with(|| progress.watch.recent_samples());
         self.seconds.get_or_insert_with(|| {

@@ -18,7 +18,7 @@ pub(super) struct Again {
     #[arg(long)]
     repeat: bool,
 
-    /// Close and open the channel anew after so many times; 0 is never [default: 0]
+    /// Close and open the channel anew after this many times; 0 is never [default: 0]
     #[arg(long, value_name = "TIMES")]
     recreate_channel_every: Option<u64>,
 
@@ -26,7 +26,7 @@ pub(super) struct Again {
     #[arg(long, value_name = "SECONDS", value_parser = seconds)]
     delay: Option<Duration>,
 
-    /// End after so many times
+    /// End after this many times
     #[arg(long, value_name = "TIMES")]
     count: Option<u64>,
 
@@ -35,11 +35,11 @@ pub(super) struct Again {
     once: bool,
 }
 
-/// The pause between two times where nothing else is said.
+/// The default pause between two operations.
 const USUAL_DELAY: Duration = Duration::from_secs(1);
 
 impl Again {
-    /// Whether it is done more than once: who says how often or how fast wants that.
+    /// Whether it is done more than once, which a count or a rate implies.
     pub(super) fn is_asked(&self) -> bool {
         let says_how = self.delay.is_some() || self.count.is_some();
         self.repeat || says_how || self.recreate_channel_every.is_some()
@@ -53,7 +53,7 @@ pub(super) struct Repeated<'a> {
     pub(super) name: &'a str,
     pub(super) what: OperationKind,
     pub(super) request: &'a Request,
-    /// The operation is begun anew after so many times; 0 is never.
+    /// The operation is begun anew after this many times; 0 is never.
     pub(super) recreate_every: u64,
 }
 

@@ -44,7 +44,7 @@ pub(crate) struct GetArgs {
     #[command(flatten)]
     again: Again,
 
-    /// Begin the get anew after so many times; 0 is never [default: 0]
+    /// Begin the get anew after this many times; 0 is never [default: 0]
     #[arg(long, value_name = "TIMES")]
     recreate_get_every: Option<u64>,
 }

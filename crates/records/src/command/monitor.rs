@@ -58,7 +58,7 @@ pub(crate) struct MonitorArgs {
     #[arg(long, value_name = "FILE")]
     npy: Option<PathBuf>,
 
-    /// End after so many updates
+    /// End after this many updates
     #[arg(long, value_name = "UPDATES")]
     count: Option<u64>,
 
@@ -132,7 +132,7 @@ fn placed(item: &Item) -> Option<(ArrayLocation, Scalar)> {
     ArrayLocation::of(item.get("value")?).zip(located_scalar(item.kind()))
 }
 
-/// The first update, where the server says that arrays lie in memory that it shares: or why that
+/// The first update, where the server offers arrays in shared memory: or why that
 /// can't be seen here.
 fn first_shared(
     client: &mut Client,

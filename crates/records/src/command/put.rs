@@ -34,14 +34,14 @@ pub(crate) struct PutArgs {
     #[arg(long, conflicts_with_all = ["size", "repeat"])]
     put_get: bool,
 
-    /// Put arrays of so many elements, which count up from one put to the next
+    /// Put arrays of this many elements, which count up from one put to the next
     #[arg(long, value_name = "ELEMENTS", conflicts_with = "values")]
     size: Option<usize>,
 
     #[command(flatten)]
     again: Again,
 
-    /// Begin the put anew after so many times; 0 is never [default: 0]
+    /// Begin the put anew after this many times; 0 is never [default: 0]
     #[arg(long, value_name = "TIMES")]
     recreate_put_every: Option<u64>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct PutArgs {
 /// What fits into a message beside the little that goes around an array: its length has 32 bits.
 const MOST_BYTES: usize = u32::MAX as usize - 4096;
 
-/// How many elements are put where nothing else is said.
+/// How many elements are put by default.
 const USUAL_SIZE: usize = 10;
 
 pub(crate) fn run(context: &CommandContext, args: &PutArgs) -> Result<ExitCode, Failure> {
@@ -97,7 +97,7 @@ fn of_both_parts(request: &Request) -> Request {
     request
 }
 
-/// Values that were typed for a channel of another type are a mistake of whoever typed.
+/// Values that were typed for a channel of another type are a usage error.
 fn fill(name: &str, item: &mut Item, words: &[String]) -> Result<Bits, Failure> {
     values::fill(item, words).with_context(|| name.to_owned()).map_err(Failure::usage)
 }

@@ -80,7 +80,7 @@ impl Tally {
         report.ends = ends.map(|(first, last)| (first.to_string(), last.to_string()));
     }
 
-    /// Adds the fields that an update says have changed or were overrun.
+    /// Adds the fields that an update marks as changed or overrun.
     pub(crate) fn add_fields(&mut self, changed: &Bits, overrun: &Bits) {
         self.report.changed.union(changed);
         self.report.overrun.union(overrun);

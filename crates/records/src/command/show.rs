@@ -11,7 +11,7 @@ pub(crate) fn asked(request: &Request, item: &Item) -> Item {
     request.field.as_ref().map_or_else(|| item.clone(), |selection| selection.part(item))
 }
 
-/// A value as JSON: structures are objects, arrays lists; numbers that JSON can't say are null.
+/// A value as JSON: structures are objects, arrays lists; numbers without a JSON form are null.
 pub(crate) fn item_json(item: &Item) -> Json {
     nodes_json(item.kind(), item.nodes())
 }
@@ -124,7 +124,7 @@ pub(crate) fn record_line(item: &Item) -> String {
     line
 }
 
-/// When a record took its value, if it says so.
+/// The time stamp of a record's value, if it has one.
 pub(crate) fn time(item: &Item) -> Option<String> {
     let seconds = item.number("timeStamp.secondsPastEpoch")?.whole()?;
     let nanoseconds = item.number("timeStamp.nanoseconds")?.whole()?;

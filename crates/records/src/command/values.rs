@@ -9,7 +9,7 @@ use serde_json::Value as Json;
 use super::from_json;
 use super::scalars::scalar_value;
 
-/// Puts what was typed into `item`, and says which fields that are: `21.5`, `1 2 3`, `[1,2,3]`,
+/// Puts what was typed into `item`, and returns the fields set: `21.5`, `1 2 3`, `[1,2,3]`,
 /// `on`, or `value=21.5 alarm.severity=1`.
 pub(crate) fn fill(item: &mut Item, words: &[String]) -> anyhow::Result<Bits> {
     let is_named = |word: &String| {
@@ -63,7 +63,7 @@ fn member<'a>(kind: &'a Type, path: &str) -> Option<(usize, u32, &'a Type)> {
     Some((bit, u32::try_from(at).ok()?, &of.members()[at].kind))
 }
 
-/// Sets one field, and says its bit.
+/// Sets one field, and returns its bit.
 fn set(item: &mut Item, path: &str, words: &[String]) -> anyhow::Result<usize> {
     if let Some((bit, member, kind)) = member(item.kind(), path) {
         let nodes = [plain(kind, path, words)?].into();

@@ -167,7 +167,7 @@ const DOTS_MOST: usize = 200;
 /// small values would all lie at the foot.
 const WIDE: f64 = 30.0;
 
-/// A swept value with as few letters as tell it exactly: `16`, `10k`, `1M`.
+/// The shortest exact form of a swept value: `16`, `10k`, `1M`.
 fn short(value: f64) -> String {
     let whole = |unit: f64| value >= unit && value % (unit / 10.0) == 0.0;
     match value {

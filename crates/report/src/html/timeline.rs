@@ -12,7 +12,7 @@ use crate::event_kinds::{EventKind, kinds};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
 use crate::summary::Summary;
 
-/// Lines in one chart of sensors: more can't be told apart.
+/// Lines in one chart of sensors: more can't be distinguished.
 const LINES_MOST: usize = 6;
 
 /// The most rounds that are shaded, and the most disturbed slices that are marked.

@@ -41,7 +41,7 @@ pub(super) struct RequirementJson<'a> {
 impl<'a> Names<'a> {
     pub(super) fn comparison(&self, compared: &Compared) -> ComparisonJson<'a> {
         let interval = compared.interval;
-        // One round has no interval: its ends are 0 and infinity, which say nothing.
+        // One round has no interval: its ends are 0 and infinity, which carry no information.
         let ends = interval.filter(|interval| interval.high.is_finite());
         let (reason, more_rounds) = match compared.verdict {
             Verdict::CantTell { why, more_rounds } => (Some(why.code()), more_rounds),

@@ -1,4 +1,4 @@
-//! The slowest requests of a point, for who asks to see more.
+//! The slowest requests of a point, shown with `--verbose`.
 
 use super::paint::{Paint, Role};
 use crate::escape::one_line;

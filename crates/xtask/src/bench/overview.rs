@@ -26,7 +26,7 @@ struct Entries {
     result: Vec<Entry>,
 }
 
-/// One row of the table; the head of the file says what each key means.
+/// One row of the table; the head of the file explains each key.
 #[derive(Deserialize)]
 struct Entry {
     page: String,

@@ -50,7 +50,7 @@ impl Runs {
 
     /// Runs a suite once, with a seed of its own.
     pub(crate) fn measure(&mut self, check: &Check, kind: &Kind, number: usize) -> Result<()> {
-        // The seed says which kind it is, so that the ledger alone tells what was done.
+        // The seed encodes the kind, so that the ledger alone identifies what was done.
         let seed = seed(kind, number);
         let mut arguments: Vec<String> =
             check.command.split_whitespace().map(str::to_owned).collect();

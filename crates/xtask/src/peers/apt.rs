@@ -1,6 +1,6 @@
 //! Installing Debian packages without the services that come with them. A peer is started by
 //! the lab, on a port of its own; one that the package starts would take memory and CPU beside
-//! it. While apt works, a policy file tells it to start nothing; where such a file is there
+//! it. While apt works, a policy file forbids it to start services; where such a file is there
 //! already it is left alone, and the service of a package that this run installed is stopped
 //! by its own name.
 
@@ -14,7 +14,7 @@ use anyhow::{Context, Result, bail};
 use super::table::Peer;
 use crate::process;
 
-/// Debian's way to say which services an installation may start; 101 says none.
+/// Debian's script that decides which services an installation may start; 101 forbids all.
 const POLICY_PATH: &str = "/usr/sbin/policy-rc.d";
 const POLICY: &str = "#!/bin/sh\n# Written by `cargo xtask peers` while it installs.\nexit 101\n";
 

@@ -1,4 +1,4 @@
-//! `cargo xtask peers`: brings the programs that Loadline is measured against and says which
+//! `cargo xtask peers`: installs the programs that Loadline is measured against and lists which
 //! versions are there. The programs are rows of `peers/peers.toml`: `apt` installs some, `pip`
 //! others into `target/venv`, and small ones of our own around a peer's libraries are compiled
 //! into `target/peers`. A version other than the stated one is noted and used: figures name the
@@ -64,7 +64,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     bring(if args.check { Wish::Check } else { Wish::Must })
 }
 
-/// Does as the wish says, and prints what is there in the end.
+/// Does as wished, and prints what is installed in the end.
 pub(crate) fn bring(wish: Wish) -> Result<()> {
     let repository = process::repository();
     let Table { peer: peers, python: packages, built: programs } = table::read(&repository)?;

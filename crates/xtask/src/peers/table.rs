@@ -1,4 +1,4 @@
-//! Reading `peers/peers.toml`, and finding a version in what a program says of itself.
+//! Reading `peers/peers.toml`, and finding a version in a program's output.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-/// One row of the table; the table's head says what each column means.
+/// One row of the table; the table's head explains each column.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Peer {

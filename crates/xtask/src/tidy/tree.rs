@@ -37,7 +37,7 @@ pub(crate) struct Finding {
 }
 
 impl Tree {
-    /// Reads what git lists under `root`, or all of it where git cannot say.
+    /// Reads what git lists under `root`, or all of it without git.
     pub(crate) fn read(root: &Path) -> Result<Tree> {
         let paths = match listed(root) {
             Some(paths) => paths,

@@ -90,7 +90,7 @@ pub(super) fn judge(seen: &Seen) -> Judged {
     Judged { holds: (!short).then_some(holds), evidence }
 }
 
-/// What the run says gave way first.
+/// The limit that the run names as first.
 fn first(run: &Value) -> Option<&str> {
     run["points"][0]["targets"][0]["limit"].as_str()
 }

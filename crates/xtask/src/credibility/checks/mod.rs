@@ -8,7 +8,7 @@ mod stops;
 
 use serde_json::Value;
 
-/// One thing that the lab claims, and how it is held against the truth.
+/// One claim of the lab, and how it is compared with the known truth.
 pub(crate) struct Check {
     /// Its name on the command line and in the document's markers.
     pub(crate) name: &'static str,
@@ -22,7 +22,7 @@ pub(crate) struct Check {
     pub(crate) kinds: &'static [Kind],
     /// What is set beside the suite's text for the run of that kind and number.
     pub(crate) settings: fn(&Kind, usize) -> Vec<(&'static str, String)>,
-    /// What all runs say together.
+    /// The result of all runs together.
     pub(crate) judge: fn(&Seen) -> Judged,
 }
 
@@ -56,7 +56,7 @@ impl Seen {
 
 /// What came of it.
 pub(crate) struct Judged {
-    /// Whether the claim holds; `None` while there are too few runs to tell.
+    /// Whether the claim holds; `None` while there are too few runs.
     pub(crate) holds: Option<bool>,
     /// The figures, as Markdown that ends with a line's end.
     pub(crate) evidence: String,

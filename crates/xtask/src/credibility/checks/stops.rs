@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 
 use super::{Judged, Seen, trials};
 
-/// What is held against what, in milliseconds.
+/// The reported and the real length, in milliseconds.
 const EXPECTED: &[(&str, f64)] = &[("p95", 100.0), ("p99", 180.0)];
 
 /// The relative error that is allowed.

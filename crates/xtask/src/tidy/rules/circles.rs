@@ -1,4 +1,4 @@
-//! Files of a crate don't depend on each other in a circle: whoever reads one of them would have to
+//! Files of a crate don't depend on each other in a circle: a reader of one of them would have to
 //! read all. What two files share lies in a file below both.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -81,7 +81,7 @@ fn edges(tree: &Tree, modules: &Modules) -> Edges {
     let mut edges: Edges = BTreeMap::new();
     for (path, module) in modules.iter().filter(|(_, module)| !module.is_test) {
         let mut named: Vec<(usize, Vec<String>)> = Vec::new();
-        // What is only handed on belongs to whoever takes it.
+        // A re-export belongs to the file that uses it.
         let own = module.imports().iter().filter(|import| !import.is_reexport);
         named.extend(own.map(|import| (import.line, import.path.clone())));
         if let Some(file) = tree.file(&module.file) {

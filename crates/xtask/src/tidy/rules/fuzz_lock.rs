@@ -1,5 +1,5 @@
 //! The fuzz targets have a lock file of their own, which no build of the workspace looks at. This
-//! rule compares what it says of our crates with their manifests. It doesn't ask cargo, which
+//! rule compares its entries for our crates with their manifests. It doesn't ask cargo, which
 //! would want every package of the fuzz targets to be here, and so the network.
 
 use std::collections::BTreeSet;

@@ -1,4 +1,4 @@
-//! Words that mean something on one machine only: the folders of whoever wrote the file, and
+//! Words that mean something on one machine only: the folders of the file's author, and
 //! the hosts that packages happened to come from. Lock files are cargo's to write.
 
 use super::Rule;

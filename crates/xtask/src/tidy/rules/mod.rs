@@ -22,7 +22,7 @@ pub(crate) struct Rule {
     pub(crate) name: &'static str,
     /// What it asks for and why, in a sentence or two.
     pub(crate) doc: &'static str,
-    /// Looks at a tree and says what to tidy.
+    /// Checks a tree and returns what to tidy.
     pub(crate) check: fn(&Tree) -> Vec<Finding>,
 }
 

@@ -48,7 +48,7 @@ fn check_but(tree: &Tree, listed: &[(&str, &str)]) -> Vec<Finding> {
             found.push(file.finding(line, advice));
         }
     }
-    // Of a tree without the file's crate, which a test may be, nothing can be said.
+    // A tree without the file's crate, such as a test's, is not checked.
     let crate_of = |path: &str| path.split("/src/").next().unwrap_or(path).to_owned();
     let has_crate = |path: &str| tree.files().any(|file| file.path.starts_with(&crate_of(path)));
     let gone = |path: &str| tree.file(path).is_none() && has_crate(path);
