@@ -52,7 +52,7 @@ pub struct Capacity {
 }
 
 /// Loads tried at most: doubling from 1 to beyond 10^9 and halving to a thousandth takes fewer.
-const TRIES_MOST: usize = 60;
+const MAX_TRIES: usize = 60;
 
 impl Capacity {
     /// Returns the bracket that these tries leave.
@@ -69,7 +69,7 @@ impl Search {
     /// Returns the load to try next; `None` when the gap is narrow enough, the ends are reached,
     /// or 60 loads were tried.
     pub fn next(&self, tries: &[Try]) -> Option<f64> {
-        if tries.len() >= TRIES_MOST {
+        if tries.len() >= MAX_TRIES {
             return None;
         }
         if tries.is_empty() {
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(found, Capacity { held: Some(64_000.0), broken: None });
         let (found, _) = searched(&SEARCH, |_| Held::No);
         assert_eq!(found, Capacity { held: None, broken: Some(1.0) });
-        assert!(searched(&SEARCH, |_| Held::Unclear).1 <= TRIES_MOST);
+        assert!(searched(&SEARCH, |_| Held::Unclear).1 <= MAX_TRIES);
     }
 
     #[test]
@@ -174,7 +174,7 @@ mod tests {
                 _ => Held::Yes,
             };
             let (found, tries) = searched(&SEARCH, lying);
-            assert!(tries <= TRIES_MOST);
+            assert!(tries <= MAX_TRIES);
             assert!(found.held.zip(found.broken).is_none_or(|(held, broken)| held < broken));
         }
     }

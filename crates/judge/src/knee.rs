@@ -5,18 +5,18 @@
 //! the point furthest below the diagonal.
 
 /// Minimum number of points of a curve that has a knee.
-const POINTS_LEAST: usize = 5;
+const MIN_POINTS: usize = 5;
 
 /// Minimum depth of a knee below the diagonal; noise about a straight line stays above.
-const DEPTH_LEAST: f64 = 0.2;
+const MIN_DEPTH: f64 = 0.2;
 
 /// Minimum rise of the latency beyond a knee, as a factor.
-const RISE_LEAST: f64 = 2.0;
+const MIN_RISE: f64 = 2.0;
 
 /// Returns the load at the knee of these (load, latency) points, in any order. `None` when there
 /// are fewer than five, or when the curve has none.
 pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
-    if points.len() < POINTS_LEAST || points.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
+    if points.len() < MIN_POINTS || points.iter().any(|(x, y)| !x.is_finite() || !y.is_finite()) {
         return None;
     }
     let range = |of: fn(&(f64, f64)) -> f64| {
@@ -28,8 +28,8 @@ pub fn knee(points: &[(f64, f64)]) -> Option<f64> {
         (x - x_least) / (x_most - x_least) - (y - y_least) / (y_most - y_least)
     };
     let deepest = points.iter().max_by(|a, b| depth(a).total_cmp(&depth(b)))?;
-    let rises = points.iter().any(|(x, y)| *x > deepest.0 && *y >= RISE_LEAST * deepest.1);
-    (rises && depth(deepest) >= DEPTH_LEAST).then_some(deepest.0)
+    let rises = points.iter().any(|(x, y)| *x > deepest.0 && *y >= MIN_RISE * deepest.1);
+    (rises && depth(deepest) >= MIN_DEPTH).then_some(deepest.0)
 }
 
 #[cfg(test)]

@@ -69,6 +69,4 @@ pub use slope::{Slope, slope};
 pub use steady::steady_from;
 pub use student::{t_critical, t_two_sided_tail};
 pub use unpaired::{step_of, unpaired_ratio};
-pub use verdict::{
-    Comparison, Inconclusive, LEAST_ROUNDS, Rule, Verdict, judge_family, more_rounds,
-};
+pub use verdict::{Comparison, Inconclusive, MIN_ROUNDS, Rule, Verdict, judge_family, more_rounds};

@@ -21,7 +21,7 @@
 //! same from the first to the last (S. J. Pocock, Biometrika 64, 1977), from the same recursion.
 
 use crate::normal::{normal_density, normal_tail};
-use crate::verdict::LEAST_ROUNDS;
+use crate::verdict::MIN_ROUNDS;
 
 /// Points of the grid on which the density between two looks is kept. Odd, for Simpson's rule.
 const GRID: usize = 201;
@@ -33,9 +33,9 @@ const LEVEL_HALVINGS: u32 = 10;
 const LOOK_STEP: f64 = 1.25;
 
 /// Returns the numbers of rounds at which a comparison of at most `most` rounds is judged: the
-/// first at [`LEAST_ROUNDS`], each further by a quarter, the last at `most`.
+/// first at [`MIN_ROUNDS`], each further by a quarter, the last at `most`.
 pub fn looks(most: u32) -> Vec<u32> {
-    looks_from(LEAST_ROUNDS as u32, most)
+    looks_from(MIN_ROUNDS as u32, most)
 }
 
 /// The same with another first look.

@@ -7,23 +7,23 @@
 //! Statist. Assoc. 53, 1958), and the parts count as two modes when Ashman's D between them is
 //! large (K. M. Ashman, C. M. Bird and S. E. Zepf, Astron. J. 108, 1994): D > 2 is their bound for
 //! a clean separation of two known groups. Here the cut itself makes the parts look apart, which
-//! is why the bound is higher: [`SEPARATION_LEAST`] was chosen so that fewer than one in a
+//! is why the bound is higher: [`MIN_SEPARATION`] was chosen so that fewer than one in a
 //! thousand samples of plain normal noise is called two modes, which a test checks.
 
 /// Minimum number of figures.
-const FIGURES_LEAST: usize = 5;
+const MIN_FIGURES: usize = 5;
 
 /// Number of figures from which modes may lie near each other.
 const FIGURES_MANY: usize = 12;
 
 /// Minimum share of the figures in either mode; fewer are outliers, not a mode.
-const SHARE_LEAST: f64 = 0.2;
+const MIN_SHARE: f64 = 0.2;
 
 /// Ashman's D from which the parts are modes.
-const SEPARATION_LEAST: f64 = 7.5;
+const MIN_SEPARATION: f64 = 7.5;
 
 /// Minimum relative distance of modes: 0.05 is 5 %.
-const DISTANCE_LEAST: f64 = 0.05;
+const MIN_DISTANCE: f64 = 0.05;
 
 /// The same two bounds for few figures, which noise splits in two more easily: modes of which the
 /// upper is twice the lower. Held to one in a thousand as well, for noise of up to 30 %.
@@ -46,7 +46,7 @@ pub struct Modes {
 /// Returns the two modes of these figures; `None` when they have one, or a figure isn't positive.
 pub fn two_modes(figures: &[f64]) -> Option<Modes> {
     let fit = |figure: &f64| *figure > 0.0 && figure.is_finite();
-    if figures.len() < FIGURES_LEAST || !figures.iter().all(fit) {
+    if figures.len() < MIN_FIGURES || !figures.iter().all(fit) {
         return None;
     }
     let mut logs: Vec<f64> = figures.iter().map(|figure| figure.ln()).collect();
@@ -60,10 +60,10 @@ pub fn two_modes(figures: &[f64]) -> Option<Modes> {
     let separation = 2.0_f64.sqrt() * distance / (low_variance + high_variance).sqrt();
     let (distance_least, separation_least) = match logs.len() < FIGURES_MANY {
         true => (DISTANCE_OF_FEW, SEPARATION_OF_FEW),
-        false => (DISTANCE_LEAST, SEPARATION_LEAST),
+        false => (MIN_DISTANCE, MIN_SEPARATION),
     };
     // A single outlier is no mode.
-    let apart = share >= SHARE_LEAST
+    let apart = share >= MIN_SHARE
         && fewer > 1
         && distance >= distance_least.ln_1p()
         && separation >= separation_least;

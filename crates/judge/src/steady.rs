@@ -8,12 +8,12 @@
 //! When more than half would be left out, the series has not settled (the same paper).
 
 /// Minimum length of the rest: fewer values agree by chance.
-const LEAST_REST: usize = 5;
+const MIN_REST: usize = 5;
 
 /// Returns the number of values to truncate at the start, at most half of them; `None` when the
 /// series has not settled, is too short, or holds a value that isn't finite.
 pub fn steady_from(values: &[f64]) -> Option<usize> {
-    if values.len() < 2 * LEAST_REST || values.iter().any(|value| !value.is_finite()) {
+    if values.len() < 2 * MIN_REST || values.iter().any(|value| !value.is_finite()) {
         return None;
     }
     let (mut least, mut best) = (f64::INFINITY, None);
@@ -25,7 +25,7 @@ pub fn steady_from(values: &[f64]) -> Option<usize> {
         sum += value;
         squares += value * value;
         let rest = (values.len() - left_out) as f64;
-        if values.len() - left_out < LEAST_REST {
+        if values.len() - left_out < MIN_REST {
             continue;
         }
         let error = (squares - sum * sum / rest).max(0.0) / (rest * rest);

@@ -16,10 +16,10 @@ use crate::random::Random;
 use crate::student::f_upper_tail;
 
 /// Different N that a fit needs.
-pub const POINTS_LEAST: usize = 6;
+pub const MIN_POINTS: usize = 6;
 
 /// The lack of fit rejects the law only when residuals are larger than this,
-const RESIDUAL_MOST: f64 = 0.03;
+const MAX_RESIDUAL: f64 = 0.03;
 
 /// and when its p-value is below this.
 const LACK_OF_FIT_P: f64 = 0.01;
@@ -64,7 +64,7 @@ pub struct Scalability {
 /// Why there is no fit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Unfit {
-    /// Fewer than [`POINTS_LEAST`] different N.
+    /// Fewer than [`MIN_POINTS`] different N.
     TooFew(usize),
     /// The points deviate systematically from the law: the largest relative residual.
     Pattern(f64),
@@ -79,7 +79,7 @@ pub enum Unfit {
 /// Why the points don't fit it.
 pub fn fit(points: &[Scale], confidence: f64) -> Result<Scalability, Unfit> {
     let fit_for = |rate: &f64| *rate > 0.0 && rate.is_finite();
-    if points.len() < POINTS_LEAST {
+    if points.len() < MIN_POINTS {
         return Err(Unfit::TooFew(points.len()));
     }
     if points.iter().any(|point| point.rates.is_empty() || !point.rates.iter().all(fit_for)) {
@@ -87,7 +87,7 @@ pub fn fit(points: &[Scale], confidence: f64) -> Result<Scalability, Unfit> {
     }
     let whole = solve(points).ok_or(Unfit::NoSolution)?;
     let residual = points.iter().map(|point| relative(&whole, point).abs()).fold(0.0, f64::max);
-    if residual > RESIDUAL_MOST && lack_of_fit(points, &whole) < LACK_OF_FIT_P {
+    if residual > MAX_RESIDUAL && lack_of_fit(points, &whole) < LACK_OF_FIT_P {
         return Err(Unfit::Pattern(residual));
     }
     let estimate = |of: &dyn Fn(&Law) -> f64| {

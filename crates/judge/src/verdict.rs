@@ -3,7 +3,7 @@
 //! The rule, for the first target (a) of a comparison a/b:
 //!
 //! 1. a barred comparison (generator-bound, invalid trials, unseen) is *can't tell*;
-//! 2. so is one of fewer than [`LEAST_ROUNDS`] rounds, however far apart the figures lie;
+//! 2. so is one of fewer than [`MIN_ROUNDS`] rounds, however far apart the figures lie;
 //! 3. when the interval *at the confidence that Holm's procedure leaves to this comparison*
 //!    excludes 1, it is better or worse, by the metric's direction;
 //! 4. else, when the plain interval lies wholly inside ±`same_within`, it is the same;
@@ -20,7 +20,7 @@ use crate::metric::Direction;
 use crate::student::t_critical;
 
 /// Minimum number of rounds of a verdict. With fewer, one outlier decides the deviation.
-pub const LEAST_ROUNDS: usize = 5;
+pub const MIN_ROUNDS: usize = 5;
 
 /// Maximum total of rounds that is advised.
 const ROUNDS_ADVISED_MAX: u32 = 10_000;
@@ -38,7 +38,7 @@ pub struct Rule {
 /// Why a comparison is inconclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Inconclusive {
-    /// Fewer than [`LEAST_ROUNDS`] rounds were measured.
+    /// Fewer than [`MIN_ROUNDS`] rounds were measured.
     TooFewRounds,
     /// The interval neither excludes 1 nor fits inside ±`same_within`.
     TooWide,
@@ -148,10 +148,10 @@ fn beforehand(one: &Comparison, rule: &Rule) -> Option<Verdict> {
     let Some(interval) = one.interval else {
         return Some(Verdict::CantTell { why: Inconclusive::Unseen, more_rounds: None });
     };
-    if interval.rounds >= LEAST_ROUNDS {
+    if interval.rounds >= MIN_ROUNDS {
         return None;
     }
-    let missing = u32::try_from(LEAST_ROUNDS - interval.rounds).unwrap_or(u32::MAX);
+    let missing = u32::try_from(MIN_ROUNDS - interval.rounds).unwrap_or(u32::MAX);
     let estimate = more_rounds(&interval, rule).unwrap_or(0).max(missing);
     Some(Verdict::CantTell { why: Inconclusive::TooFewRounds, more_rounds: Some(estimate) })
 }

@@ -6,10 +6,10 @@
 use wire::ProtocolError;
 
 /// An answer may be this long; a longer one is unseen.
-pub const MOST_COUNTERS_BYTES: usize = 4 << 20;
+pub const MAX_COUNTERS_BYTES: usize = 4 << 20;
 
 /// At most so many counters of one service are kept; the rest of an answer is passed over.
-pub const MOST_COUNTERS: usize = 512;
+pub const MAX_COUNTERS: usize = 512;
 
 /// What a counter's value means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -89,19 +89,19 @@ pub struct Events {
 }
 
 /// At most this many wrong answers keep their bytes between two calls of [`Events::clear`].
-const MOST_FINDINGS: usize = 16;
+const MAX_FINDINGS: usize = 16;
 
 /// A finding keeps at most this many bytes of each side.
-const MOST_FINDING_BYTES: usize = 4096;
+const MAX_FINDING_BYTES: usize = 4096;
 
 impl Events {
     /// Keeps a wrong answer's bytes, cut to 4 KiB a side, unless there are enough already. `make`
     /// is only called when they are kept.
     pub fn found(&mut self, make: impl FnOnce() -> Finding) {
-        if self.findings.len() < MOST_FINDINGS {
+        if self.findings.len() < MAX_FINDINGS {
             let mut finding = make();
-            finding.expected.truncate(MOST_FINDING_BYTES);
-            finding.received.truncate(MOST_FINDING_BYTES);
+            finding.expected.truncate(MAX_FINDING_BYTES);
+            finding.received.truncate(MAX_FINDING_BYTES);
             self.findings.push(finding);
         }
     }

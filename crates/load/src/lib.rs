@@ -32,7 +32,7 @@ mod workload;
 
 pub use busy::Busy;
 pub use caller::{Caller, Cost, Outcome};
-pub use counters::{Counter, CounterKind, Counters, MOST_COUNTERS, MOST_COUNTERS_BYTES};
+pub use counters::{Counter, CounterKind, Counters, MAX_COUNTERS, MAX_COUNTERS_BYTES};
 pub use dialect::{Dialect, Done, Events, Finding, Tag, Update};
 pub use mix::{Mix, Ops, Random, scramble};
 pub use operation::{Kind, Operation};

@@ -24,12 +24,12 @@ pub struct Op {
 }
 
 /// Operations that are drawn ahead, so that drawing costs one indirect call for several of them.
-const MOST_AHEAD: usize = 16;
+const MAX_AHEAD: usize = 16;
 
 /// Operations that are drawn and not yet asked, of one slot.
 #[derive(Clone, Debug, Default)]
 pub struct Ops {
-    ops: [Op; MOST_AHEAD],
+    ops: [Op; MAX_AHEAD],
     next: usize,
     len: usize,
     most: usize,
@@ -55,7 +55,7 @@ impl Ops {
     /// Forgets what is left, and makes room for at most `most` operations.
     #[inline]
     pub(crate) fn begin(&mut self, most: usize) {
-        (self.next, self.len, self.most) = (0, 0, most.min(MOST_AHEAD));
+        (self.next, self.len, self.most) = (0, 0, most.min(MAX_AHEAD));
     }
 
     /// The oldest one.

@@ -55,10 +55,10 @@ pub struct Scenario {
 }
 
 /// The weights of a mix may add up to this: an operation is drawn by 32 random bits.
-const MOST_WEIGHT: u64 = u32::MAX as u64;
+const MAX_WEIGHT: u64 = u32::MAX as u64;
 
 /// At most this many steps in one pass: every one's time is kept.
-const MOST_STEPS: u64 = 1_000_000;
+const MAX_STEPS: u64 = 1_000_000;
 
 impl WorkloadSpec {
     /// Reads what `[workload]` holds.
@@ -158,8 +158,8 @@ impl Scenario {
         let all: u64 = steps.iter().map(|(_, times)| u64::from(*times)).sum();
         match (written.is_some(), all) {
             (true, 0) => Err(wrong("there are none".to_owned())),
-            (_, all) if all > MOST_STEPS => {
-                Err(wrong(format!("{all} in all; {MOST_STEPS} is the most, as each is kept")))
+            (_, all) if all > MAX_STEPS => {
+                Err(wrong(format!("{all} in all; {MAX_STEPS} is the most, as each is kept")))
             }
             _ => Ok(steps),
         }
@@ -178,10 +178,8 @@ impl Scenario {
         let mix_key = format!("{key}.mix");
         match (operation, mix) {
             (Some(name), None) => Ok(vec![(self.operation(&format!("{key}.operation"), name)?, 1)]),
-            (None, Some(mix))
-                if mix.values().copied().map(u64::from).sum::<u64>() > MOST_WEIGHT =>
-            {
-                let message = format!("weights of more than {MOST_WEIGHT} in all");
+            (None, Some(mix)) if mix.values().copied().map(u64::from).sum::<u64>() > MAX_WEIGHT => {
+                let message = format!("weights of more than {MAX_WEIGHT} in all");
                 Err(SpecError::new(mix_key, message))
             }
             (None, Some(mix)) if mix.values().any(|weight| *weight > 0) => mix

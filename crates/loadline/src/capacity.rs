@@ -56,13 +56,13 @@ pub(crate) struct CapacityArgs {
 }
 
 /// The most connections, pipeline and threads of any suite.
-const NUMBER_MOST: f64 = 100_000.0;
+const MAX_NUMBER: f64 = 100_000.0;
 
 /// A rate that no host reaches.
-const RATE_MOST: f64 = 1e9;
+const MAX_RATE: f64 = 1e9;
 
 /// A round of a search is no longer than this unless asked for: it is about many loads.
-const MEASURE_MOST: Span = Span { ns: 1_000_000_000 };
+const MAX_MEASURE: Span = Span { ns: 1_000_000_000 };
 
 pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let base = Plan::read(&args.suite, &args.settings, crate::registry::registry())
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &CapacityArgs) -> Result<ExitCode, Failure> {
     let search = Search {
         from,
         least: 1.0,
-        most: most.unwrap_or(if is_rate { RATE_MOST } else { NUMBER_MOST }),
+        most: most.unwrap_or(if is_rate { MAX_RATE } else { MAX_NUMBER }),
         precision,
         whole: !is_rate,
     };
@@ -155,7 +155,7 @@ fn plan_at(args: &CapacityArgs, base: &Plan, load: f64) -> Result<Plan, Box<Suit
     settings.push((format!("sweep.{}", args.over), vec![value].into()));
     let mut plan =
         Plan::parse(&base.path, base.text.clone(), &settings, crate::registry::registry())?;
-    let measure = args.measure.unwrap_or(plan.rounds.measure.min(MEASURE_MOST));
+    let measure = args.measure.unwrap_or(plan.rounds.measure.min(MAX_MEASURE));
     plan.rounds.measure = measure;
     plan.rounds.slice = plan.rounds.slice.filter(|slice| *slice < measure);
     plan.rounds.at_least = 3;

@@ -90,11 +90,11 @@ fn deviation_at(figures: &[FigureRow], point: &str, a: &str, b: &str) -> Option<
         Some((*a, *b))
     });
     let (left, right): (Vec<f64>, Vec<f64>) = pairs.unzip();
-    if left.len() >= judge::LEAST_ROUNDS {
+    if left.len() >= judge::MIN_ROUNDS {
         return judge::paired_ratio(&left, &right, 0.95).map(|interval| interval.log_deviation);
     }
     let alone: Vec<f64> = of(plain.unwrap_or(a)).iter().map(|(_, value)| *value).collect();
-    if alone.len() < judge::LEAST_ROUNDS {
+    if alone.len() < judge::MIN_ROUNDS {
         return None;
     }
     let ones = vec![1.0; alone.len()];

@@ -104,7 +104,7 @@ fn title(args: &HistoryArgs, ledger: &Ledger) -> Result<String, Failure> {
         let runs = ledger.runs()?;
         return Ok(runs.last().context("the ledger has no run yet")?.title.clone());
     };
-    let text = base::read_text(path, lab::plan::MOST_SUITE_BYTES).map_err(Failure::usage)?;
+    let text = base::read_text(path, lab::plan::MAX_SUITE_BYTES).map_err(Failure::usage)?;
     let table: toml::Table =
         text.parse().map_err(|error| Failure::Usage(format!("{}: {error}", path.display())))?;
     let title = table.get("title").and_then(toml::Value::as_str);

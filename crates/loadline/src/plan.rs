@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use base::units::{ByteCount, Span, UnitError};
-use lab::plan::{LEAST_MEASURE, Plan, TargetKind};
+use lab::plan::{MIN_MEASURE, Plan, TargetKind};
 use report::one_line;
 
 use crate::detectable::Detectable;
@@ -48,8 +48,8 @@ impl SuiteArgs {
 /// The measured time of a round, as it is typed.
 pub(crate) fn measured_time(written: &str) -> Result<Span, String> {
     let time: Span = written.parse().map_err(|error: UnitError| error.to_string())?;
-    let short = || format!("at least {LEAST_MEASURE}: less measures the starting and stopping");
-    (time >= LEAST_MEASURE).then_some(time).ok_or_else(short)
+    let short = || format!("at least {MIN_MEASURE}: less measures the starting and stopping");
+    (time >= MIN_MEASURE).then_some(time).ok_or_else(short)
 }
 
 pub(crate) fn run(args: &PlanArgs) -> Result<ExitCode, Failure> {
@@ -71,7 +71,7 @@ fn detectable(plan: &Plan, ledger: Option<&Path>) -> anyhow::Result<Option<Detec
     let others = plan.targets().iter().filter(|target| target.skipped.is_none()).count();
     let comparisons = plan.points.len() * others.saturating_sub(1);
     let rounds = plan.rounds.at_least;
-    if comparisons == 0 || (rounds as usize) < judge::LEAST_ROUNDS {
+    if comparisons == 0 || (rounds as usize) < judge::MIN_ROUNDS {
         return Ok(None);
     }
     let error = (1.0 - plan.rounds.confidence()) / comparisons as f64;
@@ -128,7 +128,7 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
         let percent = until.fraction * 100.0;
         let _ = writeln!(text, "  until {} is known to ±{percent} %", rounds.primary);
     }
-    let least = judge::LEAST_ROUNDS;
+    let least = judge::MIN_ROUNDS;
     if (rounds.at_least as usize) < least {
         let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
     }

@@ -57,7 +57,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     let data = match &args.html {
         None => None,
-        Some(_) => Some(report::ChartData::read(&ledger, &view, ..report::POINTS_IN_FULL_MOST)?),
+        Some(_) => Some(report::ChartData::read(&ledger, &view, ..report::MAX_POINTS_IN_FULL)?),
     };
     let summary = report::Summary::of(view)?;
     if let (Some(file), Some(data)) = (&args.html, &data) {
@@ -87,7 +87,7 @@ pub(crate) fn page_of(
     ledger: &Ledger,
     run: RunId,
 ) -> Result<(report::Summary, report::ChartData), ledger::LedgerError> {
-    let most = report::POINTS_IN_FULL_MOST;
+    let most = report::MAX_POINTS_IN_FULL;
     let view = ledger.run_view_of(run, 0..=most as u32)?;
     let data = report::ChartData::read(ledger, &view, ..most)?;
     Ok((report::Summary::of(view)?, data))

@@ -11,7 +11,7 @@ use ledger::{
     LedgerError, PointRow, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, SuiteRow,
     TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
 };
-use report::{ChartData, POINTS_IN_FULL_MOST, Progress, Summary};
+use report::{ChartData, MAX_POINTS_IN_FULL, Progress, Summary};
 use serde_json::json;
 
 /// Rounds of a point.
@@ -38,8 +38,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     timed("list of runs", &|| Ok(report::runs("", &ledger.runs()?, Default::default()).len()))?;
     timed("its page", &|| {
-        let view = ledger.run_view_of(run, 0..=POINTS_IN_FULL_MOST as u32)?;
-        let data = ChartData::read(&ledger, &view, ..POINTS_IN_FULL_MOST)?;
+        let view = ledger.run_view_of(run, 0..=MAX_POINTS_IN_FULL as u32)?;
+        let data = ChartData::read(&ledger, &view, ..MAX_POINTS_IN_FULL)?;
         Ok(report::run_served(&Summary::of(view)?, &data).len())
     })?;
     timed("while it is measured", &|| Ok(report::live(&Progress::of(ledger.so_far(run)?)).len()))?;

@@ -2,7 +2,7 @@
 //! series over time.
 //!
 //! Everything is thinned while it is read, so that the picture of an hour is no larger than that
-//! of a minute: a line has at most [`POINTS_MOST`] points, each the mean (or, for a percentile, the
+//! of a minute: a line has at most [`MAX_POINTS`] points, each the mean (or, for a percentile, the
 //! greatest) of the values in its stretch of the run.
 
 use std::collections::{BTreeMap, HashMap};
@@ -14,13 +14,13 @@ use ledger::{
 };
 
 /// The most points of one line over time.
-pub const POINTS_MOST: usize = 240;
+pub const MAX_POINTS: usize = 240;
 
 /// The most trials whose seconds are read: each is a query, and a page can't hold more.
-const TRIALS_READ_MOST: usize = 1_000;
+const MAX_TRIALS_READ: usize = 1_000;
 
 /// The most slices that are marked one by one.
-const SLICES_MOST: usize = 600;
+const MAX_SLICES: usize = 600;
 
 /// The data of a run's charts beyond its summary.
 #[derive(Debug, Clone, Default)]
@@ -258,7 +258,7 @@ fn settling(view: &RunView) -> Vec<Stretch> {
 }
 
 fn slices(view: &RunView, places: &Places) -> Vec<(usize, Vec<Stretch>)> {
-    if view.slices.len() > SLICES_MOST {
+    if view.slices.len() > MAX_SLICES {
         return Vec::new();
     }
     let mut all: BTreeMap<usize, Vec<Stretch>> = BTreeMap::new();
@@ -312,7 +312,7 @@ fn pace(
     let mut p50 = Thinned::over(length_s, mean);
     let mut p99 = Thinned::over(length_s, greatest);
     let own = view.trials.iter().map(|(id, _)| *id).filter(is_own);
-    for trial in own.take(TRIALS_READ_MOST) {
+    for trial in own.take(MAX_TRIALS_READ) {
         for (second, middle, high) in by_second(&ledger.seconds(trial)?)? {
             p50.push(f64::from(second) + 0.5, middle as f64);
             p99.push(f64::from(second) + 0.5, high as f64);
@@ -345,7 +345,7 @@ fn by_second(rows: &[HistogramRow]) -> Result<Vec<(u32, u64, u64)>, LedgerError>
     Ok(found)
 }
 
-/// A line over time that keeps at most [`POINTS_MOST`] points.
+/// A line over time that keeps at most [`MAX_POINTS`] points.
 struct Thinned {
     stretch_s: f64,
     of: fn(&[f64]) -> f64,
@@ -354,12 +354,12 @@ struct Thinned {
 
 impl Thinned {
     fn over(length_s: f64, of: fn(&[f64]) -> f64) -> Thinned {
-        let stretch_s = (length_s / POINTS_MOST as f64).max(1e-3);
+        let stretch_s = (length_s / MAX_POINTS as f64).max(1e-3);
         Thinned { stretch_s, of, bins: BTreeMap::new() }
     }
 
     fn push(&mut self, at_s: f64, value: f64) {
-        let bin = ((at_s / self.stretch_s) as usize).min(POINTS_MOST - 1);
+        let bin = ((at_s / self.stretch_s) as usize).min(MAX_POINTS - 1);
         let (at, values) = self.bins.entry(bin).or_default();
         *at += at_s;
         values.push(value);
@@ -390,7 +390,7 @@ mod tests {
             let samples = (length_s * 10.0) as usize;
             (0..samples).for_each(|at| line.push(at as f64 / 10.0, 7.0));
             let points = line.points();
-            assert_eq!(points.len(), POINTS_MOST);
+            assert_eq!(points.len(), MAX_POINTS);
             assert!(points.iter().all(|(_, value)| *value == 7.0), "{points:?}");
             assert!(points.is_sorted_by(|a, b| a.0 < b.0), "{points:?}");
         }

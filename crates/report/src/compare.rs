@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use judge::limits::is_generator_bound;
 use judge::{
-    Comparison, Inconclusive, Interval, LEAST_ROUNDS, METRICS, Metric, Rule, Unit, Verdict,
+    Comparison, Inconclusive, Interval, METRICS, MIN_ROUNDS, Metric, Rule, Unit, Verdict,
     confidence_at, judge_family, mann_whitney, median, metric_named, paired_ratio,
     paired_shift_ratio,
 };
@@ -271,8 +271,7 @@ impl<'a> Pairing<'a> {
     }
 
     fn barred(&self, metric: &Metric) -> Option<Inconclusive> {
-        let enough_but_for_validity =
-            self.rounds >= LEAST_ROUNDS && self.valid.len() < LEAST_ROUNDS;
+        let enough_but_for_validity = self.rounds >= MIN_ROUNDS && self.valid.len() < MIN_ROUNDS;
         if self.valid.is_empty() || enough_but_for_validity {
             return Some(Inconclusive::InvalidTrials);
         }

@@ -14,7 +14,7 @@ use crate::outcome::Outcome;
 use crate::phrases::{many, value};
 
 /// Runs under which a series has no change points to speak of.
-const RUNS_LEAST: usize = 6;
+const MIN_RUNS: usize = 6;
 
 /// The question: a suite, and what of it.
 #[derive(Debug, Clone, PartialEq)]
@@ -102,7 +102,7 @@ impl History {
         }
         let series = series.into_iter().map(|((point, settings), runs)| {
             let figures: Vec<f64> = runs.iter().map(|run| run.figure).collect();
-            let changes = match figures.len() >= RUNS_LEAST {
+            let changes = match figures.len() >= MIN_RUNS {
                 true => change_points(&figures, &question.hunt),
                 false => Vec::new(),
             };
@@ -127,7 +127,7 @@ impl History {
     /// The outcome, from which the exit code follows: worse when the last change of any point is
     /// for the worse, can't tell when no point has enough runs.
     pub fn outcome(&self) -> Outcome {
-        let enough = |series: &Series| series.runs.len() >= RUNS_LEAST;
+        let enough = |series: &Series| series.runs.len() >= MIN_RUNS;
         Outcome {
             requirement_broken: false,
             worse: self
@@ -167,10 +167,10 @@ impl History {
             return lines;
         }
         let most = self.series.iter().map(|series| series.runs.len()).max().unwrap_or(0);
-        if most < RUNS_LEAST {
+        if most < MIN_RUNS {
             return vec![format!(
                 "It can't be told whether {target} changed: {} on this kind of host {} too few, \
-                 it takes {RUNS_LEAST}.",
+                 it takes {MIN_RUNS}.",
                 many(most, "run"),
                 if most == 1 { "is" } else { "are" }
             )];

@@ -57,15 +57,15 @@ pub struct FunctionShare {
 const FUNCTIONS_SHOWN: usize = 5;
 
 /// A share that differs by more than this part of its mean from profile to profile is not stable.
-const SPREAD_MOST: f64 = 0.5;
+const MAX_SPREAD: f64 = 0.5;
 
 /// Profiles under which nothing is called stable: two may agree by chance.
-const LEAST_PROFILES: usize = 3;
+const MIN_PROFILES: usize = 3;
 
 impl FunctionShare {
     /// Whether it takes about as much in each profile.
     pub fn is_stable(&self) -> bool {
-        self.least > 0.0 && self.most - self.least <= SPREAD_MOST * self.mean
+        self.least > 0.0 && self.most - self.least <= MAX_SPREAD * self.mean
     }
 }
 
@@ -150,7 +150,7 @@ fn profile(all: &[(usize, ProfileRow)], target: usize) -> Option<Profile> {
         rows.iter().max_by(|a, b| a.share.total_cmp(&b.share)).map(|row| &row.function)
     });
     let agree = heads.clone().all(|name| *name == head.name);
-    let is_stable = times >= LEAST_PROFILES && agree && head.is_stable();
+    let is_stable = times >= MIN_PROFILES && agree && head.is_stable();
     functions.truncate(FUNCTIONS_SHOWN);
     Some(Profile { times, is_stable, functions })
 }

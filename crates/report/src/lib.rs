@@ -79,7 +79,7 @@ mod two_series;
 
 pub use call_values::ValueFigures;
 pub use capacity::CapacitySummary;
-pub use chart_data::{ChartData, Distribution, EventOutcome, POINTS_MOST, Pace, Stretch, Watched};
+pub use chart_data::{ChartData, Distribution, EventOutcome, MAX_POINTS, Pace, Stretch, Watched};
 pub use compare::{Beside, Bound, Compared, Contest};
 pub use conclusion::conclusion;
 pub use cost::{COSTS, CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
@@ -93,7 +93,7 @@ pub use groups::{ClientsFigures, GroupFigures};
 pub use history::{History, Question};
 pub use host::{Difference, differences};
 pub use html::{
-    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, POINTS_IN_FULL_MOST, beside, history as history_page,
+    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, beside, history as history_page,
     html, live, notice, run_served, runs, suites, trials,
 };
 pub use json::{SCHEMA, json, point_json};

@@ -10,7 +10,7 @@ use crate::point_summary::TargetSummary;
 use crate::summary::Summary;
 
 /// The most points that the table shows; a comment isn't the place for more.
-const POINTS_MOST: usize = 60;
+const MAX_POINTS: usize = 60;
 
 /// The metrics that have a column in any case.
 const SHOWN: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
@@ -27,12 +27,12 @@ pub fn markdown(summary: &Summary) -> String {
         "| point | target | {name}rate | p50 | p99 | answers | server CPU per op | verdict |\n"
     ));
     out.push_str(&format!("|---|---|{line}--:|--:|--:|--:|--:|---|\n"));
-    for (index, point) in summary.points.iter().enumerate().take(POINTS_MOST) {
+    for (index, point) in summary.points.iter().enumerate().take(MAX_POINTS) {
         for target in &point.targets {
             out.push_str(&row(summary, index, target, primary));
         }
     }
-    if let Some(more) = summary.points.len().checked_sub(POINTS_MOST).filter(|more| *more > 0) {
+    if let Some(more) = summary.points.len().checked_sub(MAX_POINTS).filter(|more| *more > 0) {
         out.push_str(&format!("\nand {more} more points\n"));
     }
     let broken: Vec<String> = summary

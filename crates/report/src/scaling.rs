@@ -14,7 +14,7 @@ const POINTS_SPOKEN_OF: usize = 4;
 
 /// The most numbers that a fit uses, spread evenly over those that there are: its intervals are
 /// resampled a thousand times, and more points than these hardly narrow them.
-const POINTS_MOST: usize = 40;
+const MAX_POINTS: usize = 40;
 
 /// The law of one target over one swept key.
 #[derive(Debug, Clone, PartialEq)]
@@ -105,13 +105,13 @@ fn of_target(
     Some((used.iter().map(|scale| scale.n).collect(), left_out, fit))
 }
 
-/// At most [`POINTS_MOST`] of them, the first and the last among them.
+/// At most [`MAX_POINTS`] of them, the first and the last among them.
 fn spread_evenly(all: Vec<Scale>) -> Vec<Scale> {
     let (count, last) = (all.len(), all.len().saturating_sub(1));
-    if count <= POINTS_MOST {
+    if count <= MAX_POINTS {
         return all;
     }
-    let kept: BTreeSet<usize> = (0..POINTS_MOST).map(|at| at * last / (POINTS_MOST - 1)).collect();
+    let kept: BTreeSet<usize> = (0..MAX_POINTS).map(|at| at * last / (MAX_POINTS - 1)).collect();
     let numbered = all.into_iter().enumerate().filter(|(at, _)| kept.contains(at));
     numbered.map(|(_, scale)| scale).collect()
 }
@@ -132,7 +132,7 @@ impl Scaling {
             Ok(law) => law_words(law, unit, self.used.last().copied().unwrap_or(0.0)),
             Err(Unfit::TooFew(found)) => format!(
                 "no scalability law: {found} points are too few, it takes {}",
-                judge::usl::POINTS_LEAST
+                judge::usl::MIN_POINTS
             ),
             Err(Unfit::Pattern(residual)) => format!(
                 "no scalability law: the points bend otherwise, up to {} off it",

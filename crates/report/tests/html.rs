@@ -204,7 +204,7 @@ fn what_a_page_does_not_draw_is_not_decoded() {
     let changed = rusqlite::Connection::open(&path).unwrap().execute(damage, []).unwrap();
     assert!(changed > 300, "{changed}");
     let view = bench.ledger.run_view(bench.run).unwrap();
-    let data = ChartData::read(&bench.ledger, &view, ..report::POINTS_IN_FULL_MOST).unwrap();
+    let data = ChartData::read(&bench.ledger, &view, ..report::MAX_POINTS_IN_FULL).unwrap();
     let summary = Summary::of(view).unwrap();
     assert!(report::html(&summary, &data).contains("80 conns") || summary.points.len() == 80);
     let json = report::json(&summary).unwrap();

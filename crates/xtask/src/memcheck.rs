@@ -35,10 +35,10 @@ const RECORDS: &str = "\
 const ROUNDS: u32 = 4;
 
 /// After the first round, which warms it up, it may grow by so much: valgrind's own tables do.
-const MOST_GROWTH_BYTES: u64 = 4 << 20;
+const MAX_GROWTH_BYTES: u64 = 4 << 20;
 
 /// A connection that has just ended may still be open.
-const MOST_OPEN: usize = 3;
+const MAX_OPEN: usize = 3;
 
 /// valgrind's exit code when it has found something.
 const FOUND: i32 = 99;
@@ -183,8 +183,8 @@ impl Server {
             let held = self.held()?;
             eprintln!("round {number}: {} KiB, {} descriptors", held.bytes >> 10, held.descriptors);
             let before: Held = *before.get_or_insert(held);
-            let has_grown = held.bytes > before.bytes + MOST_GROWTH_BYTES;
-            if has_grown || held.descriptors > before.descriptors + MOST_OPEN {
+            let has_grown = held.bytes > before.bytes + MAX_GROWTH_BYTES;
+            if has_grown || held.descriptors > before.descriptors + MAX_OPEN {
                 bail!(
                     "the server grows: {before:?} after the first round, {held:?} after round \
                      {number}"

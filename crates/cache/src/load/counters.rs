@@ -1,6 +1,6 @@
 //! A cache's own counters: memcached's `stats` and Redis' `INFO`. Control plane.
 
-use load::{Counter, CounterKind, Counters, MOST_COUNTERS};
+use load::{Counter, CounterKind, Counters, MAX_COUNTERS};
 use wire::ProtocolError;
 
 use crate::protocol::resp::{self, Reply};
@@ -130,7 +130,7 @@ fn keep(name: &str, value: &str, counters: &mut Vec<Counter>, is_level: impl Fn(
     let value = value.parse::<f64>().ok().filter(|value| value.is_finite());
     if let Some(value) = value
         && !NO_COUNTS.contains(&name)
-        && counters.len() < MOST_COUNTERS
+        && counters.len() < MAX_COUNTERS
     {
         let kind = if is_level(name) { CounterKind::Level } else { CounterKind::Total };
         counters.push(Counter { name: name.to_owned(), kind, value });

@@ -4,13 +4,13 @@
 use crate::protocol::Head;
 use sha2::{Digest, Sha256};
 
-use super::limits::MOST_BODY_BYTES;
+use super::limits::MAX_BODY_BYTES;
 use super::request::{ExpectedBody, Request};
 use ::load::Finding;
 use ::load::kv::Keys;
 
 /// As much of a wrong answer is shown; a finding keeps no more.
-const MOST_SHOWN_BYTES: usize = 4096;
+const MAX_SHOWN_BYTES: usize = 4096;
 
 /// A difference further into a body than this is shown with this much before it.
 const SHOWN_BEFORE_BYTES: usize = 1024;
@@ -79,7 +79,7 @@ impl Answer {
             self.show(piece);
         }
         self.body_bytes += piece.len() as u64;
-        self.body_bytes <= MOST_BODY_BYTES
+        self.body_bytes <= MAX_BODY_BYTES
     }
 
     /// The answer is whole: says what is wrong with it, if anything is.
@@ -153,7 +153,7 @@ impl Answer {
 
     #[inline]
     fn show(&mut self, bytes: &[u8]) {
-        let room = MOST_SHOWN_BYTES.saturating_sub(self.shown.len());
+        let room = MAX_SHOWN_BYTES.saturating_sub(self.shown.len());
         self.shown.extend_from_slice(&bytes[..bytes.len().min(room)]);
     }
 
@@ -202,15 +202,15 @@ fn difference(right: &[u8], at: usize, piece: &[u8], shown: &mut Vec<u8>) -> Wro
     let rest = right.get(at..).unwrap_or_default();
     let same = rest.iter().zip(piece).take_while(|(right, came)| right == came).count();
     let differs_at = at + same;
-    let is_near = differs_at < MOST_SHOWN_BYTES - SHOWN_BEFORE_BYTES;
+    let is_near = differs_at < MAX_SHOWN_BYTES - SHOWN_BEFORE_BYTES;
     let from = if is_near { 0 } else { differs_at - SHOWN_BEFORE_BYTES };
     // What came before this piece was right, so it need not have been kept.
     shown.clear();
     shown.extend_from_slice(right.get(from..at).unwrap_or_default());
     let piece = &piece[from.saturating_sub(at).min(piece.len())..];
-    let room = MOST_SHOWN_BYTES.saturating_sub(shown.len());
+    let room = MAX_SHOWN_BYTES.saturating_sub(shown.len());
     shown.extend_from_slice(&piece[..piece.len().min(room)]);
-    let end = right.len().min(from + MOST_SHOWN_BYTES);
+    let end = right.len().min(from + MAX_SHOWN_BYTES);
     let place = if from == 0 { String::new() } else { format!(" (shown from byte {from} on)") };
     let right_bytes = right.len();
     let note = match () {

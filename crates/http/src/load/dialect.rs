@@ -10,7 +10,7 @@ use wire::{Input, Ns, Output, ProtocolError};
 use ::load::{Dialect, Done, Events, Op, Tag};
 
 use super::answer::Answer;
-use super::limits::MOST_BODY_BYTES;
+use super::limits::MAX_BODY_BYTES;
 use super::request::Request;
 use super::requests::Requests;
 
@@ -96,7 +96,7 @@ impl Http {
         match part {
             Part::Head(head) => {
                 self.answer.begin(request, &self.requests.keys, in_flight.key, &head);
-                if matches!(head.body, Body::Length(bytes) if bytes > MOST_BODY_BYTES) {
+                if matches!(head.body, Body::Length(bytes) if bytes > MAX_BODY_BYTES) {
                     self.give_up(too_large(), head.bytes, events)?;
                 }
             }
@@ -119,7 +119,7 @@ impl Http {
 
 #[cold]
 fn too_large() -> ProtocolError {
-    ProtocolError::new(format!("the answer's body is larger than {} GiB", MOST_BODY_BYTES >> 30))
+    ProtocolError::new(format!("the answer's body is larger than {} GiB", MAX_BODY_BYTES >> 30))
 }
 
 impl Dialect for Http {

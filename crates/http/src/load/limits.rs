@@ -1,10 +1,10 @@
 //! What requests and their answers may be.
 
 /// An answer's body may be this long; a longer one is wrong, and its connection is given up.
-pub const MOST_BODY_BYTES: u64 = 1 << 30;
+pub const MAX_BODY_BYTES: u64 = 1 << 30;
 
 /// A body that a suite says or expects may be this long.
-pub const MOST_SAID_BYTES: u64 = 16 << 20;
+pub const MAX_SAID_BYTES: u64 = 16 << 20;
 
 /// At most this many requests in one suite.
-pub const MOST_REQUESTS: usize = 256;
+pub const MAX_REQUESTS: usize = 256;

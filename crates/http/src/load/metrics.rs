@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::protocol::{Ending, Part, RequestHead, Responses};
 use wire::ProtocolError;
 
-use ::load::{Counter, CounterKind, Counters, MOST_COUNTERS};
+use ::load::{Counter, CounterKind, Counters, MAX_COUNTERS};
 
 /// A page of Prometheus text.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -77,7 +77,7 @@ fn read_page(text: &str) -> Vec<Counter> {
             types.extend(rest.split_once(' ').map(|(name, kind)| (name, kind.trim())));
         } else if !line.starts_with('#')
             && let Some((name, value)) = read_sample(line)
-            && counters.len() < MOST_COUNTERS
+            && counters.len() < MAX_COUNTERS
         {
             let plain = name.split('{').next().unwrap_or_default();
             let kind =

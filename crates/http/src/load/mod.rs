@@ -16,7 +16,7 @@ mod workload;
 
 pub use codec::CODECS;
 pub use dialect::Http;
-pub use limits::{MOST_BODY_BYTES, MOST_REQUESTS, MOST_SAID_BYTES};
+pub use limits::{MAX_BODY_BYTES, MAX_REQUESTS, MAX_SAID_BYTES};
 pub use metrics::Metrics;
 pub use requests::Requests;
 

@@ -4,7 +4,7 @@ use ::load::kv::{Keys, KeysSpec, Sampler};
 use ::load::{Operation, Part, SpecError};
 use serde::Deserialize;
 
-use super::limits::MOST_REQUESTS;
+use super::limits::MAX_REQUESTS;
 use super::request::{KEY, Request};
 use super::spec::RequestSpec;
 
@@ -49,8 +49,8 @@ impl Requests {
             let message = "describe at least one [[workload.request]] with its name and path";
             return Err(part.error("request", message));
         }
-        if spec.request.len() > MOST_REQUESTS {
-            return Err(part.error("request", format!("at most {MOST_REQUESTS} requests")));
+        if spec.request.len() > MAX_REQUESTS {
+            return Err(part.error("request", format!("at most {MAX_REQUESTS} requests")));
         }
         for (index, request) in spec.request.iter().enumerate() {
             if spec.request[..index].iter().any(|other| other.name == request.name) {

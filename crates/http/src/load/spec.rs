@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use crate::protocol::{RequestHead, is_field_value, is_token};
 
-use super::limits::{MOST_BODY_BYTES, MOST_SAID_BYTES};
+use super::limits::{MAX_BODY_BYTES, MAX_SAID_BYTES};
 use super::request::{Expected, ExpectedBody, KEY, Request, Template};
 
 /// `[[workload.request]]` as written.
@@ -156,8 +156,8 @@ impl ExpectSpec {
             _ => ("expect.body", message),
         })?;
         let bytes = self.bytes.map(|count| count.bytes);
-        if bytes.is_some_and(|bytes| bytes > MOST_BODY_BYTES) {
-            return Err(("expect.bytes", format!("at most {MOST_BODY_BYTES} bytes are read")));
+        if bytes.is_some_and(|bytes| bytes > MAX_BODY_BYTES) {
+            return Err(("expect.bytes", format!("at most {MAX_BODY_BYTES} bytes are read")));
         }
         match (exactly, &self.sha256, bytes) {
             (None, None, None) => Ok(ExpectedBody::Any),
@@ -186,12 +186,12 @@ fn said_body(
     match (text, file) {
         (None, None) => Ok(None),
         (Some(_), Some(_)) => Err(("body", "say either `body` or `body_file`".to_owned())),
-        (Some(text), None) if text.len() as u64 > MOST_SAID_BYTES => {
-            Err(("body", format!("larger than {MOST_SAID_BYTES} bytes")))
+        (Some(text), None) if text.len() as u64 > MAX_SAID_BYTES => {
+            Err(("body", format!("larger than {MAX_SAID_BYTES} bytes")))
         }
         (Some(text), None) => Ok(Some(Template::text(text))),
         (None, Some(file)) => {
-            let bytes = base::read_bytes(&folder.join(file), MOST_SAID_BYTES);
+            let bytes = base::read_bytes(&folder.join(file), MAX_SAID_BYTES);
             let bytes = bytes.map_err(|error| ("body_file", error.to_string()))?;
             Ok(Some(Template::plain(bytes)))
         }

@@ -8,7 +8,7 @@ use std::path::Path;
 use rustix::fs::{Advice, fadvise};
 
 /// The most nested folders of a data set.
-const MOST_DEPTH: usize = 64;
+const MAX_DEPTH: usize = 64;
 
 /// Keeps the folder `from` as `to`, whole or not at all: it is copied beside and renamed.
 pub(super) fn keep(from: &Path, to: &Path) -> io::Result<()> {
@@ -43,8 +43,8 @@ pub(super) fn copy(from: &Path, to: &Path) -> io::Result<()> {
 }
 
 fn copy_within(from: &Path, to: &Path, depth: usize) -> io::Result<()> {
-    if depth > MOST_DEPTH {
-        let message = format!("{}: more than {MOST_DEPTH} folders deep", from.display());
+    if depth > MAX_DEPTH {
+        let message = format!("{}: more than {MAX_DEPTH} folders deep", from.display());
         return Err(io::Error::other(message));
     }
     fs::create_dir_all(to)?;

@@ -24,12 +24,12 @@ pub(super) fn describe(status: ExitStatus) -> String {
 
 /// The last bytes of a file, which may be long.
 fn end_of(path: &Path) -> io::Result<Vec<u8>> {
-    const MOST_BYTES: u64 = 64 << 10;
+    const MAX_BYTES: u64 = 64 << 10;
     let mut file = File::open(path)?;
     let length = file.metadata()?.len();
-    file.seek(SeekFrom::Start(length.saturating_sub(MOST_BYTES)))?;
+    file.seek(SeekFrom::Start(length.saturating_sub(MAX_BYTES)))?;
     let mut end = Vec::new();
-    file.take(MOST_BYTES).read_to_end(&mut end)?;
+    file.take(MAX_BYTES).read_to_end(&mut end)?;
     Ok(end)
 }
 

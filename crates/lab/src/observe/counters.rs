@@ -11,7 +11,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use load::{Counter, CounterKind, Counters, MOST_COUNTERS_BYTES};
+use load::{Counter, CounterKind, Counters, MAX_COUNTERS_BYTES};
 use wire::clock::{SECOND_NS, now};
 use wire::{Address, ProtocolError};
 
@@ -193,7 +193,7 @@ impl Client {
             if count == 0 {
                 return Err(ProtocolError::new("the service closed the connection"));
             }
-            if bytes.len() > MOST_COUNTERS_BYTES || Instant::now() > deadline {
+            if bytes.len() > MAX_COUNTERS_BYTES || Instant::now() > deadline {
                 return Err(ProtocolError::new("the answer is too long or comes too slowly"));
             }
         }

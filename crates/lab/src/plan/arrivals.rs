@@ -71,13 +71,13 @@ impl<'de> Deserialize<'de> for ArrivalsSpec {
 }
 
 /// Times are whole nanoseconds, so no schedule is denser.
-const MOST_PER_SECOND: f64 = 1e9;
+const MAX_PER_SECOND: f64 = 1e9;
 
 /// A trace may hold at most this many arrivals.
-const MOST_TRACED: usize = 50_000_000;
+const MAX_TRACED: usize = 50_000_000;
 
 /// Its file may be at most this long.
-const MOST_TRACE_BYTES: u64 = 2 << 30;
+const MAX_TRACE_BYTES: u64 = 2 << 30;
 
 impl ArrivalsSpec {
     /// What is written means this. A trace is read from beside the suite, in `folder`.
@@ -98,7 +98,7 @@ impl ArrivalsSpec {
             (Some(SpacingName::Poisson), None) => Spacing::Poisson,
             (Some(SpacingName::Constant) | None, None) => Spacing::Constant,
         };
-        let check = |rate: Rate| match rate.per_second > 0.0 && rate.per_second <= MOST_PER_SECOND {
+        let check = |rate: Rate| match rate.per_second > 0.0 && rate.per_second <= MAX_PER_SECOND {
             true => Ok(rate),
             false => Err("a schedule needs rates above 0/s, and at most 1000M/s".to_owned()),
         };
@@ -129,8 +129,8 @@ impl ArrivalsSpec {
 fn traced(file: &Path) -> Result<Arrivals, String> {
     let name = file.display();
     let about = std::fs::metadata(file).map_err(|error| format!("{name}: {error}"))?;
-    if !about.is_file() || about.len() > MOST_TRACE_BYTES {
-        return Err(format!("{name}: no file of at most {MOST_TRACE_BYTES} bytes"));
+    if !about.is_file() || about.len() > MAX_TRACE_BYTES {
+        return Err(format!("{name}: no file of at most {MAX_TRACE_BYTES} bytes"));
     }
     let text = std::fs::read_to_string(file).map_err(|error| format!("{name}: {error}"))?;
     let mut trace_ns = Vec::new();
@@ -150,8 +150,8 @@ fn traced(file: &Path) -> Result<Arrivals, String> {
                 return Err(format!("{name}:{line_number}: \"{line}\" {problem}"));
             }
         }
-        if trace_ns.len() > MOST_TRACED {
-            return Err(format!("{name}: more than {MOST_TRACED} arrivals"));
+        if trace_ns.len() > MAX_TRACED {
+            return Err(format!("{name}: more than {MAX_TRACED} arrivals"));
         }
     }
     if trace_ns.is_empty() {

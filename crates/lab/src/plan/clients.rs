@@ -12,9 +12,9 @@ use super::types::Target;
 use crate::drive::{Arrivals, Clients, batch};
 
 /// Limits of one group of clients; a suite beyond them is a mistake.
-const MOST_CONNECTIONS: usize = 100_000;
-const MOST_PIPELINE: usize = 4_096;
-const MOST_THREADS: usize = 256;
+const MAX_CONNECTIONS: usize = 100_000;
+const MAX_PIPELINE: usize = 4_096;
+const MAX_THREADS: usize = 256;
 
 /// The groups, and what all of them do together: its mix is of every operation that any group does.
 pub(super) fn resolve(
@@ -120,9 +120,9 @@ fn resolve_group(
         let message = format!("{value} is not from 1 to {most}");
         Err(source.error_at(&format!("clients.{name}.{key}"), message, None))
     };
-    within("connections", spec.connections, MOST_CONNECTIONS)?;
-    within("pipeline", spec.pipeline, MOST_PIPELINE)?;
-    within("threads", spec.threads, MOST_THREADS)?;
+    within("connections", spec.connections, MAX_CONNECTIONS)?;
+    within("pipeline", spec.pipeline, MAX_PIPELINE)?;
+    within("threads", spec.threads, MAX_THREADS)?;
     let threads = spec.threads.min(spec.connections);
     let key = |part: &str| format!("clients.{name}.{part}");
     let folder = Path::new(&source.name).parent().unwrap_or(Path::new(""));

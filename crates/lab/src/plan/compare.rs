@@ -24,13 +24,13 @@ pub struct Contest {
 const ROUNDS_WANTED: u64 = 24;
 
 /// No round is made shorter than this to fit more of them.
-const MEASURE_LEAST: Span = Span { ns: 250_000_000 };
+const MIN_MEASURE: Span = Span { ns: 250_000_000 };
 
 /// A round has at least so many slices of each target, so that both see the same weather.
-const SLICES_LEAST: u64 = 4;
+const MIN_SLICES: u64 = 4;
 
 /// No slice is made shorter than this.
-const SLICE_LEAST: Span = Span { ns: 50_000_000 };
+const MIN_SLICE: Span = Span { ns: 50_000_000 };
 
 impl Plan {
     /// The plan with two of its targets only, `a` first; the same name twice measures two
@@ -94,10 +94,10 @@ impl Plan {
         let shares = self.points.len().max(1) as u64 * self.targets().len().max(1) as u64;
         let each = contest.budget.ns / shares;
         let rounds = &mut self.rounds;
-        let fitting = (each / ROUNDS_WANTED).max(MEASURE_LEAST.ns);
+        let fitting = (each / ROUNDS_WANTED).max(MIN_MEASURE.ns);
         let measure = contest.measure.map_or(rounds.measure.ns.min(fitting), |measure| measure.ns);
         let most = u32::try_from(each / measure.max(1)).unwrap_or(u32::MAX);
-        let least = judge::LEAST_ROUNDS as u32;
+        let least = judge::MIN_ROUNDS as u32;
         if most < least {
             let needed = u64::from(least).saturating_mul(measure).saturating_mul(shares);
             let needed = Span { ns: needed }.to_string();
@@ -110,7 +110,7 @@ impl Plan {
             ));
         }
         let slice = rounds.slice.map(|slice| {
-            let fitting = (measure / SLICES_LEAST).max(SLICE_LEAST.ns);
+            let fitting = (measure / MIN_SLICES).max(MIN_SLICE.ns);
             Span { ns: slice.ns.min(fitting).min(measure) }
         });
         *rounds = Rounds {

@@ -17,7 +17,7 @@ pub enum Expression {
 }
 
 /// An expression may be at most this long, so that no nesting of it can exhaust the stack.
-const MOST_BYTES: usize = 500;
+const MAX_BYTES: usize = 500;
 
 impl Expression {
     /// Reads an expression.
@@ -25,8 +25,8 @@ impl Expression {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, String> {
-        if text.len() > MOST_BYTES {
-            return Err(format!("an expression of more than {MOST_BYTES} bytes"));
+        if text.len() > MAX_BYTES {
+            return Err(format!("an expression of more than {MAX_BYTES} bytes"));
         }
         let mut reader = Reader { text, at: 0 };
         let expression = reader.sum()?;

@@ -33,7 +33,7 @@ pub use error::SuiteError;
 pub use event::{Action, Event};
 pub use expression::Expression;
 pub use require::{Comparison, Requirement};
-pub use rounds::LEAST_MEASURE;
+pub use rounds::MIN_MEASURE;
 pub use rung::Rung;
 pub use sweep::parse_setting;
 pub use types::{
@@ -44,7 +44,7 @@ pub use types::{
 pub use crate::drive::{Arrivals, Clients, Schedule, Spacing, Stretch};
 
 /// People write suites: what is longer is something else.
-pub const MOST_SUITE_BYTES: u64 = 4 << 20;
+pub const MAX_SUITE_BYTES: u64 = 4 << 20;
 
 impl Plan {
     /// Reads the suite at `path` with `settings` applied over it.
@@ -56,7 +56,7 @@ impl Plan {
         settings: &[(String, toml::Value)],
         registry: Registry<'_>,
     ) -> Result<Self, Box<SuiteError>> {
-        let text = base::read_text(path, MOST_SUITE_BYTES).map_err(|error| {
+        let text = base::read_text(path, MAX_SUITE_BYTES).map_err(|error| {
             let source = error::Source::new(path, String::new());
             source.error(None, error.to_string(), None)
         })?;

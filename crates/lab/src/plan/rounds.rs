@@ -12,15 +12,15 @@ use super::types::{Point, Rounds, Target, TargetKind};
 use crate::drive::Arrivals;
 
 /// A warm-up that ends when the load is steady takes at least so long, and at most.
-const LEAST_WARM_UP: Span = Span::from_ms(2_000);
-const MOST_WARM_UP: Span = Span::from_ms(20_000);
+const MIN_WARM_UP: Span = Span::from_ms(2_000);
+const MAX_WARM_UP: Span = Span::from_ms(20_000);
 
 /// The least time that is measured in a piece.
-pub const LEAST_MEASURE: Span = Span { ns: 10_000_000 };
+pub const MIN_MEASURE: Span = Span { ns: 10_000_000 };
 
 /// Rounds of a suite that doesn't say how many.
-const LEAST_ROUNDS: u32 = 5;
-const MOST_ROUNDS: u32 = 50;
+const MIN_ROUNDS: u32 = 5;
+const MAX_ROUNDS: u32 = 50;
 
 pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> Result<Rounds> {
     // Steps done again would not be done on a fresh target.
@@ -40,10 +40,10 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         let help = "at least 10ms; shorter pieces measure the starting and stopping";
         source.error_at(key, "too short", Some(help.into()))
     };
-    if measure < LEAST_MEASURE {
+    if measure < MIN_MEASURE {
         return Err(too_short("rounds.measure"));
     }
-    if slice.is_some_and(|slice| slice < LEAST_MEASURE) {
+    if slice.is_some_and(|slice| slice < MIN_MEASURE) {
         return Err(too_short("rounds.slice"));
     }
     let slice = slice.filter(|slice| *slice < measure);
@@ -60,12 +60,12 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
             return Err(source.error_at("rounds.warm_up", message, Some(help)));
         }
         Some(WarmUpSpec::Fixed(length)) => (length, None),
-        Some(WarmUpSpec::Detect) => (LEAST_WARM_UP, Some(MOST_WARM_UP)),
+        Some(WarmUpSpec::Detect) => (MIN_WARM_UP, Some(MAX_WARM_UP)),
         None => (Span::from_ms(500), None),
     };
-    let usual = spec.at_most.map_or(LEAST_ROUNDS, |most| most.min(LEAST_ROUNDS));
+    let usual = spec.at_most.map_or(MIN_ROUNDS, |most| most.min(MIN_ROUNDS));
     let at_least = spec.at_least.unwrap_or(usual);
-    let at_most = spec.at_most.unwrap_or(at_least.max(MOST_ROUNDS));
+    let at_most = spec.at_most.unwrap_or(at_least.max(MAX_ROUNDS));
     if at_least == 0 || at_most < at_least {
         let message = format!("at least {at_least} and at most {at_most} rounds: no run is both");
         let help = "from 1 on, and at_most no lower than at_least".to_owned();

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::error::{Source, SuiteError};
 
 /// At most this many points in one suite: more is a mistake, not an experiment.
-const MOST_POINTS: usize = 10_000;
+const MAX_POINTS: usize = 10_000;
 
 /// A dotted key with the value that it takes in one point.
 pub(crate) type Setting = (String, toml::Value);
@@ -120,8 +120,8 @@ pub(crate) fn points(
         true => lengths.fold(1, usize::saturating_mul),
         false => 1 + lengths.map(|length| length - 1).sum::<usize>(),
     };
-    if count > MOST_POINTS {
-        let message = format!("{count} points; at most {MOST_POINTS}");
+    if count > MAX_POINTS {
+        let message = format!("{count} points; at most {MAX_POINTS}");
         return Err(source.error_at("sweep", message, None));
     }
     Ok(if together { product(&axes) } else { one_at_a_time(&axes) })

@@ -26,7 +26,7 @@ const ERROR: f64 = 0.02;
 const OVERLOADED_DOUBT: usize = 4;
 
 /// Loads tried at most, as `judge` does.
-const LOADS_MOST: usize = 64;
+const MAX_LOADS: usize = 64;
 
 /// The parameters of a search.
 pub struct CapacitySearch<'a> {
@@ -50,7 +50,7 @@ pub fn capacity(
     search: &CapacitySearch<'_>,
 ) -> Result<(RunId, Ending), RunError> {
     // Plans have to outlive the runner that goes from one to the next.
-    let plans: Vec<OnceCell<Plan>> = (0..LOADS_MOST).map(|_| OnceCell::new()).collect();
+    let plans: Vec<OnceCell<Plan>> = (0..MAX_LOADS).map(|_| OnceCell::new()).collect();
     let RunOptions { plan, exe, ledger, build, logs, command, seed, extras, stop, progress } =
         options;
     let progress = &mut *progress;

@@ -13,7 +13,7 @@ use crate::plan::{Arrivals, Clients, Point, TargetKind};
 const SLOPE_CONFIDENCE: f64 = 0.99;
 
 /// The least number of slices for a slope.
-const LEAST_SLICES: usize = 6;
+const MIN_SLICES: usize = 6;
 
 impl Usage {
     /// The figures of the trial that this is of.
@@ -170,7 +170,7 @@ fn growing(figures: &mut Figures, resident: &[(f64, f64)], descriptors: &[(f64, 
     figures.server_resident_bytes = resident.last().map(|(_, bytes)| *bytes);
     figures.server_descriptors = descriptors.last().map(|(_, count)| *count);
     let slopes = |points: &[(f64, f64)]| {
-        let enough = points.len() >= LEAST_SLICES;
+        let enough = points.len() >= MIN_SLICES;
         let all = judge::slope(points, SLOPE_CONFIDENCE).filter(|_| enough)?;
         let late = judge::slope(&points[points.len() / 2..], SLOPE_CONFIDENCE);
         Some((all, late.map(|late| late.slope)))

@@ -209,7 +209,7 @@ impl<'a> RunWriter<'a> {
         confidence: f64,
     ) -> Result<(), LedgerError> {
         for requirement in &point.requirements {
-            let least = judge::LEAST_ROUNDS;
+            let least = judge::MIN_ROUNDS;
             let (value, outcome) = super::require::outcome(requirement, trials, confidence, least);
             self.ledger.add_requirement(&RequirementRow {
                 run_id: self.run,

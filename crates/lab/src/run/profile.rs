@@ -22,7 +22,7 @@ const PROFILED_NS: u64 = 1_000 * MILLISECOND_NS;
 const SAMPLES_PER_S: &str = "997";
 
 /// Functions of a profile that are kept: those with the greatest shares.
-const FUNCTIONS_MOST: usize = 32;
+const MAX_FUNCTIONS: usize = 32;
 
 impl Runner<'_> {
     /// Profiles every target `times` times at the first point. What can't be profiled is reported
@@ -130,7 +130,7 @@ fn report(file: &Path) -> Result<Vec<(String, f64)>, String> {
     command.args(["report", "--stdio", "--no-children", "-F", "overhead,symbol", "-i"]).arg(file);
     let output = command.stdin(Stdio::null()).output().map_err(|error| format!("perf: {error}"))?;
     let text = String::from_utf8_lossy(&output.stdout);
-    let functions: Vec<_> = text.lines().filter_map(parse).take(FUNCTIONS_MOST).collect();
+    let functions: Vec<_> = text.lines().filter_map(parse).take(MAX_FUNCTIONS).collect();
     match functions.is_empty() {
         true => Err("perf saw no sample of it".to_owned()),
         false => Ok(functions),

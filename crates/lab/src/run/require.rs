@@ -110,7 +110,7 @@ mod tests {
             .collect();
         let figure = Expression::Name(name.to_owned());
         let requirement = Requirement { text: name.to_owned(), figure, comparison, bound };
-        outcome(&requirement, &trials, 0.95, judge::LEAST_ROUNDS).1
+        outcome(&requirement, &trials, 0.95, judge::MIN_ROUNDS).1
     }
 
     #[test]

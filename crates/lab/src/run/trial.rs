@@ -74,10 +74,10 @@ pub struct Trial {
 }
 
 /// At most this many wrong answers are kept with their bytes in one trial.
-const MOST_FOUND: usize = 64;
+const MAX_FOUND: usize = 64;
 
 /// At most this many events of one trial are kept: the first ones.
-const MOST_EVENTS: usize = 10_000;
+const MAX_EVENTS: usize = 10_000;
 
 impl Trial {
     pub(crate) fn begin(target: usize, round: u32, started: Ns) -> Self {
@@ -128,7 +128,7 @@ impl Trial {
         if let Some(failure) = events.iter().find_map(|event| event.failure.as_ref()) {
             self.invalidate(format!("an event failed: {failure}"));
         }
-        let left = MOST_EVENTS.saturating_sub(self.events.len());
+        let left = MAX_EVENTS.saturating_sub(self.events.len());
         self.events.extend(events.into_iter().take(left));
     }
 
@@ -190,7 +190,7 @@ impl Trial {
     pub(crate) fn set_aside(&mut self, slice: Slice, piece: Piece) {
         self.counts.wrong += piece.counts.wrong;
         self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let left = MOST_FOUND.saturating_sub(self.found.len());
+        let left = MAX_FOUND.saturating_sub(self.found.len());
         self.found.extend(piece.found.into_iter().take(left));
         self.slices.push(slice);
     }
@@ -215,7 +215,7 @@ impl Trial {
         self.slices.push(slice);
         self.judge_claims(piece.counts);
         self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let left = MOST_FOUND.saturating_sub(self.found.len());
+        let left = MAX_FOUND.saturating_sub(self.found.len());
         self.found.extend(piece.found.into_iter().take(left));
         self.intervals.extend(piece.intervals);
         self.figures.extend(piece.figures);

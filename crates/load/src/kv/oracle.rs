@@ -22,7 +22,7 @@ pub struct Oracle {
 }
 
 /// A value too short to carry its version is compared with at most this many candidates.
-const MOST_CANDIDATES: u32 = 256;
+const MAX_CANDIDATES: u32 = 256;
 
 impl Oracle {
     /// The oracle about a target that nothing writes to: every key is at its first version, and
@@ -89,7 +89,7 @@ impl Oracle {
         }
         let Some(claimed) = self.values.claimed_version(bytes) else {
             let newest = self.versions.newest(key);
-            let oldest = floor.0.max(newest.saturating_sub(MOST_CANDIDATES));
+            let oldest = floor.0.max(newest.saturating_sub(MAX_CANDIDATES));
             return matches((oldest..=newest).rev().any(|v| self.values.is(key, v, bytes)));
         };
         matches(self.values.is(key, claimed, bytes))?;

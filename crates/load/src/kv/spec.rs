@@ -9,7 +9,7 @@ use super::values::Sizes;
 use crate::part::{Part, SpecError};
 
 /// At most this many keys in all: their versions take 16 bytes each.
-const MOST_KEYS: u64 = 1 << 30;
+const MAX_KEYS: u64 = 1 << 30;
 
 /// `keys = { … }`
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -67,8 +67,8 @@ impl KeysSpec {
             let message = format!("{} takes at most {longest_bytes}", part.service);
             return error("workload.keys.bytes", message);
         }
-        if self.count > MOST_KEYS {
-            return error("workload.keys.count", format!("at most {MOST_KEYS} keys"));
+        if self.count > MAX_KEYS {
+            return error("workload.keys.count", format!("at most {MAX_KEYS} keys"));
         }
         let Some(keys) = Keys::new(self.count, key_bytes) else {
             let message = format!(

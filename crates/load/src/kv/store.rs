@@ -62,7 +62,7 @@ struct Spec {
 }
 
 /// At most this many keys in one request.
-const MOST_KEYS_PER_REQUEST: u32 = 1024;
+const MAX_KEYS_PER_REQUEST: u32 = 1024;
 
 /// A workload of keys and values, for the workload of a service to hold.
 #[derive(Clone, Debug)]
@@ -94,8 +94,8 @@ impl Store {
         let (keys_spec, (keys, sampler)) = (keys, keys.resolve(part, rules.longest_key_bytes)?);
         let values = Values::new(part.seed, value.resolve(rules.longest_value_bytes)?);
         let keys_per_request = spec.keys_per_request.unwrap_or(64);
-        if !(1..=MOST_KEYS_PER_REQUEST).contains(&keys_per_request) {
-            let message = format!("from 1 to {MOST_KEYS_PER_REQUEST}");
+        if !(1..=MAX_KEYS_PER_REQUEST).contains(&keys_per_request) {
+            let message = format!("from 1 to {MAX_KEYS_PER_REQUEST}");
             return Err(part.error("keys_per_request", message));
         }
         // A key that comes only once was never written.

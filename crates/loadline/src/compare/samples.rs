@@ -11,7 +11,7 @@ use report::Series;
 const FILE_LIMIT_BYTES: u64 = 64 << 20;
 
 /// At most this many figures of a file: every one is compared with every other.
-const FIGURES_MOST: usize = 2_000;
+const MAX_FIGURES: usize = 2_000;
 
 /// Reads the figures of `FILE` or `FILE#NAME`.
 pub(super) fn read(argument: &str) -> Result<Series, String> {
@@ -32,9 +32,9 @@ pub(super) fn read(argument: &str) -> Result<Series, String> {
     if figures.is_empty() {
         return Err(format!("{file}: there is no number in it"));
     }
-    if figures.len() > FIGURES_MOST {
+    if figures.len() > MAX_FIGURES {
         let found = figures.len();
-        return Err(format!("{file}: {found} numbers are more than {FIGURES_MOST}; thin them out"));
+        return Err(format!("{file}: {found} numbers are more than {MAX_FIGURES}; thin them out"));
     }
     Ok(Series { name: argument.to_owned(), figures })
 }

@@ -18,7 +18,7 @@ const EIGHTHS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇'
 const COLOURS: [Color; 5] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::Green, Color::Blue];
 
 /// No latencies are higher than this many lines.
-const HEIGHT_MOST: usize = 4;
+const MAX_HEIGHT: usize = 4;
 
 /// The most notes shown.
 const SAID_SHOWN: usize = 4;
@@ -134,7 +134,7 @@ impl Page {
         }
         let with_rates = room >= 2 * (count + 1);
         let rates = if with_rates { count + 1 } else { 0 };
-        let height = ((room - rates - 1) / count).clamp(1, HEIGHT_MOST);
+        let height = ((room - rates - 1) / count).clamp(1, MAX_HEIGHT);
         let mut lines = self.latencies(sides, height);
         if with_rates {
             lines.extend(self.rates(sides));

@@ -29,7 +29,7 @@ const LISTEN: SocketAddr = SocketAddr::new(IpAddr::V4(Ipv4Addr::LOCALHOST), 4380
 
 /// How many requests may be answered or wait for their turn: each page takes a core and holds its
 /// run in memory.
-const REQUESTS_MOST: usize = 32;
+const MAX_REQUESTS: usize = 32;
 
 /// How long answers may take to leave after the signal to end.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     let end = TerminationSignals::catch()?;
     let settings = HttpSettings { address: args.listen, takes_names: false, tokens: None };
     let path = storage.ledger.clone();
-    let site = Site { ledger, requests: Arc::new(Semaphore::new(REQUESTS_MOST)) };
+    let site = Site { ledger, requests: Arc::new(Semaphore::new(MAX_REQUESTS)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));
     let server =
         server.map_err(|error| error.context("--listen 127.0.0.1:0 takes any free port"))?;

@@ -10,12 +10,12 @@ use super::memory::resident_bytes;
 use crate::served::Served;
 
 const MEMORY_BYTES: u64 = 32 << 20;
-const MOST_CONNECTIONS: usize = 128;
+const MAX_CONNECTIONS: usize = 128;
 
 /// What is said where announced values take all the memory that they may, and how long one is at
 /// least that counts.
 const NO_ROOM: &str = "SERVER_ERROR out of memory storing object";
-const LEAST_CLAIMED: u64 = 4000;
+const MIN_CLAIMED: u64 = 4000;
 
 /// Nothing here takes so long; this only ends a run that would hang.
 const PATIENCE: Duration = Duration::from_secs(60);
@@ -64,7 +64,7 @@ fn settle(client: &mut Client) {
 
 /// Every unfinished request, several times, and then every place for a connection once.
 pub(crate) fn half_written() {
-    let most = MOST_CONNECTIONS.to_string();
+    let most = MAX_CONNECTIONS.to_string();
     let served =
         Served::start(&["--listen", "127.0.0.1:0", "--max-connections", &most, "--threads", "2"]);
     let mut client = Client::tcp(served.address()).expect("a connection");
@@ -81,7 +81,7 @@ pub(crate) fn half_written() {
     }
     assert_eq!(client.get("half").expect("an answer").as_deref(), Some(&b"whole"[..]));
     assert_eq!(client.stat("curr_items").expect("statistics"), 1);
-    every_place(served.address(), MOST_CONNECTIONS - 1);
+    every_place(served.address(), MAX_CONNECTIONS - 1);
     drop(client);
     assert!(served.stop(), "it ends in order");
 }
@@ -110,7 +110,7 @@ struct Scene<'a> {
 
 /// Abuses a server for so long.
 pub(crate) fn run(length: Duration) {
-    let (most, memory) = (MOST_CONNECTIONS.to_string(), MEMORY_BYTES.to_string());
+    let (most, memory) = (MAX_CONNECTIONS.to_string(), MEMORY_BYTES.to_string());
     let served = Served::start(&[
         "--listen",
         "127.0.0.1:0",
@@ -153,7 +153,7 @@ pub(crate) fn run(length: Duration) {
         scene.over.store(true, Relaxed);
     });
     settle(&mut watcher);
-    every_place(&address, MOST_CONNECTIONS - 1);
+    every_place(&address, MAX_CONNECTIONS - 1);
     let free = watcher.stat("read_buf_bytes_free").expect("statistics");
     assert_eq!(free, MEMORY_BYTES / 4, "what was announced by those who have gone takes no room");
     let (answers, abuses) = (scene.answers.load(Relaxed), scene.abuses.load(Relaxed));
@@ -217,7 +217,7 @@ fn good(scene: &Scene<'_>, number: u64, mut client: Client) {
                 Ok(()) => Some(value),
                 // Those who never send what they announce leave no room for it. Then nothing is
                 // stored, nor what was before.
-                Err(error) if error.to_string().ends_with(NO_ROOM) && length > LEAST_CLAIMED => {
+                Err(error) if error.to_string().ends_with(NO_ROOM) && length > MIN_CLAIMED => {
                     scene.refusals.fetch_add(1, Relaxed);
                     None
                 }
@@ -270,7 +270,7 @@ fn slow_readers(scene: &Scene<'_>) {
 fn crowds(scene: &Scene<'_>) {
     while !scene.over.load(Relaxed) {
         let open: Vec<_> =
-            (0..MOST_CONNECTIONS * 3 / 2).filter_map(|_| tcp(scene.address).ok()).collect();
+            (0..MAX_CONNECTIONS * 3 / 2).filter_map(|_| tcp(scene.address).ok()).collect();
         scene.abuses.fetch_add(open.len() as u64, Relaxed);
         drop(open);
         std::thread::sleep(Duration::from_millis(200));

@@ -18,7 +18,7 @@ pub(crate) fn resident_bytes(process: u32) -> u64 {
 const IDLE: u64 = 1000;
 
 /// An idle connection takes at most so much.
-const MOST_IDLE_BYTES: u64 = 16 << 10;
+const MAX_IDLE_BYTES: u64 = 16 << 10;
 
 /// Fills servers of several sizes with items of several sizes, from small to large: the resident
 /// bytes, less those of the empty server, stay within 1.05 of what was asked for all the time, and
@@ -80,5 +80,5 @@ fn idle() {
     }
     let each = resident_bytes(process).saturating_sub(before) / IDLE;
     println!("an idle connection takes {each} bytes");
-    assert!(each <= MOST_IDLE_BYTES, "an idle connection takes {each} bytes");
+    assert!(each <= MAX_IDLE_BYTES, "an idle connection takes {each} bytes");
 }

@@ -11,7 +11,7 @@ use crate::protocol::messages::{
     ChannelCreated, CreateChannels, DestroyChannel, FieldType, GetField, Introduction, Offer, Text,
 };
 use crate::protocol::{
-    Command, Field, Item, MOST_MESSAGE_BYTES, Scalar, Sender, Severity, Status, Structure, Type,
+    Command, Field, Item, MAX_MESSAGE_BYTES, Scalar, Sender, Severity, Status, Structure, Type,
     Value, Writer, divide, message,
 };
 use wire::{Output, ProtocolError};
@@ -35,7 +35,7 @@ pub struct Settings {
 impl Default for Settings {
     fn default() -> Self {
         let timeout = Duration::from_secs(5);
-        let most_message_bytes = MOST_MESSAGE_BYTES;
+        let most_message_bytes = MAX_MESSAGE_BYTES;
         Self { timeout, identity: None, most_message_bytes, segment_bytes: None }
     }
 }

@@ -68,7 +68,7 @@ pub(crate) struct MonitorArgs {
 }
 
 /// The least queue: with one place, an update that comes while another is sent is lost.
-const LEAST_QUEUE: u32 = 2;
+const MIN_QUEUE: u32 = 2;
 
 /// The client's side of the queue, between the thread that reads and the one that looks.
 #[derive(Debug, Default)]
@@ -85,7 +85,7 @@ struct State {
 }
 
 pub(crate) fn run(context: &CommandContext, args: &MonitorArgs) -> anyhow::Result<ExitCode> {
-    let size = args.queue_size.max(LEAST_QUEUE);
+    let size = args.queue_size.max(MIN_QUEUE);
     let mut request = args.request.clone();
     request.options.insert("queueSize".to_owned(), size.to_string());
     if args.pipeline {

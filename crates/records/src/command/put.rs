@@ -47,7 +47,7 @@ pub(crate) struct PutArgs {
 }
 
 /// What fits into a message beside the little that goes around an array: its length has 32 bits.
-const MOST_BYTES: usize = u32::MAX as usize - 4096;
+const MAX_BYTES: usize = u32::MAX as usize - 4096;
 
 /// How many elements are put by default.
 const USUAL_SIZE: usize = 10;
@@ -159,10 +159,8 @@ fn array(
     number.put_le(&mut one);
     let mut item = Item::new(kind.clone());
     let bytes = one.len().saturating_mul(size);
-    if bytes > MOST_BYTES {
-        bail!(
-            "an array of {size} elements takes {bytes} bytes; a message has at most {MOST_BYTES}"
-        );
+    if bytes > MAX_BYTES {
+        bail!("an array of {size} elements takes {bytes} bytes; a message has at most {MAX_BYTES}");
     }
     // Looked at once: what was there for the first is there for the next.
     let available = available_bytes().filter(|_| is_first);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use base::units::{ByteCount, UnitError};
 
 use crate::environment::{SERVER_PORT, place};
-use crate::protocol::{LEAST_SEGMENT_BYTES, Request, RequestError};
+use crate::protocol::{MIN_SEGMENT_BYTES, Request, RequestError};
 
 /// The channel of the array programs, which they use unless another is named.
 pub(crate) const ARRAY_CHANNEL: &str = "arrayPerformance";
@@ -26,8 +26,8 @@ pub(super) fn server_address(written: &str) -> Result<SocketAddr, String> {
 /// The size of a segment, with its unit.
 pub(crate) fn segment_bytes(written: &str) -> Result<usize, String> {
     let bytes: ByteCount = written.parse().map_err(|error: UnitError| error.to_string())?;
-    let fits = (LEAST_SEGMENT_BYTES as u64..=u32::MAX.into()).contains(&bytes.bytes);
-    let advice = || format!("a segment has {LEAST_SEGMENT_BYTES} bytes to 4 GiB - 1");
+    let fits = (MIN_SEGMENT_BYTES as u64..=u32::MAX.into()).contains(&bytes.bytes);
+    let advice = || format!("a segment has {MIN_SEGMENT_BYTES} bytes to 4 GiB - 1");
     usize::try_from(bytes.bytes).ok().filter(|_| fits).ok_or_else(advice)
 }
 

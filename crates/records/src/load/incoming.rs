@@ -11,7 +11,7 @@ use crate::protocol::{Command, HEADER_BYTES, Header, Order, Segment};
 const SMALL_BYTES: usize = 16 << 10;
 
 /// What stands before and behind an array, and a large message without one, may be so long.
-const MOST_BESIDE_BYTES: usize = 1 << 20;
+const MAX_BESIDE_BYTES: usize = 1 << 20;
 
 /// This much of a large message tells where its array begins.
 const HEAD_BYTES: usize = 512;
@@ -175,7 +175,7 @@ impl Large {
     }
 
     fn keep(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        if self.kept.len() + bytes.len() > MOST_BESIDE_BYTES {
+        if self.kept.len() + bytes.len() > MAX_BESIDE_BYTES {
             return Err(ProtocolError::new(
                 "a message without an array is longer than this load keeps",
             ));

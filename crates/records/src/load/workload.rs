@@ -12,10 +12,10 @@ use wire::ProtocolError;
 use super::operations::{OPERATIONS, PUT};
 use super::oracle::Oracle;
 use super::pvaccess::PvAccess;
-use crate::protocol::MOST_NAME_BYTES;
+use crate::protocol::MAX_NAME_BYTES;
 
 /// At most this many elements in one value: 1 GiB of 64-bit numbers.
-const MOST_ELEMENTS: u64 = 1 << 27;
+const MAX_ELEMENTS: u64 = 1 << 27;
 
 /// The part as written.
 #[derive(Clone, Debug, Deserialize)]
@@ -68,9 +68,9 @@ pub(super) fn read(part: &Part<'_>) -> Result<Arc<dyn Workload>, SpecError> {
     let Some(keys) = &spec.keys else {
         return Err(part.error("keys", "records needs keys: keys = { count = 10_000 }"));
     };
-    let (keys, sampler) = keys.resolve(part, MOST_NAME_BYTES)?;
-    if let Some(size) = spec.size.filter(|size| !(1..=MOST_ELEMENTS).contains(size)) {
-        let message = format!("{size} is not from 1 to {MOST_ELEMENTS} elements");
+    let (keys, sampler) = keys.resolve(part, MAX_NAME_BYTES)?;
+    if let Some(size) = spec.size.filter(|size| !(1..=MAX_ELEMENTS).contains(size)) {
+        let message = format!("{size} is not from 1 to {MAX_ELEMENTS} elements");
         return Err(part.error("size", message));
     }
     let target_writes = match spec.written_by {

@@ -11,7 +11,7 @@ use toml::Value as Toml;
 use super::access::{Access, Rule};
 use super::normative::{self, Parts};
 use super::rules::has_limits;
-use crate::protocol::{Item, MOST_NAME_BYTES, Number, Scalar, Type, Value};
+use crate::protocol::{Item, MAX_NAME_BYTES, Number, Scalar, Type, Value};
 
 /// A record that is declared.
 #[derive(Clone, Debug, PartialEq)]
@@ -184,10 +184,10 @@ fn group(written: WrittenGroup) -> Result<DeclaredGroup, Mistake> {
 }
 
 fn check_name(name: &Spanned<String>) -> Result<(), Mistake> {
-    if (1..=MOST_NAME_BYTES).contains(&name.get_ref().len()) {
+    if (1..=MAX_NAME_BYTES).contains(&name.get_ref().len()) {
         return Ok(());
     }
-    Err((name.span(), format!("a name has 1 to {MOST_NAME_BYTES} bytes")))
+    Err((name.span(), format!("a name has 1 to {MAX_NAME_BYTES} bytes")))
 }
 
 fn one(written: Spanned<Written>) -> Result<Declared, Mistake> {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::protocol::MOST_FIELDS;
+use crate::protocol::MAX_FIELDS;
 
 /// A put that is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -64,7 +64,7 @@ pub enum GroupError {
     #[error("{0} is a group itself: name its records")]
     Nested(Arc<str>),
     /// They have too many fields for one type.
-    #[error("its records have {0} fields in all, and a type has at most {MOST_FIELDS}")]
+    #[error("its records have {0} fields in all, and a type has at most {MAX_FIELDS}")]
     TooWide(usize),
     /// One of them is nested as deep as a type may be.
     #[error("{0} is nested too deep to be a part of another record")]

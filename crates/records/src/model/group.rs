@@ -10,7 +10,7 @@ use super::Time;
 use super::error::GroupError;
 use super::membership::{Follower, Gate};
 use super::record::{Member, Record};
-use crate::protocol::{Field, Item, MOST_DEPTH, MOST_FIELDS, Structure, Type, Value};
+use crate::protocol::{Field, Item, MAX_DEPTH, MAX_FIELDS, Structure, Type, Value};
 
 impl Record {
     /// A group of these records, each as the field that it is paired with. It takes puts if it is
@@ -30,7 +30,7 @@ impl Record {
             if !record.members().is_empty() {
                 return Err(GroupError::Nested(Arc::clone(record.name())));
             }
-            if record.kind().depth() >= MOST_DEPTH {
+            if record.kind().depth() >= MAX_DEPTH {
                 return Err(GroupError::TooDeep(Arc::clone(record.name())));
             }
             fields.push(Field::new(field, record.kind().clone()));
@@ -39,7 +39,7 @@ impl Record {
             at += width;
         }
         let kind = Type::Structure(Structure::new("", fields));
-        if kind.size() > MOST_FIELDS {
+        if kind.size() > MAX_FIELDS {
             return Err(GroupError::TooWide(kind.size()));
         }
         // From here on changes of the records hold the gate.

@@ -6,7 +6,7 @@ use wire::Bytes;
 
 use super::types::{Length, Scalar, Structure, Type, Union};
 use super::value::{Array, Chosen, Item, Value, allows};
-use super::{Bits, MOST_VALUE_DEPTH, Order, Reader, Registry, Sink, Writer};
+use super::{Bits, MAX_VALUE_DEPTH, Order, Reader, Registry, Sink, Writer};
 
 impl<S: Sink> Writer<'_, S> {
     /// Appends a whole value of type `kind`, whose places begin `nodes`.
@@ -161,7 +161,7 @@ impl Reader<'_> {
         depth: usize,
         into: &mut Vec<Value>,
     ) {
-        if depth > MOST_VALUE_DEPTH {
+        if depth > MAX_VALUE_DEPTH {
             self.fail("a value is nested too deep");
         }
         if !self.is_good() || !self.spend(1) {

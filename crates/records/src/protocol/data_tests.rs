@@ -224,7 +224,7 @@ fn a_short_message_cannot_claim_a_huge_array() {
 #[test]
 fn a_large_message_cannot_make_more_values_than_are_allowed() {
     // Structures without fields take a byte each, and much more as values.
-    let count = super::super::MOST_VALUES as u32;
+    let count = super::super::MAX_VALUES as u32;
     let mut bytes = [&b"\x88\x80\x00\x00\xfe"[..], &count.to_le_bytes()].concat();
     bytes.resize(bytes.len() + count as usize, 1);
     let mut reader = Reader::new(&bytes, Order::Little);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use super::types::{Field, Length, Scalar, Structure, Type, Union};
-use super::{MOST_DEPTH, MOST_FIELDS, MOST_REGISTERED_FIELDS, Reader, Sink, Writer};
+use super::{MAX_DEPTH, MAX_FIELDS, MAX_REGISTERED_FIELDS, Reader, Sink, Writer};
 
 const NULL: u8 = 0xFF;
 const ONLY_ID: u8 = 0xFE;
@@ -44,27 +44,27 @@ impl Registry {
         let size = kind.size();
         let replaced = self.types.insert(id, kind).map_or(0, |old| old.size());
         self.fields = self.fields + size - replaced;
-        self.fields <= MOST_REGISTERED_FIELDS
+        self.fields <= MAX_REGISTERED_FIELDS
     }
 }
 
 impl Reader<'_> {
     /// A description; none is null, and after a fault.
     pub fn kind(&mut self, registry: &mut Registry) -> Option<Type> {
-        let mut fields_left = MOST_FIELDS;
+        let mut fields_left = MAX_FIELDS;
         let kind = self.nested(registry, 0, &mut fields_left);
         kind.filter(|_| self.is_good())
     }
 
     fn nested(&mut self, known: &mut Registry, depth: usize, left: &mut usize) -> Option<Type> {
-        if depth > MOST_DEPTH {
+        if depth > MAX_DEPTH {
             self.fail("a type is nested too deep");
             return None;
         }
         let code = self.u8();
         let registered = |kind: &Type, reader: &mut Self, left: &mut usize| {
             // A number may stand for many fields, so that few bytes could describe a lot of them.
-            if kind.size() > *left || depth + kind.depth() > MOST_DEPTH + 1 {
+            if kind.size() > *left || depth + kind.depth() > MAX_DEPTH + 1 {
                 reader.fail("a type has too many fields");
                 return false;
             }

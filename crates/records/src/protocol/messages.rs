@@ -7,7 +7,7 @@
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
-use super::{Item, MOST_NAME_BYTES, Reader, Registry, Severity, Sink, Status, Type, Writer};
+use super::{Item, MAX_NAME_BYTES, Reader, Registry, Severity, Sink, Status, Type, Writer};
 
 /// The bits of an operation's subcommand.
 pub mod subcommand {
@@ -63,7 +63,7 @@ impl Beacon {
         reader.u8();
         let (sequence, changes) = (reader.u8(), reader.u16());
         let server = read_place(reader);
-        Self { guid, sequence, changes, server, protocol: reader.short_text(MOST_NAME_BYTES) }
+        Self { guid, sequence, changes, server, protocol: reader.short_text(MAX_NAME_BYTES) }
     }
 }
 
@@ -122,7 +122,7 @@ impl Introduction {
     /// Reads it.
     pub fn read(reader: &mut Reader<'_>, known: &mut Registry) -> Self {
         let (buffer_bytes, registry_size, quality) = (reader.u32(), reader.u16(), reader.u16());
-        let method = reader.short_text(MOST_NAME_BYTES);
+        let method = reader.short_text(MAX_NAME_BYTES);
         // Old clients end here.
         let item = if reader.left() == 0 { None } else { reader.item(known) };
         Self { buffer_bytes, registry_size, quality, method, item }
@@ -183,7 +183,7 @@ impl Search {
         let count = reader.u16();
         let mut channels = Vec::new();
         for _ in 0..count {
-            let channel = (reader.u32(), reader.short_text(MOST_NAME_BYTES));
+            let channel = (reader.u32(), reader.short_text(MAX_NAME_BYTES));
             if !reader.is_good() {
                 break;
             }
@@ -230,7 +230,7 @@ impl SearchResponse {
     pub fn read(reader: &mut Reader<'_>) -> Self {
         let (guid, sequence) = (reader.guid(), reader.u32());
         let server = read_place(reader);
-        let protocol = reader.short_text(MOST_NAME_BYTES);
+        let protocol = reader.short_text(MAX_NAME_BYTES);
         let found = reader.u8() != 0;
         let count = usize::from(reader.u16());
         let count = if count * 4 > reader.left() { 0 } else { count };
@@ -277,7 +277,7 @@ impl CreateChannels {
         let count = reader.u16();
         let mut all = Vec::new();
         for _ in 0..count {
-            let channel = (reader.u32(), reader.short_text(MOST_NAME_BYTES));
+            let channel = (reader.u32(), reader.short_text(MAX_NAME_BYTES));
             if !reader.is_good() {
                 break;
             }
@@ -518,7 +518,7 @@ fn read_texts(reader: &mut Reader<'_>) -> Vec<Arc<str>> {
     let count = reader.count(1);
     let mut all = Vec::new();
     while all.len() < count && reader.is_good() {
-        all.push(reader.short_text(MOST_NAME_BYTES));
+        all.push(reader.short_text(MAX_NAME_BYTES));
     }
     all
 }

@@ -36,29 +36,29 @@ pub use location::{
 pub use pool::{Buffer, Pool};
 pub use reader::{Order, Reader};
 pub use request::{Options, Request, RequestError, Selection};
-pub use segments::{LEAST_SEGMENT_BYTES, divide};
+pub use segments::{MIN_SEGMENT_BYTES, divide};
 pub use status::{Severity, Status};
 pub use types::{Field, Length, Scalar, Structure, Type, Union};
 pub use value::{Array, Chosen, Item, Number, Value, zeros};
 pub use writer::{Sink, Writer, message};
 
 /// A channel's name has at least one byte and at most this many.
-pub const MOST_NAME_BYTES: usize = 500;
+pub const MAX_NAME_BYTES: usize = 500;
 
 /// A type is nested at most this deep; pvxs has the same limit.
-pub const MOST_DEPTH: usize = 20;
+pub const MAX_DEPTH: usize = 20;
 
 /// A value is nested at most this deep, those inside of values of any type too.
-pub const MOST_VALUE_DEPTH: usize = 2 * MOST_DEPTH;
+pub const MAX_VALUE_DEPTH: usize = 2 * MAX_DEPTH;
 
 /// A type has at most this many fields in all.
-pub const MOST_FIELDS: usize = 65_536;
+pub const MAX_FIELDS: usize = 65_536;
 
 /// All types that one side of a connection may have described have at most this many fields.
-pub const MOST_REGISTERED_FIELDS: usize = 1 << 20;
+pub const MAX_REGISTERED_FIELDS: usize = 1 << 20;
 
 /// At most this many values, those in an array of numbers not counted, come with one message.
-pub const MOST_VALUES: usize = 1 << 22;
+pub const MAX_VALUES: usize = 1 << 22;
 
 /// The default limit of one message, in bytes.
-pub const MOST_MESSAGE_BYTES: usize = 1 << 30;
+pub const MAX_MESSAGE_BYTES: usize = 1 << 30;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use wire::{Bytes, ProtocolError};
 
-use super::MOST_VALUES;
+use super::MAX_VALUES;
 
 /// The order of a number's bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -52,7 +52,7 @@ impl<'a> Reader<'a> {
     /// Reads `bytes`, copying what is kept of them.
     #[inline]
     pub fn new(bytes: &'a [u8], order: Order) -> Self {
-        Self { bytes, at: 0, order, fault: None, owner: None, values_left: MOST_VALUES }
+        Self { bytes, at: 0, order, fault: None, owner: None, values_left: MAX_VALUES }
     }
 
     /// Reads `bytes`; large arrays are slices of them and not copied.

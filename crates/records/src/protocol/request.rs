@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::types::{Field, Scalar, Structure, Type};
 use super::value::{Item, Number, Value};
-use super::{Bits, MOST_DEPTH};
+use super::{Bits, MAX_DEPTH};
 
 /// Options by their names.
 pub type Options = BTreeMap<String, String>;
@@ -307,7 +307,7 @@ impl<'a> Parser<'a> {
 
     /// `a,b.c[option=value]{d,e}` up to `end`, which is consumed.
     fn selection(&mut self, end: Option<u8>, depth: usize) -> Result<Selection, RequestError> {
-        if depth > MOST_DEPTH {
+        if depth > MAX_DEPTH {
             return self.fail("fields are nested too deep");
         }
         let mut all = Selection::default();

@@ -11,14 +11,14 @@ use wire::{Bytes, Output};
 use super::{HEADER_BYTES, Header, Segment};
 
 /// The shortest payload that a segment may be limited to.
-pub const LEAST_SEGMENT_BYTES: usize = 64;
+pub const MIN_SEGMENT_BYTES: usize = 64;
 
 /// Divides the messages in `out` that begin after its first `at` bytes into segments with payloads
 /// of at most `most` bytes. Arrays are still sent from where they lie.
 ///
 /// Whole messages have to lie there, as [`message`](super::message) writes them.
 pub fn divide(out: &mut Output, at: usize, most: usize) {
-    let most = most.max(LEAST_SEGMENT_BYTES) / 8 * 8;
+    let most = most.max(MIN_SEGMENT_BYTES) / 8 * 8;
     if out.len() - at <= most.saturating_add(HEADER_BYTES) {
         return;
     }
@@ -144,7 +144,7 @@ mod tests {
             divide(&mut out, 0, usize::MAX);
             let (all, sizes) = received(&out.take());
             prop_assert_eq!(all, expected);
-            let most = most.max(LEAST_SEGMENT_BYTES);
+            let most = most.max(MIN_SEGMENT_BYTES);
             prop_assert!(sizes.iter().all(|size| *size <= most), "{:?} {}", sizes, most);
         }
     }

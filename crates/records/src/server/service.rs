@@ -13,7 +13,7 @@ use super::putlog::PutLog;
 use super::shared_arrays::SharedArrays;
 use crate::model::{Access, Declarations, Gate, GroupError, Record, Time};
 use crate::protocol::messages::Guid;
-use crate::protocol::{MOST_MESSAGE_BYTES, MOST_NAME_BYTES, Pool, Unfinished};
+use crate::protocol::{MAX_MESSAGE_BYTES, MAX_NAME_BYTES, Pool, Unfinished};
 
 /// What a service allows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,15 +43,15 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Self {
         Self {
-            message_bytes: MOST_MESSAGE_BYTES,
-            unfinished_bytes: 2 * MOST_MESSAGE_BYTES,
+            message_bytes: MAX_MESSAGE_BYTES,
+            unfinished_bytes: 2 * MAX_MESSAGE_BYTES,
             in_flight_bytes: 24 << 20,
             segment_bytes: None,
             records: 1_000_000,
             channels: 100_000,
             operations: 200_000,
             queue: 10_000,
-            queue_bytes: MOST_MESSAGE_BYTES,
+            queue_bytes: MAX_MESSAGE_BYTES,
         }
     }
 }
@@ -61,7 +61,7 @@ impl Default for Limits {
 pub enum AddError {
     /// It is no name of a record.
     #[error(
-        "{0:?} is no name for a record: one has 1 to {MOST_NAME_BYTES} bytes, no control \
+        "{0:?} is no name for a record: one has 1 to {MAX_NAME_BYTES} bytes, no control \
          characters, and is not {SERVICE_CHANNEL:?}"
     )]
     Name(String),
@@ -156,7 +156,7 @@ impl Service {
     /// When its name is taken, or there are too many.
     pub fn add(&self, record: Arc<Record>) -> Result<(), AddError> {
         let name = record.name();
-        let is_long = !(1..=MOST_NAME_BYTES).contains(&name.len());
+        let is_long = !(1..=MAX_NAME_BYTES).contains(&name.len());
         // A line's end would make two names of one in lists and logs.
         if is_long || name.chars().any(char::is_control) || **name == *SERVICE_CHANNEL {
             return Err(AddError::Name(name.to_string()));

@@ -14,7 +14,7 @@ use super::session::Session;
 const ARRAY_BYTES: usize = 1 << 20;
 
 /// How many arrays may be sent at a time.
-const MOST_ARRAYS: usize = 4;
+const MAX_ARRAYS: usize = 4;
 
 /// The queue of each monitor.
 const QUEUE: usize = 2;
@@ -43,7 +43,7 @@ struct Arrays {
 
 impl Arrays {
     fn new() -> Self {
-        let in_flight_bytes = MOST_ARRAYS * ARRAY_BYTES;
+        let in_flight_bytes = MAX_ARRAYS * ARRAY_BYTES;
         let service = Service::new(Limits { in_flight_bytes, ..Limits::default() });
         let declared = "[[record]]\nname = \"array\"\ntype = \"ubyte[]\"\n";
         service.declare(declare(declared).unwrap()).unwrap();
@@ -98,11 +98,11 @@ fn stopped_monitors_keep_no_more_arrays_than_are_allowed() {
     for byte in 1..=30 {
         stopped.push(arrays.stopped());
         arrays.post(byte);
-        assert!(arrays.count() <= MOST_ARRAYS + QUEUE, "{} arrays", arrays.count());
+        assert!(arrays.count() <= MAX_ARRAYS + QUEUE, "{} arrays", arrays.count());
     }
-    assert_eq!(arrays.service.in_flight_bytes(), MOST_ARRAYS * ARRAY_BYTES);
+    assert_eq!(arrays.service.in_flight_bytes(), MAX_ARRAYS * ARRAY_BYTES);
     let begun = stopped.iter().filter(|session| session.out.len() > ARRAY_BYTES).count();
-    assert_eq!(begun, MOST_ARRAYS, "each has another version");
+    assert_eq!(begun, MAX_ARRAYS, "each has another version");
     stopped.into_iter().for_each(Session::close);
     assert_eq!((arrays.count(), arrays.service.in_flight_bytes()), (1, 0));
 }
@@ -118,7 +118,7 @@ fn monitors_of_one_version_share_it_and_need_no_room() {
 #[test]
 fn who_reads_gets_updates_once_clients_that_do_not_read_are_closed() {
     let arrays = Arrays::new();
-    let mut stopped: Vec<_> = (1..=MOST_ARRAYS as u8)
+    let mut stopped: Vec<_> = (1..=MAX_ARRAYS as u8)
         .map(|byte| {
             let session = arrays.stopped();
             arrays.post(byte);
@@ -147,7 +147,7 @@ fn who_reads_gets_updates_once_clients_that_do_not_read_are_closed() {
     assert_eq!(reading.resume().len(), 1);
     let counters = arrays.service.counters();
     let closed = counters.iter().find(|(name, _)| *name == "stalled_closed");
-    assert_eq!(closed, Some(&("stalled_closed", MOST_ARRAYS as u64)));
+    assert_eq!(closed, Some(&("stalled_closed", MAX_ARRAYS as u64)));
 }
 
 /// The link carries the same number of bytes for each client in a round, and a version comes with
@@ -166,7 +166,7 @@ fn monitors_that_share_a_full_link_get_the_same() {
                 *read += part;
                 session.resume_unread().expect("it goes on reading");
             }
-            assert!(arrays.count() <= MOST_ARRAYS + QUEUE, "{} arrays", arrays.count());
+            assert!(arrays.count() <= MAX_ARRAYS + QUEUE, "{} arrays", arrays.count());
         }
         let fair = read.iter().sum::<usize>() / clients;
         assert!(fair > 20 * ARRAY_BYTES, "the link is not used: {read:?}");
@@ -178,14 +178,14 @@ fn monitors_that_share_a_full_link_get_the_same() {
 fn stopped_gets_are_counted_and_closed_when_they_keep_too_much() {
     let arrays = Arrays::new();
     let mut stopped = Vec::new();
-    for byte in 1..=2 * MOST_ARRAYS as u8 {
+    for byte in 1..=2 * MAX_ARRAYS as u8 {
         let (mut session, head) = arrays.client(Command::Get);
         let get = RequestHead { subcommand: 0, ..head };
         session.put(Command::Get, |writer| get.write(writer));
         stopped.push(session);
         arrays.post(byte);
     }
-    assert_eq!(arrays.service.in_flight_bytes(), 2 * MOST_ARRAYS * ARRAY_BYTES);
+    assert_eq!(arrays.service.in_flight_bytes(), 2 * MAX_ARRAYS * ARRAY_BYTES);
     for _ in 0..4 {
         let (mut session, head) = arrays.client(Command::Get);
         let get = RequestHead { subcommand: 0, ..head };

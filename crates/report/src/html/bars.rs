@@ -11,7 +11,7 @@ const WIDTH: f64 = 460.0;
 const ROW: f64 = 38.0;
 
 /// The most bars of one drawing.
-const BARS_MOST: usize = 40;
+const MAX_BARS: usize = 40;
 
 /// A drawing of bars that begin at zero.
 #[derive(Debug)]
@@ -40,11 +40,11 @@ pub(super) struct Bar {
 impl Bars {
     /// The bars as a figure; nothing when there are none.
     pub(super) fn draw(&self) -> Markup {
-        let drawn = || self.bars.iter().filter(|bar| bar.value.is_finite()).take(BARS_MOST);
+        let drawn = || self.bars.iter().filter(|bar| bar.value.is_finite()).take(MAX_BARS);
         let ends = drawn().map(|bar| bar.range.map_or(bar.value, |(_, high)| high.max(bar.value)));
         let most = ends.filter(|end| end.is_finite()).fold(0.0, f64::max);
         let height = ROW * drawn().count() as f64;
-        let more = self.bars.len().saturating_sub(BARS_MOST);
+        let more = self.bars.len().saturating_sub(MAX_BARS);
         html! {
             @if most > 0.0 {
                 figure.chart {

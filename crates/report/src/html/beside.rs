@@ -15,7 +15,7 @@ use crate::point_summary::TargetSummary;
 use crate::summary::Summary;
 
 /// The most rows of a table.
-const ROWS_MOST: usize = 500;
+const MAX_ROWS: usize = 500;
 
 /// Two runs of any suites, side by side.
 pub fn beside(a: &Summary, b: &Summary) -> String {
@@ -159,7 +159,7 @@ fn table(
             td.n { (quotient(of_a, of_b)) }
         } }
     };
-    let shown = rows.iter().take(ROWS_MOST);
+    let shown = rows.iter().take(MAX_ROWS);
     let over = rows.len() - shown.len();
     let (shown, more) = budget.list(shown.map(row));
     html! {

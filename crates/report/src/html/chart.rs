@@ -19,7 +19,7 @@ const BOTTOM: f64 = 42.0;
 const LETTER: f64 = 8.0;
 
 /// The most points of a line that are marked one by one; more would be a smear.
-const MARKS_MOST: usize = 40;
+const MAX_MARKS: usize = 40;
 
 /// Number of line styles before they repeat.
 pub(super) const LOOKS: usize = 8;
@@ -209,7 +209,7 @@ impl Chart {
             let name = if line.name.is_empty() { &self.title } else { &line.name };
             format!("{name}: {} at {}", (self.y.show)(dot.y), (self.x.show)(dot.x))
         };
-        let marked = dots.len() == 1 || (line.marked && dots.len() <= MARKS_MOST);
+        let marked = dots.len() == 1 || (line.marked && dots.len() <= MAX_MARKS);
         html! {
             g class=(class) {
                 path.line d=(self.path(&dots, x, y)) {}

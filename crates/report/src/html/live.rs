@@ -16,7 +16,7 @@ use crate::progress::{PointProgress, Progress, TargetProgress};
 const RELOAD_S: u32 = 2;
 
 /// The most trials of a target that are drawn: the latest ones.
-const TRIALS_DRAWN_MOST: usize = 200;
+const MAX_TRIALS_DRAWN: usize = 200;
 
 /// A run that is being measured, or how it ended.
 pub fn live(progress: &Progress) -> String {
@@ -147,7 +147,7 @@ fn rates(progress: &Progress) -> Markup {
         name: progress.so_far.targets[target].1.name.clone(),
         look: target,
         marked: true,
-        points: all[all.len().saturating_sub(TRIALS_DRAWN_MOST)..]
+        points: all[all.len().saturating_sub(MAX_TRIALS_DRAWN)..]
             .iter()
             .copied()
             .map(Into::into)

@@ -58,7 +58,7 @@ pub use served::{Listed, notice, run_served, runs};
 pub use trials::trials;
 
 /// The most points that a page shows in full, and of which it needs more than trials.
-pub const POINTS_IN_FULL_MOST: usize = 60;
+pub const MAX_POINTS_IN_FULL: usize = 60;
 
 /// The budgets of the parts of a run's page; its points get the rest.
 const HEAD_BYTES: usize = 30_000;
@@ -128,7 +128,7 @@ fn body(summary: &Summary, data: &ChartData, place: &Place) -> Markup {
 fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, usize) {
     let mut out = String::new();
     let mut shown = 0;
-    for index in 0..summary.points.len().min(POINTS_IN_FULL_MOST) {
+    for index in 0..summary.points.len().min(MAX_POINTS_IN_FULL) {
         // A long point is shown without its text before it is left out.
         let article = [true, false].into_iter().find_map(|with_text| {
             let article = point::article(summary, data, index, with_text);

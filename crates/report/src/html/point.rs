@@ -38,7 +38,7 @@ const SHOWN: &[&str] = &[
 ];
 
 /// The most points in the table of all.
-const ROWS_MOST: usize = 300;
+const MAX_ROWS: usize = 300;
 
 /// All points in one table, each a link to its own part of the page if it has one: only the first
 /// `in_full` do.
@@ -59,7 +59,7 @@ pub(super) fn overview(
         @if is_judged(summary) { th { "verdict by " (summary.run.primary_metric) } }
         @if matches!(place, Place::Served) { th { "trials" } }
     } };
-    let rows = (0..summary.points.len()).take(ROWS_MOST);
+    let rows = (0..summary.points.len()).take(MAX_ROWS);
     let rows = rows.map(|index| overview_row(summary, index, in_full, place));
     let (rows, _) = if budget.fits(&head) { budget.list(rows) } else { (Markup::default(), 0) };
     let shown = rows.0.matches("<tr>").count();

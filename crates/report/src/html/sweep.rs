@@ -139,7 +139,7 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
             groups.push((key, charts));
         }
     }
-    let laws = summary.scalings.iter().take(LAWS_MOST);
+    let laws = summary.scalings.iter().take(MAX_LAWS);
     html! {
         @if !groups.is_empty() {
             section {
@@ -158,10 +158,10 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
 }
 
 /// The most laws of scalability that are reported here.
-const LAWS_MOST: usize = 12;
+const MAX_LAWS: usize = 12;
 
 /// The most points of one line: more can't be reported apart in its width.
-const DOTS_MOST: usize = 200;
+const MAX_DOTS: usize = 200;
 
 /// A figure that changes by this factor is drawn on a logarithmic axis: on a linear one its
 /// small values would all lie at the foot.
@@ -266,7 +266,7 @@ fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec
     for (look, line) in lines.iter_mut().enumerate() {
         line.look = look;
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
-        let every = line.points.len().div_ceil(DOTS_MOST).max(1);
+        let every = line.points.len().div_ceil(MAX_DOTS).max(1);
         let last = line.points.len() - 1;
         let mut at = 0..;
         line.points.retain(|_| at.next().is_some_and(|at| at % every == 0 || at == last));

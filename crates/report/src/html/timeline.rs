@@ -7,17 +7,17 @@ use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
-use crate::chart_data::{ChartData, POINTS_MOST, Pace, Stretch, Watched};
+use crate::chart_data::{ChartData, MAX_POINTS, Pace, Stretch, Watched};
 use crate::event_kinds::{EventKind, kinds};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
 use crate::summary::Summary;
 
 /// Lines in one chart of sensors: more can't be distinguished.
-const LINES_MOST: usize = 6;
+const MAX_LINES: usize = 6;
 
 /// The most rounds that are shaded, and the most disturbed slices that are marked.
-const ROUNDS_MOST: usize = 60;
-const DISTURBED_MOST: usize = 60;
+const MAX_ROUNDS: usize = 60;
+const MAX_DISTURBED: usize = 60;
 
 /// Rates, latencies and sensors over the time of the run, as many as fit.
 pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -> Markup {
@@ -59,7 +59,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
                 @if !data.events.is_empty() {
                     "; what the suite made happen is marked at the top, and shaded while it lasted"
                 }
-                ". A line has at most " (POINTS_MOST) " points, each the mean of its stretch "
+                ". A line has at most " (MAX_POINTS) " points, each the mean of its stretch "
                 "(of the 99th percentile the greatest)."
             }
             div.charts { (paced) }
@@ -160,19 +160,19 @@ fn timed(
 }
 
 fn bands(summary: &Summary, data: &ChartData) -> Vec<Band> {
-    let settling = data.settling.iter().take(ROUNDS_MOST).map(|one| Band {
+    let settling = data.settling.iter().take(MAX_ROUNDS).map(|one| Band {
         from: one.start_s,
         to: one.end_s,
         class: "settling",
         title: "starting, preparing, warming up".to_owned(),
     });
-    let rounds = data.rounds.iter().take(ROUNDS_MOST).map(|(point, one)| Band {
+    let rounds = data.rounds.iter().take(MAX_ROUNDS).map(|(point, one)| Band {
         from: one.start_s,
         to: one.end_s,
         class: if point % 2 == 0 { "phase" } else { "phase other" },
         title: fit(&summary.points[*point].row.label, 60).into_owned(),
     });
-    let disturbed = data.disturbed.iter().take(DISTURBED_MOST).map(|one| Band {
+    let disturbed = data.disturbed.iter().take(MAX_DISTURBED).map(|one| Band {
         from: one.start_s,
         to: one.end_s,
         class: "disturbed",
@@ -263,7 +263,7 @@ fn charts(
     }
     let mut charts = Vec::new();
     for ((thing, unit), series) in groups {
-        for series in series.chunks(LINES_MOST) {
+        for series in series.chunks(MAX_LINES) {
             let short = |one: &Watched| {
                 one.name.split_once('.').map_or(one.name.clone(), |(_, name)| name.to_owned())
             };

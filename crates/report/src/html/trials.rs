@@ -20,7 +20,7 @@ use crate::trial_summary::TrialSummary;
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
 
 /// The most slow requests that are listed.
-const SLOW_MOST: usize = 40;
+const MAX_SLOW: usize = 40;
 
 /// The budgets of the page's parts; the table gets the rest.
 const ARTICLE_BYTES: usize = 120_000;
@@ -167,7 +167,7 @@ fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
             td.n { (format!("{:.3} s", slow.row.at_ns as f64 / 1e9)) }
         } }
     };
-    let (rows, _) = budget.list(here.iter().take(SLOW_MOST).map(row));
+    let (rows, _) = budget.list(here.iter().take(MAX_SLOW).map(row));
     html! {
         @if !rows.0.is_empty() {
             section {

@@ -9,7 +9,7 @@ use crate::phrases::align;
 use crate::summary::Summary;
 
 /// Calls rarer than this per operation are left to JSON.
-const LEAST_SHOWN: f64 = 0.001;
+const MIN_SHOWN: f64 = 0.001;
 
 /// The cost of one operation at one point. Ends with a newline; empty where nothing was seen.
 pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
@@ -28,7 +28,7 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
             counted = true;
         }
         for call in all {
-            let often = |figures: &CallFigures| figures.calls >= LEAST_SHOWN;
+            let often = |figures: &CallFigures| figures.calls >= MIN_SHOWN;
             if call.targets.iter().flatten().any(often) {
                 rows.push(made_by_each(&call));
             }
@@ -109,7 +109,7 @@ fn made_by_each(call: &CallCost) -> Vec<String> {
 
 /// `1.02 (0.500 failed), 62 %`.
 fn made(figures: CallFigures) -> String {
-    let failed = match figures.errors >= LEAST_SHOWN {
+    let failed = match figures.errors >= MIN_SHOWN {
         true => format!(" ({} failed)", rounded(figures.errors)),
         false => String::new(),
     };

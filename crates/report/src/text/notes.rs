@@ -241,7 +241,7 @@ fn values(target: &TargetSummary) -> Vec<String> {
 }
 
 /// Number of counters in the text; `--json` has all.
-const MOST_COUNTERS: usize = 6;
+const MAX_COUNTERS: usize = 6;
 
 /// `cmd_get 1.00 · get_hits 1.00 · bytes_read 31.0 per operation, and 12 more in --json`: those
 /// that grew most often with an operation, as far as one can be notes from a setting or a clock.
@@ -254,7 +254,7 @@ fn counters(target: &TargetSummary) -> Option<String> {
         .collect();
     // Counters near one per operation are the most telling.
     grew.sort_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
-    let shown = grew.iter().take(MOST_COUNTERS);
+    let shown = grew.iter().take(MAX_COUNTERS);
     let shown: Vec<_> =
         shown.map(|(name, per_op)| format!("{} {}", one_line(name), plain(*per_op))).collect();
     if shown.is_empty() {

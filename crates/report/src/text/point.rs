@@ -41,7 +41,7 @@ const SHOWN: &[&str] = &[
 const FINDINGS_SHOWN: usize = 3;
 
 /// Answers under which a p99 is marked as rough: a hundred should lie beyond it.
-const P99_ANSWERS_LEAST: u64 = 10_000;
+const MIN_P99_ANSWERS: u64 = 10_000;
 
 /// One point of a run. Ends with a newline; empty when there is no such point.
 pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
@@ -133,7 +133,7 @@ impl View<'_> {
             cells.extend(stream_cells(streams));
         }
         if figures.streams.is_none() || figures.latency.count > 0 {
-            let rough = figures.latency.count < P99_ANSWERS_LEAST;
+            let rough = figures.latency.count < MIN_P99_ANSWERS;
             cells.push(named_latency("p50", figures.latency.p50_ns, false));
             cells.push(named_latency("p99", figures.latency.p99_ns, rough));
         }
@@ -305,7 +305,7 @@ fn stream_cells(streams: &StreamFigures) -> [String; 2] {
     let stale = match staleness.count {
         0 => "staleness unseen".to_owned(),
         _ => {
-            let p99 = named_latency("p99", staleness.p99_ns, staleness.count < P99_ANSWERS_LEAST);
+            let p99 = named_latency("p99", staleness.p99_ns, staleness.count < MIN_P99_ANSWERS);
             format!("{} {p99}", named_latency("stale p50", staleness.p50_ns, false))
         }
     };

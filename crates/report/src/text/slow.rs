@@ -6,7 +6,7 @@ use crate::number::duration;
 use crate::summary::Summary;
 
 /// Number shown of each target; `--json` has all that were kept.
-const MOST_SHOWN: usize = 8;
+const MAX_SHOWN: usize = 8;
 
 /// The slowest requests of each target at a point, over all its trials, the slowest first. Empty
 /// when none were kept.
@@ -20,7 +20,7 @@ pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
         let mut here: Vec<_> =
             summary.slow.iter().filter(|slow| of_it(&summary.trials[slow.trial])).collect();
         here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));
-        for (number, slow) in here.iter().take(MOST_SHOWN).enumerate() {
+        for (number, slow) in here.iter().take(MAX_SHOWN).enumerate() {
             let name = one_line(&target.name);
             let lead = if number == 0 { format!("{name} slowest") } else { String::new() };
             let lead = format!("{lead:<width$}", width = name.chars().count() + 8);

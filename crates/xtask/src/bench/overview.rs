@@ -14,7 +14,7 @@ const DOCUMENT: &str = "BENCHMARKS.md";
 const BLOCK: &str = "bench:overview";
 
 /// The most rows: one screen.
-const ROWS_MOST: usize = 30;
+const MAX_ROWS: usize = 30;
 
 /// The rows of the table.
 const ENTRIES: &str = "docs/benchmarks/overview.toml";
@@ -58,8 +58,8 @@ pub(super) fn update() -> Result<()> {
 fn entries() -> Result<Vec<Entry>> {
     let text = fs::read_to_string(repository().join(ENTRIES)).context(ENTRIES)?;
     let Entries { result } = toml::from_str(&text).context(ENTRIES)?;
-    if result.len() > ROWS_MOST {
-        bail!("{ENTRIES} has {} rows; {ROWS_MOST} are one screen", result.len());
+    if result.len() > MAX_ROWS {
+        bail!("{ENTRIES} has {} rows; {MAX_ROWS} are one screen", result.len());
     }
     Ok(result)
 }

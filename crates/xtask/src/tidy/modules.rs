@@ -13,7 +13,7 @@ use super::tree::{File, Tree};
 pub(crate) type ModulePath = Vec<String>;
 
 /// Imports that lead to other imports are followed this far; longer chains are circles.
-const IMPORTS_MOST: usize = 16;
+const MAX_IMPORTS: usize = 16;
 
 /// All modules of one library or program.
 pub(crate) struct Modules {
@@ -72,7 +72,7 @@ impl Modules {
     /// What `path` leads to when it is written in the module `at`; `None` when that is outside of
     /// this crate, a primitive, or a local name.
     pub(crate) fn resolve(&self, at: &ModulePath, path: &[String]) -> Option<Resolved> {
-        self.resolve_within(at, path, IMPORTS_MOST)
+        self.resolve_within(at, path, MAX_IMPORTS)
     }
 
     fn resolve_within(&self, at: &ModulePath, path: &[String], left: usize) -> Option<Resolved> {

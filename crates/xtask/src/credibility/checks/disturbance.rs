@@ -12,7 +12,7 @@ use super::{Judged, Seen, trials};
 const ENOUGH: usize = 100;
 
 /// Maximum of flagged runs among a hundred clean ones.
-const MOST_FALSE: usize = 2;
+const MAX_FALSE: usize = 2;
 
 pub(super) fn judge(seen: &Seen) -> Judged {
     let count = |kind| {
@@ -34,7 +34,7 @@ pub(super) fn judge(seen: &Seen) -> Judged {
         let _ = writeln!(evidence, "- without the burner, {count} times: {reason}");
     }
     // One that was missed, or three false alarms, decide at once.
-    let broken = burnt < burners || false_alarms * ENOUGH > MOST_FALSE * clean.max(ENOUGH);
+    let broken = burnt < burners || false_alarms * ENOUGH > MAX_FALSE * clean.max(ENOUGH);
     let holds = (burners.min(clean) >= ENOUGH || broken).then_some(!broken);
     Judged { holds, evidence }
 }

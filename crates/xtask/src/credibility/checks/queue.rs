@@ -23,7 +23,7 @@ const SERVICE_US: f64 = 2_000.0;
 const CONFIDENCE: f64 = 0.95;
 
 /// Fewer runs give no interval worth the name.
-const LEAST_RUNS: usize = 3;
+const MIN_RUNS: usize = 3;
 
 /// What was measured at one point in one run, in microseconds.
 #[derive(Clone, Copy)]
@@ -93,7 +93,7 @@ fn waiting_us(spread: &str, rate: f64, service_us: f64) -> f64 {
 
 /// The mean over runs and half the width of Student's interval about it.
 fn interval(measured: &[Measured], confidence: f64) -> Option<(f64, f64)> {
-    if measured.len() < LEAST_RUNS {
+    if measured.len() < MIN_RUNS {
         return None;
     }
     let count = measured.len() as f64;
