@@ -1,25 +1,19 @@
 //! Accepting connections, and pausing while there are too many.
 
-use rustix::fd::OwnedFd;
-use rustix::io::Errno;
-use rustix::net::{
-    RecvFlags, SendFlags, Shutdown, SocketAddrAny, SocketAddrUnix, SocketFlags, acceptfrom_with,
-    recv, send, shutdown, sockopt,
-};
-use std::net::SocketAddr;
-use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
 use std::sync::atomic::Ordering::SeqCst;
 
+use rustix::io::Errno;
+
+use crate::Ns;
 use crate::clock::MILLISECOND_NS;
 use crate::config::WhenFull;
 use crate::counters::add;
-use crate::listen::Listener;
 use crate::mailbox::Accepted;
-use crate::poll::{Interest, Poller};
+use crate::poll::Interest;
 use crate::shared::Shared;
 use crate::slots::SPECIAL;
-use crate::{Address, Ns};
+use crate::stream::Socket;
+use crate::system::System;
 
 /// The first listener's token; the others follow.
 pub(crate) const LISTENER_TOKEN: u64 = SPECIAL | 1 << 32;
@@ -31,16 +25,16 @@ const MAX_ACCEPTS_PER_TURN: usize = 64;
 const RETRY_NS: Ns = 100 * MILLISECOND_NS;
 
 /// The listeners, and whether they are polled.
-pub(crate) struct Acceptor {
-    listeners: Vec<Listener>,
+pub(crate) struct Acceptor<S: System> {
+    listeners: Vec<S::Listener>,
     is_paused: bool,
     retry_at_ns: Option<Ns>,
 }
 
-impl Acceptor {
-    pub(crate) fn new(listeners: Vec<Listener>, poller: &Poller) -> std::io::Result<Self> {
+impl<S: System> Acceptor<S> {
+    pub(crate) fn new(listeners: Vec<S::Listener>, system: &S) -> std::io::Result<Self> {
         for (index, listener) in listeners.iter().enumerate() {
-            poller.add(&listener.socket, LISTENER_TOKEN + index as u64, Interest::Read)?;
+            system.add_listener(listener, LISTENER_TOKEN + index as u64)?;
         }
         Ok(Self { listeners, is_paused: false, retry_at_ns: None })
     }
@@ -54,32 +48,26 @@ impl Acceptor {
     pub(crate) fn accept(
         &mut self,
         token: u64,
-        poller: &Poller,
-        shared: &Shared,
+        system: &S,
+        shared: &Shared<S::Socket>,
         now_ns: Ns,
-        into: &mut Vec<Accepted>,
+        into: &mut Vec<Accepted<S::Socket>>,
     ) {
         let index = (token - LISTENER_TOKEN) as usize;
         for accepted in 0..MAX_ACCEPTS_PER_TURN {
             // Pauses only when a connection is known to wait, which is so for the first; after
             // that, accept(2) tells whether there are more.
-            if self.is_paused || !self.has_room(accepted == 0, poller, shared) {
+            if self.is_paused || !self.has_room(accepted == 0, system, shared) {
                 return;
             }
-            let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
-            match acceptfrom_with(&self.listeners[index].socket, flags) {
-                Ok((socket, peer)) => {
+            match system.accept(&self.listeners[index]) {
+                Ok((socket, address)) => {
                     if shared.current.load(SeqCst) >= shared.config.max_connections {
                         refuse(&socket, shared);
                         continue;
                     }
                     shared.current.fetch_add(1, SeqCst);
-                    let address = peer_address(peer);
-                    if matches!(address, Address::Internet(_)) {
-                        // It fails only on a connection that has ended already.
-                        let _ = sockopt::set_tcp_nodelay(&socket, true);
-                    }
-                    match self.listeners[index].transport() {
+                    match S::transport(&self.listeners[index]) {
                         Ok(transport) => {
                             into.push(Accepted { socket, address, transport, listener: index })
                         }
@@ -94,7 +82,7 @@ impl Acceptor {
                         return;
                     }
                     shared.accept_paused.store(true, SeqCst);
-                    self.pause(poller, shared);
+                    self.pause(system, shared);
                     self.retry_at_ns = Some(now_ns + RETRY_NS);
                 }
                 // One connection ended before it was accepted; the next may not have.
@@ -104,17 +92,17 @@ impl Acceptor {
     }
 
     /// Accepts again after a pause.
-    pub(crate) fn resume(&mut self, poller: &Poller, shared: &Shared) {
+    pub(crate) fn resume(&mut self, system: &S, shared: &Shared<S::Socket>) {
         if self.is_paused {
             self.is_paused = false;
             self.retry_at_ns = None;
             shared.accept_paused.store(false, SeqCst);
-            self.poll(poller, Interest::Read);
+            self.poll(system, Interest::Read);
         }
     }
 
     /// Whether one more may be accepted, if only to be refused; if not, pauses if `may_pause`.
-    fn has_room(&mut self, may_pause: bool, poller: &Poller, shared: &Shared) -> bool {
+    fn has_room(&mut self, may_pause: bool, system: &S, shared: &Shared<S::Socket>) -> bool {
         let is_full = || shared.current.load(SeqCst) >= shared.config.max_connections;
         if !is_full() || matches!(shared.config.when_full, WhenFull::Refuse(_)) {
             return true;
@@ -129,45 +117,32 @@ impl Acceptor {
             shared.accept_paused.store(false, SeqCst);
             return true;
         }
-        self.pause(poller, shared);
+        self.pause(system, shared);
         false
     }
 
-    fn pause(&mut self, poller: &Poller, shared: &Shared) {
+    fn pause(&mut self, system: &S, shared: &Shared<S::Socket>) {
         self.is_paused = true;
         add(&shared.counters[0].listen_disabled, 1);
-        self.poll(poller, Interest::Nothing);
+        self.poll(system, Interest::Nothing);
     }
 
-    fn poll(&self, poller: &Poller, interest: Interest) {
+    fn poll(&self, system: &S, interest: Interest) {
         for (index, listener) in self.listeners.iter().enumerate() {
             // It can't fail: the listener is in the set, and a change takes no memory.
-            let _ = poller.modify(&listener.socket, LISTENER_TOKEN + index as u64, interest);
+            let _ = system.modify_listener(listener, LISTENER_TOKEN + index as u64, interest);
         }
     }
 }
 
 /// Sends the refusal to a connection over the limit, and closes it.
-fn refuse(socket: &OwnedFd, shared: &Shared) {
+fn refuse<K: Socket>(socket: &K, shared: &Shared<K>) {
     add(&shared.counters[0].rejected, 1);
     if let WhenFull::Refuse(message) = &shared.config.when_full {
         // A new socket's buffer has room for a short message; if not, its peer has gone.
-        let _ = send(socket, message, SendFlags::NOSIGNAL);
+        let _ = socket.send(message);
     }
-    let _ = shutdown(socket, Shutdown::Write);
+    let _ = socket.end_sending();
     // Closing a socket with unread bytes resets it, which could discard the message.
-    let _ = recv(socket, &mut [0_u8; 4096], RecvFlags::empty());
-}
-
-fn peer_address(address: Option<SocketAddrAny>) -> Address {
-    let unnamed = || Address::Unix(PathBuf::new());
-    let Some(address) = address else { return unnamed() };
-    if let Ok(internet) = SocketAddr::try_from(address.clone()) {
-        return Address::Internet(internet);
-    }
-    let Ok(unix) = SocketAddrUnix::try_from(address) else { return unnamed() };
-    match unix.path_bytes() {
-        Some(path) => Address::Unix(std::ffi::OsStr::from_bytes(path).into()),
-        None => unnamed(),
-    }
+    let _ = socket.receive(&mut [0_u8; 4096]);
 }

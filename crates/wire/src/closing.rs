@@ -2,14 +2,12 @@
 
 use std::sync::atomic::Ordering::SeqCst;
 
-use rustix::fd::AsFd;
-use rustix::net::{Shutdown, shutdown};
-
 use crate::clock::SECOND_NS;
 use crate::counters::add;
 use crate::mailbox::Message;
 use crate::poll::Interest;
-use crate::stream::{self, ReadOutcome};
+use crate::stream::{self, ReadOutcome, Socket};
+use crate::system::System;
 use crate::worker::Worker;
 use crate::{Closed, Connection, Input, Ns};
 
@@ -18,7 +16,7 @@ use crate::{Closed, Connection, Input, Ns};
 pub(crate) const LINGER_NS: Ns = SECOND_NS;
 const LINGER_BYTES: usize = 1 << 20;
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Calls [`Connection::closed`].
     fn notify_closed(&mut self, token: u64, why: Closed) {
         if matches!(why, Closed::ProtocolError(_)) {
@@ -33,7 +31,7 @@ impl<C: Connection> Worker<C> {
     pub(crate) fn close(&mut self, token: u64, why: Closed) {
         self.buffers.discard();
         if let Some(slot) = self.slots.get_mut(token) {
-            slot.transport.end(slot.socket.as_fd());
+            slot.transport.end(&slot.socket);
         }
         self.notify_closed(token, why);
         self.finish(token);
@@ -49,8 +47,8 @@ impl<C: Connection> Worker<C> {
         slot.input = Input::new();
         slot.linger_left_bytes = LINGER_BYTES;
         slot.active_ns = now_ns;
-        slot.transport.end(slot.socket.as_fd());
-        if shutdown(&slot.socket, Shutdown::Write).is_err() {
+        slot.transport.end(&slot.socket);
+        if slot.socket.end_sending().is_err() {
             return self.finish(token);
         }
         self.expect(token, Interest::Read);

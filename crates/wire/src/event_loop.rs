@@ -7,11 +7,11 @@ use std::mem;
 use std::sync::atomic::Ordering::SeqCst;
 
 use crate::accept::{Acceptor, LISTENER_TOKEN};
-use crate::clock;
 use crate::datagrams::{DATAGRAM_TOKEN, endpoint_and_socket};
 use crate::mailbox::Message;
 use crate::poll::{Event, Interest};
 use crate::slots::SPECIAL;
+use crate::system::{Ring, System};
 use crate::timers::NEVER;
 use crate::watching::WATCH_TOKEN;
 use crate::worker::Worker;
@@ -20,37 +20,44 @@ use crate::{Closed, Connection, Ns, Wake};
 /// The mailbox's token.
 pub(crate) const MAILBOX_TOKEN: u64 = SPECIAL;
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Runs until the server stops.
     pub(crate) fn run(mut self) {
         self.open_endpoints();
         while !self.is_finished() {
-            let events = self.wait();
-            self.read_clock();
-            match self.uring.take() {
-                None => (0..events).for_each(|index| self.dispatch(self.poller.event(index))),
-                Some(mut uring) => {
-                    self.dispatch_batch(events, &mut uring);
-                    if uring.is_lost() {
-                        self.shared.uring_threads.fetch_sub(1, SeqCst);
-                    } else {
-                        self.uring = Some(uring);
-                    }
-                }
-            }
-            if self.mailbox().is_pending() {
-                self.read_messages();
-            }
-            self.call_timers();
-            self.run_queued();
-            if self.handle.has_requests() {
-                self.serve_requests();
-            }
+            self.pass();
         }
         self.end();
     }
 
-    fn is_finished(&self) -> bool {
+    /// One pass of the loop: waits, and serves everything that is due.
+    #[inline]
+    pub(crate) fn pass(&mut self) {
+        let events = self.wait();
+        self.read_clock();
+        match self.uring.take() {
+            None => (0..events).for_each(|index| self.dispatch(self.system.event(index))),
+            Some(mut uring) => {
+                self.dispatch_batch(events, &mut uring);
+                if uring.ring.is_lost() {
+                    self.shared.uring_threads.fetch_sub(1, SeqCst);
+                } else {
+                    self.uring = Some(uring);
+                }
+            }
+        }
+        if self.mailbox().is_pending() {
+            self.read_messages();
+        }
+        self.call_timers();
+        self.run_queued();
+        if self.handle.has_requests() {
+            self.serve_requests();
+        }
+    }
+
+    /// Whether the thread has stopped serving.
+    pub(crate) fn is_finished(&self) -> bool {
         self.stop_at_ns.is_some_and(|at| self.slots.len() == 0 || self.now_ns >= at)
     }
 
@@ -59,7 +66,7 @@ impl<C: Connection> Worker<C> {
         let may_sleep = !self.has_work() && self.mailbox().may_sleep();
         let timeout_ns = if may_sleep { self.nearest_ns() } else { Some(0) };
         let events =
-            self.poller.wait(timeout_ns).expect("waiting fails only for a bug in the loop");
+            self.system.wait(timeout_ns).expect("waiting fails only for a bug in the loop");
         if may_sleep {
             self.mailbox().awake();
         }
@@ -68,11 +75,15 @@ impl<C: Connection> Worker<C> {
 
     /// The time until the nearest timer.
     fn nearest_ns(&self) -> Option<Ns> {
+        // Against the clock as it is now: time spent since it was read must not lengthen the wait.
+        Some(self.nearest_at_ns()?.saturating_sub(self.system.now()))
+    }
+
+    /// The time of the nearest timer.
+    pub(crate) fn nearest_at_ns(&self) -> Option<Ns> {
         let retry_at = self.acceptor.as_ref().and_then(Acceptor::retry_at_ns);
         let times = [self.timers.next(), retry_at, self.stop_at_ns];
-        let nearest = times.into_iter().flatten().min()?;
-        // Against the clock as it is now: time spent since it was read must not lengthen the wait.
-        Some(nearest.saturating_sub(clock::now()))
+        times.into_iter().flatten().min()
     }
 
     #[inline]
@@ -110,7 +121,7 @@ impl<C: Connection> Worker<C> {
             && token >= LISTENER_TOKEN
         {
             let into = &mut self.queues.accepted;
-            acceptor.accept(token, &self.poller, &self.shared, self.now_ns, into);
+            acceptor.accept(token, &self.system, &self.shared, self.now_ns, into);
             self.distribute();
         }
     }
@@ -142,7 +153,7 @@ impl<C: Connection> Worker<C> {
                 Message::Wake(token) => self.wake(token),
                 Message::Accept => {
                     if let Some(acceptor) = &mut self.acceptor {
-                        acceptor.resume(&self.poller, &self.shared);
+                        acceptor.resume(&self.system, &self.shared);
                     }
                 }
                 Message::Stop(at_ns) => self.stop(at_ns),
@@ -165,7 +176,7 @@ impl<C: Connection> Worker<C> {
         if let Some(acceptor) = &mut self.acceptor
             && acceptor.retry_at_ns().is_some_and(|at_ns| at_ns <= self.now_ns)
         {
-            acceptor.resume(&self.poller, &self.shared);
+            acceptor.resume(&self.system, &self.shared);
         }
     }
 

@@ -50,6 +50,7 @@ mod event_loop;
 mod handle;
 mod handshake;
 mod input;
+mod kernel;
 mod listen;
 mod mailbox;
 mod opening;
@@ -61,6 +62,7 @@ mod server;
 mod serving;
 mod shared;
 mod slots;
+mod system;
 mod tasks;
 mod timers;
 #[cfg(feature = "tls")]

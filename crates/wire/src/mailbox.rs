@@ -12,8 +12,8 @@ use crate::{Address, Ns};
 
 /// An accepted connection on its way to its thread.
 #[derive(Debug)]
-pub(crate) struct Accepted {
-    pub(crate) socket: OwnedFd,
+pub(crate) struct Accepted<K> {
+    pub(crate) socket: K,
     pub(crate) address: Address,
     pub(crate) transport: Transport,
     /// The index of its listener, whose protocol it speaks.
@@ -22,9 +22,9 @@ pub(crate) struct Accepted {
 
 /// A message to a loop's thread.
 #[derive(Debug)]
-pub(crate) enum Message {
+pub(crate) enum Message<K> {
     /// Serve this accepted connection.
-    Socket(Accepted),
+    Socket(Accepted<K>),
     /// Resume the connection with this token.
     Wake(u64),
     /// Accept again: a connection was closed.
@@ -38,15 +38,15 @@ pub(crate) enum Message {
 /// The reader sets a flag before it sleeps; only then does a message cost a system call. The list
 /// is bounded by the open connections: each has at most one `Wake` in it.
 #[derive(Debug)]
-pub(crate) struct Mailbox {
-    messages: Mutex<Vec<Message>>,
+pub(crate) struct Mailbox<K> {
+    messages: Mutex<Vec<Message<K>>>,
     closed: AtomicBool,
     pending: AtomicBool,
     asleep: AtomicBool,
     event: OwnedFd,
 }
 
-impl Mailbox {
+impl<K> Mailbox<K> {
     pub(crate) fn new() -> io::Result<Self> {
         let event = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
         Ok(Self {
@@ -59,7 +59,7 @@ impl Mailbox {
     }
 
     /// Posts a message, or returns it when the reader has ended.
-    pub(crate) fn post(&self, message: Message) -> Result<(), Message> {
+    pub(crate) fn post(&self, message: Message<K>) -> Result<(), Message<K>> {
         {
             let mut messages = self.lock();
             if self.closed.load(SeqCst) {
@@ -100,7 +100,7 @@ impl Mailbox {
     }
 
     /// Swaps the messages with `into`, an empty list whose memory is reused.
-    pub(crate) fn take(&self, into: &mut Vec<Message>) {
+    pub(crate) fn take(&self, into: &mut Vec<Message<K>>) {
         debug_assert!(into.is_empty(), "the messages taken before have been read");
         let mut messages = self.lock();
         self.pending.store(false, SeqCst);
@@ -108,7 +108,7 @@ impl Mailbox {
     }
 
     /// Closes the mailbox: posting fails from now on. Returns the unread messages.
-    pub(crate) fn close(&self) -> Vec<Message> {
+    pub(crate) fn close(&self) -> Vec<Message<K>> {
         let mut messages = self.lock();
         self.closed.store(true, SeqCst);
         self.pending.store(false, SeqCst);
@@ -121,13 +121,13 @@ impl Mailbox {
         let _ = rustix::io::read(&self.event, &mut [0_u8; 8]);
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<Message>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Message<K>>> {
         // The list is consistent between any two calls, so a poisoned lock is safe to use.
         self.messages.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl AsFd for Mailbox {
+impl<K> AsFd for Mailbox<K> {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.event.as_fd()
     }
@@ -137,13 +137,14 @@ impl AsFd for Mailbox {
 mod tests {
     use super::{Mailbox, Message};
     use crate::poll::{Interest, Poller};
+    use rustix::fd::OwnedFd;
     use std::sync::Arc;
 
     #[test]
     fn no_message_is_missed_by_a_reader_that_goes_to_sleep() {
         const SENDERS: u64 = 4;
         const EACH: u64 = 20_000;
-        let mailbox = Arc::new(Mailbox::new().expect("a mailbox"));
+        let mailbox = Arc::new(Mailbox::<OwnedFd>::new().expect("a mailbox"));
         let mut poller = Poller::new().expect("a poller");
         poller.add(&*mailbox, 0, Interest::Read).expect("add");
         let senders: Vec<_> = (0..SENDERS)

@@ -4,8 +4,6 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::AcqRel;
 
-use rustix::fd::AsFd;
-
 use crate::clock::duration_ns;
 use crate::counters::add;
 use crate::handle::Connect;
@@ -13,15 +11,15 @@ use crate::handshake::Handshake;
 use crate::mailbox::{Accepted, Message};
 use crate::poll::Interest;
 use crate::slots::Slot;
-use crate::stream;
+use crate::system::System;
 use crate::timers::NEVER;
 use crate::transport::Transport;
 use crate::worker::Worker;
 use crate::{Address, Closed, Connection, Peer, Waker};
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Serves an accepted connection.
-    pub(crate) fn open(&mut self, accepted: Accepted) {
+    pub(crate) fn open(&mut self, accepted: Accepted<S::Socket>) {
         let Accepted { socket, address, transport, listener } = accepted;
         if self.stop_at_ns.is_some() {
             return self.shared.release_one();
@@ -33,7 +31,7 @@ impl<C: Connection> Worker<C> {
             slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
         }
         let (token, slot) = self.slots.insert(slot);
-        if let Err(error) = self.poller.add(&slot.socket, token, Interest::Read) {
+        if let Err(error) = self.system.add(&slot.socket, token, Interest::Read) {
             return self.close(token, Closed::Socket(error.kind()));
         }
         add(&self.counters().opened, 1);
@@ -69,7 +67,7 @@ impl<C: Connection> Worker<C> {
             self.handle.release_outgoing();
             return protocol.closed(Closed::Stopping);
         }
-        let socket = match stream::connect(&address) {
+        let socket = match self.system.connect(&address) {
             Ok(socket) => socket,
             Err(error) => {
                 self.handle.release_outgoing();
@@ -82,7 +80,7 @@ impl<C: Connection> Worker<C> {
         slot.establish_by_ns = self.now_ns.saturating_add(timeout_ns);
         slot.interest = Interest::Write;
         let (token, slot) = self.slots.insert(slot);
-        match self.poller.add(&slot.socket, token, Interest::Write) {
+        match self.system.add(&slot.socket, token, Interest::Write) {
             Ok(()) => self.arm(token),
             Err(error) => self.close(token, Closed::Socket(error.kind())),
         }
@@ -95,7 +93,7 @@ impl<C: Connection> Worker<C> {
         if slot.connection.is_none() {
             return self.linger(token);
         }
-        let handshake = slot.transport.handshake(slot.socket.as_fd());
+        let handshake = slot.transport.handshake(&slot.socket);
         match handshake {
             Handshake::Failed(kind) => self.close(token, Closed::Socket(kind)),
             Handshake::Reads => self.expect(token, Interest::Read),

@@ -1,34 +1,27 @@
 //! A server: threads that each run a loop, and the handle that starts and stops them. Control
 //! plane.
 
-use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::SeqCst;
-use std::sync::atomic::{AtomicBool, AtomicUsize};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 
 use crate::accept::Acceptor;
-use crate::buffers::ThreadBuffers;
 use crate::clock;
 use crate::config::{Backend, Config, ThreadIndex};
-use crate::counters::{Counters, ThreadCounters};
+use crate::counters::Counters;
 use crate::datagrams::{DatagramEndpoint, datagram_token};
 use crate::event_loop::MAILBOX_TOKEN;
 use crate::handle::Loop;
+use crate::kernel::Kernel;
 use crate::listen::{DatagramListener, Listener};
-use crate::mailbox::{Mailbox, Message};
-use crate::poll::{Interest, Poller};
+use crate::mailbox::Message;
 use crate::shared::Shared;
-use crate::slots::Slots;
-use crate::stream::FAIR_BYTES;
-use crate::timers::Timers;
 use crate::uring::Uring;
-use crate::uring_batch::UringBatch;
-use crate::worker::{Factory, Queues, Worker};
+use crate::worker::{Factory, Worker};
 use crate::{Address, Connection, Datagrams};
 
 /// Makes a thread's protocol of a datagram endpoint.
@@ -94,15 +87,7 @@ impl<C: Connection + 'static> ServerBuilder<C> {
                 return Err(io::Error::new(io::ErrorKind::InvalidInput, what));
             }
         }
-        let mailboxes = (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?;
-        let shared = Arc::new(Shared {
-            config,
-            mailboxes,
-            counters: (0..count).map(|_| ThreadCounters::default()).collect(),
-            current: AtomicUsize::new(0),
-            accept_paused: AtomicBool::new(false),
-            uring_threads: AtomicUsize::new(0),
-        });
+        let shared = Arc::new(Shared::new(config)?);
         let addresses = listeners.iter().map(|listener| listener.address().clone()).collect();
         let datagram_addresses = endpoints.iter().flat_map(|(sockets, _)| sockets);
         let datagram_addresses = datagram_addresses.map(|one| one.address().clone()).collect();
@@ -141,7 +126,7 @@ impl<C> std::fmt::Debug for ServerBuilder<C> {
 pub struct Server {
     addresses: Vec<Address>,
     datagram_addresses: Vec<Address>,
-    shared: Arc<Shared>,
+    shared: Arc<Shared<OwnedFd>>,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -225,11 +210,11 @@ impl Server {
         let mut listeners = Some(listeners);
         let mut seeds = Vec::new();
         for (index, mailbox) in self.shared.mailboxes.iter().enumerate() {
-            let poller = Poller::new()?;
-            poller.add(mailbox, MAILBOX_TOKEN, Interest::Read)?;
-            let acceptor = listeners.take().map(|all| Acceptor::new(all, &poller)).transpose()?;
+            let kernel = Kernel::new()?;
+            kernel.add_special(mailbox, MAILBOX_TOKEN)?;
+            let acceptor = listeners.take().map(|all| Acceptor::new(all, &kernel)).transpose()?;
             let shared = Arc::clone(&self.shared);
-            seeds.push(WorkerSeed { index, shared, poller, acceptor, endpoints: Vec::new() });
+            seeds.push(WorkerSeed { index, shared, kernel, acceptor, endpoints: Vec::new() });
         }
         for (listeners, make) in endpoints {
             let threads = listeners.first().map_or(1, |listener| listener.sockets.len());
@@ -239,7 +224,7 @@ impl Server {
                 let sockets: Vec<_> = sockets.iter_mut().filter_map(Iterator::next).collect();
                 for (number, socket) in sockets.iter().enumerate() {
                     let token = datagram_token(seed.endpoints.len(), number);
-                    seed.poller.add(socket, token, Interest::Read)?;
+                    seed.kernel.add_special(socket, token)?;
                 }
                 seed.endpoints.push((sockets, Arc::clone(&make)));
             }
@@ -269,50 +254,27 @@ fn no_ring(error: io::Error) -> io::Error {
 /// What a thread is started with; the rest is created on the thread itself.
 struct WorkerSeed {
     index: ThreadIndex,
-    shared: Arc<Shared>,
-    poller: Poller,
-    acceptor: Option<Acceptor>,
+    shared: Arc<Shared<OwnedFd>>,
+    kernel: Kernel,
+    acceptor: Option<Acceptor<Kernel>>,
     endpoints: Vec<(Vec<OwnedFd>, DatagramFactory)>,
 }
 
 impl WorkerSeed {
-    fn build<C: Connection>(self, factories: Arc<[Factory<C>]>) -> io::Result<Worker<C>> {
-        let config = &self.shared.config;
-        // One read never exceeds the input's limit.
-        let read_bytes = config.read_bytes.max(FAIR_BYTES).min(config.input_limit_bytes).max(1);
+    fn build<C: Connection>(self, factories: Arc<[Factory<C>]>) -> io::Result<Worker<C, Kernel>> {
         // The kernel interrupts the thread that created a ring when the ring is closed: that has
         // to be the thread that uses it.
-        let ring = match config.backend {
+        let ring = match self.shared.config.backend {
             Backend::Epoll => None,
             Backend::Uring => Some(Uring::new().map_err(no_ring)?),
             Backend::Auto => Uring::new().ok(),
         };
-        let uring = ring.map(|ring| Box::new(UringBatch::new(ring)));
-        if uring.is_some() {
-            self.shared.uring_threads.fetch_add(1, SeqCst);
-        }
+        let mut worker = Worker::new(self.index, self.shared, factories, self.kernel, ring);
+        worker.acceptor = self.acceptor;
         let endpoints = self.endpoints.into_iter();
-        Ok(Worker {
-            index: self.index,
-            factories,
-            handle: Loop::new(self.index, config.max_outgoing),
-            poller: self.poller,
-            uring,
-            slots: Slots::new(),
-            timers: Timers::default(),
-            buffers: ThreadBuffers::new(read_bytes, config.output_limit_bytes),
-            acceptor: self.acceptor,
-            endpoints: endpoints
-                .map(|(sockets, make)| DatagramEndpoint::new(sockets, make(self.index)))
-                .collect(),
-            watched: HashMap::new(),
-            idle_ns: config.idle_timeout.map(clock::duration_ns),
-            queues: Queues::default(),
-            now_ns: clock::now(),
-            moved_bytes: 0,
-            stop_at_ns: None,
-            next_thread: 0,
-            shared: self.shared,
-        })
+        let endpoints =
+            endpoints.map(|(sockets, make)| DatagramEndpoint::new(sockets, make(self.index)));
+        worker.endpoints.extend(endpoints);
+        Ok(worker)
     }
 }

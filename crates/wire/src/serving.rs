@@ -4,14 +4,13 @@
 use std::mem;
 use std::sync::atomic::Ordering::AcqRel;
 
-use rustix::fd::AsFd;
-
 use crate::buffers::SMALL_REST_BYTES;
 use crate::closing::LINGER_NS;
 use crate::counters::add;
 use crate::poll::Interest;
 use crate::slots::{SPECIAL, Slot};
 use crate::stream::{ReadOutcome, read};
+use crate::system::System;
 use crate::timers::NEVER;
 use crate::turn::{Turn, TurnEnd};
 use crate::uring_batch::Sent;
@@ -21,12 +20,12 @@ use crate::{Closed, Connection, Flow, Ns, Wake};
 /// The clock is read again after this many bytes, as copying them takes time.
 const CLOCK_EVERY_BYTES: usize = 128 * 1024;
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Gives a connection a turn with its own input.
     pub(crate) fn turn(
         &mut self,
         token: u64,
-        act: impl FnOnce(&mut Turn<'_, C>) -> TurnEnd,
+        act: impl FnOnce(&mut Turn<'_, C, S::Socket>) -> TurnEnd,
     ) -> TurnEnd {
         let Self { slots, buffers, shared, index, now_ns, moved_bytes, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return TurnEnd::Unchanged };
@@ -35,7 +34,7 @@ impl<C: Connection> Worker<C> {
         buffers.output.set_limit(shared.config.output_limit());
         let mut turn = Turn {
             connection,
-            socket: slot.socket.as_fd(),
+            socket: &slot.socket,
             transport: &mut slot.transport,
             input: &mut slot.input,
             output: &mut buffers.output,
@@ -89,7 +88,7 @@ impl<C: Connection> Worker<C> {
         }
         let config = &shared.config;
         let input = buffers.input_for(&mut slot.input);
-        let socket = slot.socket.as_fd();
+        let socket = &slot.socket;
         let outcome = match connection.place() {
             Some(place) if !place.is_empty() && input.is_empty() && slot.transport.is_plain() => {
                 let most = place.len().min(config.turn_bytes);
@@ -115,7 +114,7 @@ impl<C: Connection> Worker<C> {
         buffers.output.set_limit(config.output_limit());
         let mut turn = Turn {
             connection,
-            socket: slot.socket.as_fd(),
+            socket: &slot.socket,
             transport: &mut slot.transport,
             input: if is_large { &mut slot.input } else { &mut buffers.input },
             output: &mut buffers.output,
@@ -247,7 +246,7 @@ impl<C: Connection> Worker<C> {
 
     /// When the connection's next timer is due.
     #[inline]
-    pub(crate) fn deadline_ns(slot: &Slot<C>, idle_ns: Option<Ns>) -> Ns {
+    pub(crate) fn deadline_ns(slot: &Slot<C, S::Socket>, idle_ns: Option<Ns>) -> Ns {
         let Some(connection) = &slot.connection else { return slot.active_ns + LINGER_NS };
         let own = if slot.closing.is_none() { connection.deadline() } else { None };
         let idle_until_ns = Self::idle_until_ns(slot, idle_ns);
@@ -256,7 +255,7 @@ impl<C: Connection> Worker<C> {
 
     /// When an idle connection is closed.
     #[inline]
-    pub(crate) fn idle_until_ns(slot: &Slot<C>, idle_ns: Option<Ns>) -> Ns {
+    pub(crate) fn idle_until_ns(slot: &Slot<C, S::Socket>, idle_ns: Option<Ns>) -> Ns {
         match (idle_ns, &slot.connection) {
             (Some(idle_ns), Some(connection)) if !connection.has_pending() => {
                 slot.active_ns.saturating_add(idle_ns)

@@ -1,5 +1,6 @@
 //! What a server's threads share. Touched per connection, never per operation.
 
+use std::io;
 use std::sync::atomic::Ordering::SeqCst;
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
@@ -8,9 +9,9 @@ use crate::counters::{Counters, ThreadCounters};
 use crate::mailbox::{Mailbox, Message};
 
 /// The server's settings, mailboxes and counters.
-pub(crate) struct Shared {
+pub(crate) struct Shared<K> {
     pub(crate) config: Config,
-    pub(crate) mailboxes: Vec<Mailbox>,
+    pub(crate) mailboxes: Vec<Mailbox<K>>,
     pub(crate) counters: Vec<ThreadCounters>,
     /// Connections that are open or on their way to their thread.
     pub(crate) current: AtomicUsize,
@@ -20,7 +21,20 @@ pub(crate) struct Shared {
     pub(crate) uring_threads: AtomicUsize,
 }
 
-impl Shared {
+impl<K> Shared<K> {
+    /// The state of a server that has opened nothing yet.
+    pub(crate) fn new(config: Config) -> io::Result<Self> {
+        let count = config.threads.max(1);
+        Ok(Self {
+            config,
+            mailboxes: (0..count).map(|_| Mailbox::new()).collect::<io::Result<_>>()?,
+            counters: (0..count).map(|_| ThreadCounters::default()).collect(),
+            current: AtomicUsize::new(0),
+            accept_paused: AtomicBool::new(false),
+            uring_threads: AtomicUsize::new(0),
+        })
+    }
+
     /// A reading of the counters of all threads.
     pub(crate) fn counters(&self) -> Counters {
         let mut counters = Counters::sum(self.counters.iter());

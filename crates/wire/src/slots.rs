@@ -3,8 +3,6 @@
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
-use rustix::fd::OwnedFd;
-
 use crate::poll::Interest;
 use crate::timers::NEVER;
 use crate::transport::Transport;
@@ -17,8 +15,8 @@ pub(crate) const SPECIAL: u64 = 1 << 63;
 ///
 /// The buffers are empty and without memory unless a message is unfinished or the peer doesn't
 /// read: an idle connection costs its slot and what its protocol holds.
-pub(crate) struct Slot<C> {
-    pub(crate) socket: OwnedFd,
+pub(crate) struct Slot<C, K> {
+    pub(crate) socket: K,
     pub(crate) transport: Transport,
     /// None once the connection has ended and the socket only lingers.
     pub(crate) connection: Option<C>,
@@ -52,8 +50,8 @@ pub(crate) struct Slot<C> {
     pub(crate) linger_left_bytes: usize,
 }
 
-impl<C> Slot<C> {
-    pub(crate) fn new(socket: OwnedFd, transport: Transport, connection: C, now_ns: Ns) -> Self {
+impl<C, K> Slot<C, K> {
+    pub(crate) fn new(socket: K, transport: Transport, connection: C, now_ns: Ns) -> Self {
         Self {
             socket,
             transport,
@@ -79,17 +77,17 @@ impl<C> Slot<C> {
 
 /// A table of connections. A token holds an index and a generation, so that an event or a message
 /// for a connection that has ended never reaches the next one at its index.
-pub(crate) struct Slots<C> {
-    entries: Vec<Entry<C>>,
+pub(crate) struct Slots<C, K> {
+    entries: Vec<Entry<C, K>>,
     free: Vec<u32>,
 }
 
-struct Entry<C> {
+struct Entry<C, K> {
     generation: u32,
-    slot: Option<Slot<C>>,
+    slot: Option<Slot<C, K>>,
 }
 
-impl<C> Slots<C> {
+impl<C, K> Slots<C, K> {
     pub(crate) fn new() -> Self {
         Self { entries: Vec::new(), free: Vec::new() }
     }
@@ -98,7 +96,7 @@ impl<C> Slots<C> {
         self.entries.len() - self.free.len()
     }
 
-    pub(crate) fn insert(&mut self, slot: Slot<C>) -> (u64, &mut Slot<C>) {
+    pub(crate) fn insert(&mut self, slot: Slot<C, K>) -> (u64, &mut Slot<C, K>) {
         let index = self.free.pop().unwrap_or_else(|| {
             self.entries.push(Entry { generation: 0, slot: None });
             u32::try_from(self.entries.len() - 1).expect("fewer connections than descriptors")
@@ -111,18 +109,18 @@ impl<C> Slots<C> {
     }
 
     #[inline]
-    pub(crate) fn get(&self, token: u64) -> Option<&Slot<C>> {
+    pub(crate) fn get(&self, token: u64) -> Option<&Slot<C, K>> {
         let entry = self.entries.get(token as u32 as usize)?;
         if entry.generation == (token >> 32) as u32 { entry.slot.as_ref() } else { None }
     }
 
     #[inline]
-    pub(crate) fn get_mut(&mut self, token: u64) -> Option<&mut Slot<C>> {
+    pub(crate) fn get_mut(&mut self, token: u64) -> Option<&mut Slot<C, K>> {
         let entry = self.entries.get_mut(token as u32 as usize)?;
         if entry.generation == (token >> 32) as u32 { entry.slot.as_mut() } else { None }
     }
 
-    pub(crate) fn remove(&mut self, token: u64) -> Option<Slot<C>> {
+    pub(crate) fn remove(&mut self, token: u64) -> Option<Slot<C, K>> {
         self.get(token)?;
         let index = token as u32;
         let entry = &mut self.entries[index as usize];
@@ -148,10 +146,10 @@ fn token(index: u32, generation: u32) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::{Slot, Slots, Transport};
+    use rustix::fd::OwnedFd;
 
-    fn slot(name: &'static str) -> Slot<&'static str> {
-        let (socket, _) = std::os::unix::net::UnixStream::pair().expect("a pair");
-        Slot::new(socket.into(), Transport::Plain, name, 0)
+    fn slot(name: &'static str) -> Slot<&'static str, ()> {
+        Slot::new((), Transport::Plain, name, 0)
     }
 
     #[test]
@@ -168,6 +166,6 @@ mod tests {
 
     #[test]
     fn a_slot_without_waiting_bytes_is_small() {
-        assert!(size_of::<Slot<()>>() <= 320, "{} bytes", size_of::<Slot<()>>());
+        assert!(size_of::<Slot<(), OwnedFd>>() <= 320, "{} bytes", size_of::<Slot<(), OwnedFd>>());
     }
 }

@@ -4,11 +4,12 @@
 
 use std::io::{self, ErrorKind, IoSlice};
 
-use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fd::{AsFd, OwnedFd};
 use rustix::io::Errno;
 use rustix::net::{
-    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, SocketAddrUnix, SocketFlags,
-    SocketType, connect as connect_socket, ipproto, recv, send, sendmsg, socket_with, sockopt,
+    AddressFamily, RecvFlags, SendAncillaryBuffer, SendFlags, Shutdown, SocketAddrUnix,
+    SocketFlags, SocketType, connect as connect_socket, ipproto, recv, send, sendmsg, shutdown,
+    socket_with, sockopt,
 };
 
 use crate::output::MAX_PIECES;
@@ -19,6 +20,65 @@ const GROW_BYTES: usize = 64 * 1024;
 
 /// An empty buffer of at least this size isn't grown.
 pub(crate) const FAIR_BYTES: usize = 4 * 1024;
+
+/// A connected socket as loops use it: no call blocks. `AGAIN` stands for one that would.
+pub trait Socket {
+    /// Receives once. No bytes at all are the peer's end.
+    ///
+    /// # Errors
+    /// The socket's error, or why nothing was received.
+    fn receive(&self, space: &mut [u8]) -> Result<usize, Errno>;
+
+    /// Sends once, and returns how many bytes the socket took.
+    ///
+    /// # Errors
+    /// The socket's error, or why nothing was sent.
+    fn send(&self, bytes: &[u8]) -> Result<usize, Errno>;
+
+    /// Sends several pieces with one vectored write.
+    ///
+    /// # Errors
+    /// The socket's error, or why nothing was sent.
+    fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> Result<usize, Errno>;
+
+    /// Shuts down the sending side: the peer reads what was sent, and then the end.
+    ///
+    /// # Errors
+    /// When the connection has ended.
+    fn end_sending(&self) -> Result<(), Errno>;
+
+    /// Returns the outcome of a [`connect`] once the socket is writable.
+    ///
+    /// # Errors
+    /// Why it failed.
+    fn connected(&self) -> Result<(), Errno>;
+}
+
+/// The kernel's sockets.
+impl<T: AsFd> Socket for T {
+    #[inline]
+    fn receive(&self, space: &mut [u8]) -> Result<usize, Errno> {
+        recv(self, space, RecvFlags::empty()).map(|(count, _)| count)
+    }
+
+    #[inline]
+    fn send(&self, bytes: &[u8]) -> Result<usize, Errno> {
+        send(self, bytes, SendFlags::NOSIGNAL)
+    }
+
+    fn send_pieces(&self, pieces: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        let mut control = SendAncillaryBuffer::default();
+        sendmsg(self, pieces, &mut control, SendFlags::NOSIGNAL)
+    }
+
+    fn end_sending(&self) -> Result<(), Errno> {
+        shutdown(self, Shutdown::Write)
+    }
+
+    fn connected(&self) -> Result<(), Errno> {
+        sockopt::socket_error(self)?
+    }
+}
 
 /// The outcome of a read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,13 +110,13 @@ pub enum FlushOutcome {
 
 /// Reads once into `input`, which never holds more than `limit` bytes.
 #[inline]
-pub fn read_into(socket: impl AsFd, input: &mut Input, limit: usize) -> ReadOutcome {
+pub fn read_into(socket: &impl Socket, input: &mut Input, limit: usize) -> ReadOutcome {
     // An empty buffer of a fair size is used without growing it.
     let is_fair = input.is_empty() && input.capacity() >= FAIR_BYTES;
     let at_least = if is_fair { 1 } else { GROW_BYTES };
     match input.space(at_least, limit) {
         Ok(space) => {
-            let outcome = read(socket.as_fd(), space);
+            let outcome = read(socket, space);
             if let ReadOutcome::Bytes(count) = outcome {
                 input.filled(count);
             }
@@ -68,11 +128,11 @@ pub fn read_into(socket: impl AsFd, input: &mut Input, limit: usize) -> ReadOutc
 
 /// Reads once into `space`, which isn't empty.
 #[inline]
-pub fn read(socket: BorrowedFd<'_>, space: &mut [u8]) -> ReadOutcome {
+pub fn read(socket: &impl Socket, space: &mut [u8]) -> ReadOutcome {
     loop {
-        return match recv(socket, &mut *space, RecvFlags::empty()) {
-            Ok((0, _)) => ReadOutcome::Closed,
-            Ok((count, _)) => ReadOutcome::Bytes(count),
+        return match socket.receive(space) {
+            Ok(0) => ReadOutcome::Closed,
+            Ok(count) => ReadOutcome::Bytes(count),
             Err(Errno::AGAIN) => ReadOutcome::Blocked,
             Err(Errno::INTR) => continue,
             Err(error) => ReadOutcome::Failed(kind(error)),
@@ -83,8 +143,7 @@ pub fn read(socket: BorrowedFd<'_>, space: &mut [u8]) -> ReadOutcome {
 /// Sends at most `most` bytes of `output`: copied bytes alone with one plain write, shared slices
 /// with as few vectored writes as the limit on pieces allows.
 #[inline]
-pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcome {
-    let socket = socket.as_fd();
+pub fn flush(socket: &impl Socket, output: &mut Output, most: usize) -> FlushOutcome {
     let mut left = most;
     while !output.is_empty() {
         if left == 0 {
@@ -93,7 +152,7 @@ pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcom
         let (asked, sent) = match output.plain() {
             Some(bytes) => {
                 let bytes = &bytes[..bytes.len().min(left)];
-                (bytes.len(), send(socket, bytes, SendFlags::NOSIGNAL))
+                (bytes.len(), socket.send(bytes))
             }
             None => send_pieces(socket, output, left),
         };
@@ -116,15 +175,14 @@ pub fn flush(socket: impl AsFd, output: &mut Output, most: usize) -> FlushOutcom
 
 /// One vectored write. Returns the bytes requested, and the kernel's result.
 fn send_pieces(
-    socket: BorrowedFd<'_>,
+    socket: &impl Socket,
     output: &Output,
     most: usize,
-) -> (usize, rustix::io::Result<usize>) {
+) -> (usize, Result<usize, Errno>) {
     let mut pieces = [IoSlice::new(&[]); MAX_PIECES];
     let count = output.pieces(most, &mut pieces);
     let asked = pieces[..count].iter().map(|piece| piece.len()).sum();
-    let mut control = SendAncillaryBuffer::default();
-    (asked, sendmsg(socket, &pieces[..count], &mut control, SendFlags::NOSIGNAL))
+    (asked, socket.send_pieces(&pieces[..count]))
 }
 
 /// Starts a non-blocking connect to `address`, with Nagle's algorithm off. Once the socket is
@@ -173,7 +231,7 @@ pub fn connect_datagrams(address: &Address) -> io::Result<OwnedFd> {
 /// # Errors
 /// Why it failed.
 pub fn connected(socket: impl AsFd) -> io::Result<()> {
-    Ok(sockopt::socket_error(socket)??)
+    Ok(Socket::connected(&socket)?)
 }
 
 pub(crate) fn family(address: &std::net::SocketAddr) -> AddressFamily {

@@ -5,15 +5,13 @@
 use std::io::{self, ErrorKind, IoSlice, Read, Write};
 use std::sync::{Arc, PoisonError, RwLock};
 
-use rustix::fd::BorrowedFd;
-use rustix::net::{RecvFlags, SendFlags, recv, send};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig, ServerConnection};
 
 use crate::handshake::Handshake;
-use crate::stream::{FlushOutcome, ReadOutcome};
+use crate::stream::{FlushOutcome, ReadOutcome, Socket};
 use crate::{Input, Output};
 
 /// The largest record: the most bytes encrypted at once.
@@ -172,17 +170,17 @@ enum Received {
 }
 
 /// A socket behind the traits that rustls reads and writes with.
-struct Socket<'a>(BorrowedFd<'a>);
+struct Wire<'a, K>(&'a K);
 
-impl Read for Socket<'_> {
+impl<K: Socket> Read for Wire<'_, K> {
     fn read(&mut self, space: &mut [u8]) -> io::Result<usize> {
-        Ok(recv(self.0, space, RecvFlags::empty()).map(|(count, _)| count)?)
+        Ok(self.0.receive(space)?)
     }
 }
 
-impl Write for Socket<'_> {
+impl<K: Socket> Write for Wire<'_, K> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        Ok(send(self.0, bytes, SendFlags::NOSIGNAL)?)
+        Ok(self.0.send(bytes)?)
     }
 
     fn flush(&mut self) -> io::Result<()> {
@@ -205,7 +203,7 @@ impl Session {
     }
 
     /// Continues the handshake as far as the socket allows.
-    pub(crate) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
+    pub(crate) fn handshake(&mut self, socket: &impl Socket) -> Handshake {
         loop {
             match self.send_encrypted(socket) {
                 FlushOutcome::Done => {}
@@ -228,8 +226,8 @@ impl Session {
 
     /// Receives and decrypts once. An end of the connection is kept until all bytes before it are
     /// read.
-    fn receive(&mut self, socket: BorrowedFd<'_>) -> Received {
-        let end = match self.connection.read_tls(&mut Socket(socket)) {
+    fn receive(&mut self, socket: &impl Socket) -> Received {
+        let end = match self.connection.read_tls(&mut Wire(socket)) {
             Ok(0) => ReadOutcome::Closed,
             Ok(_) => match self.connection.process_new_packets() {
                 Ok(state) => {
@@ -258,7 +256,7 @@ impl Session {
     /// Reads until there are decrypted bytes, or the socket has no more.
     pub(crate) fn read_into(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: &impl Socket,
         input: &mut Input,
         limit: usize,
     ) -> ReadOutcome {
@@ -300,7 +298,7 @@ impl Session {
     /// Encrypts and sends at most `most` bytes of `output`.
     pub(crate) fn flush(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: &impl Socket,
         output: &mut Output,
         most: usize,
     ) -> FlushOutcome {
@@ -334,9 +332,9 @@ impl Session {
     }
 
     /// Sends the bytes that are encrypted already.
-    fn send_encrypted(&mut self, socket: BorrowedFd<'_>) -> FlushOutcome {
+    fn send_encrypted(&mut self, socket: &impl Socket) -> FlushOutcome {
         while self.connection.wants_write() {
-            match self.connection.write_tls(&mut Socket(socket)) {
+            match self.connection.write_tls(&mut Wire(socket)) {
                 Ok(_) => {}
                 Err(error) => match error.kind() {
                     ErrorKind::WouldBlock => return FlushOutcome::Blocked,
@@ -349,7 +347,7 @@ impl Session {
     }
 
     /// Sends close_notify, so that the peer can tell the end from a truncation.
-    pub(crate) fn end(&mut self, socket: BorrowedFd<'_>) {
+    pub(crate) fn end(&mut self, socket: &impl Socket) {
         self.connection.send_close_notify();
         let _ = self.send_encrypted(socket);
     }

@@ -5,10 +5,8 @@
 //! input has no room for them, and encrypted ones when the socket doesn't take them: hence
 //! [`Transport::is_handshaking`], [`Transport::has_plaintext`] and [`Transport::has_unsent`].
 
-use rustix::fd::BorrowedFd;
-
 use crate::handshake::Handshake;
-use crate::stream::{self, FlushOutcome, ReadOutcome};
+use crate::stream::{self, FlushOutcome, ReadOutcome, Socket};
 #[cfg(feature = "tls")]
 use crate::tls::Session;
 use crate::{Input, Output};
@@ -45,17 +43,17 @@ impl Transport {
     }
 
     /// Continues the handshake as far as the socket allows.
-    pub(crate) fn handshake(&mut self, socket: BorrowedFd<'_>) -> Handshake {
+    pub(crate) fn handshake(&mut self, socket: &impl Socket) -> Handshake {
         match self {
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.handshake(socket),
             // Called when the socket is writable: the attempt has ended.
-            Self::Connecting => match stream::connected(socket) {
+            Self::Connecting => match socket.connected() {
                 Ok(()) => {
                     *self = Self::Plain;
                     Handshake::Done
                 }
-                Err(error) => Handshake::Failed(error.kind()),
+                Err(error) => Handshake::Failed(stream::kind(error)),
             },
             Self::Plain => Handshake::Done,
         }
@@ -65,7 +63,7 @@ impl Transport {
     #[inline]
     pub(crate) fn read_into(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: &impl Socket,
         input: &mut Input,
         limit: usize,
     ) -> ReadOutcome {
@@ -81,7 +79,7 @@ impl Transport {
     #[inline]
     pub(crate) fn flush(
         &mut self,
-        socket: BorrowedFd<'_>,
+        socket: &impl Socket,
         output: &mut Output,
         most: usize,
     ) -> FlushOutcome {
@@ -114,7 +112,7 @@ impl Transport {
     }
 
     /// Announces the end of the connection, if the socket takes it at once.
-    pub(crate) fn end(&mut self, socket: BorrowedFd<'_>) {
+    pub(crate) fn end(&mut self, socket: &impl Socket) {
         match self {
             #[cfg(feature = "tls")]
             Self::Tls(session) => session.end(socket),

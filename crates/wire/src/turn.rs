@@ -2,9 +2,7 @@
 //!
 //! Knows the socket and the buffers, and nothing of other connections, timers or polling.
 
-use rustix::fd::BorrowedFd;
-
-use crate::stream::{FlushOutcome, ReadOutcome};
+use crate::stream::{FlushOutcome, ReadOutcome, Socket};
 use crate::transport::Transport;
 use crate::{Closed, Connection, Flow, Input, Ns, Output, ProtocolError, Wake};
 
@@ -58,9 +56,9 @@ pub(crate) enum TurnEnd {
 }
 
 /// One connection's turn.
-pub(crate) struct Turn<'a, C> {
+pub(crate) struct Turn<'a, C, K> {
     pub(crate) connection: &'a mut C,
-    pub(crate) socket: BorrowedFd<'a>,
+    pub(crate) socket: &'a K,
     pub(crate) transport: &'a mut Transport,
     pub(crate) input: &'a mut Input,
     pub(crate) output: &'a mut Output,
@@ -76,7 +74,7 @@ pub(crate) struct Turn<'a, C> {
 /// Between two writes of one turn, input is read up to this size.
 const MAX_INTERLEAVED_READ_BYTES: usize = 16 * 1024;
 
-impl<C: Connection> Turn<'_, C> {
+impl<C: Connection, K: Socket> Turn<'_, C, K> {
     #[inline]
     pub(crate) fn receive(&mut self) -> Result<Flow, ProtocolError> {
         deliver(self.connection, self.now_ns, self.input, self.output)

@@ -2,10 +2,11 @@
 //! slowest peers where the limit is passed. Data plane.
 
 use crate::counters::add;
+use crate::system::System;
 use crate::worker::Worker;
 use crate::{Closed, Connection};
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Counts the memory of a connection's unsent bytes, for as long as there are any.
     #[cold]
     pub(crate) fn count_unsent(&mut self, token: u64) {

@@ -13,14 +13,10 @@ use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
-/// The most requests of one submission.
-pub(crate) const MAX_BATCH: usize = 64;
+use crate::system::{MAX_BATCH, Outcome};
 
 /// After this many refused submissions in a row the ring is given up.
 const MAX_REFUSALS: usize = 100;
-
-/// A request's completion: the bytes moved. `CANCELED` marks one that the kernel never took.
-pub(crate) type Outcome = Result<usize, Errno>;
 
 /// One thread's ring.
 pub(crate) struct Uring {
@@ -42,9 +38,9 @@ impl Uring {
         let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
         let ((near, far), (_open, silent)) = (pair()?, pair()?);
         let mut space = [[0; 2]; 2];
-        let sent = ring.send([(near.as_fd(), &[7][..])].into_iter()) == [Ok(1)];
+        let sent = ring.send_over([(near.as_fd(), &[7][..])].into_iter()) == [Ok(1)];
         let spaces = space.iter_mut().map(|space| &mut space[..]);
-        let received = ring.receive([far.as_fd(), silent.as_fd()].into_iter().zip(spaces));
+        let received = ring.receive_from([far.as_fd(), silent.as_fd()].into_iter().zip(spaces));
         if sent && received == [Ok(1), Err(Errno::AGAIN)] && space[0][0] == 7 {
             return Ok(ring);
         }
@@ -56,13 +52,13 @@ impl Uring {
     }
 
     /// Whether the ring was given up: the loop then continues with plain system calls.
-    pub(crate) fn is_lost(&self) -> bool {
+    pub(crate) fn has_no_ring(&self) -> bool {
         self.ring.is_none()
     }
 
     /// Receives once, without blocking, from each of at most [`MAX_BATCH`] sockets. Returns their
     /// outcomes in the same order.
-    pub(crate) fn receive<'a>(
+    pub(crate) fn receive_from<'a>(
         &mut self,
         jobs: impl Iterator<Item = (BorrowedFd<'a>, &'a mut [u8])>,
     ) -> &[Outcome] {
@@ -79,7 +75,7 @@ impl Uring {
 
     /// Sends once, without blocking, over each of at most [`MAX_BATCH`] sockets. Returns their
     /// outcomes in the same order.
-    pub(crate) fn send<'a>(
+    pub(crate) fn send_over<'a>(
         &mut self,
         jobs: impl Iterator<Item = (BorrowedFd<'a>, &'a [u8])>,
     ) -> &[Outcome] {
@@ -171,20 +167,20 @@ mod tests {
         drop(pairs.pop().expect("five").0);
         let mut space = [0; 4 * 8];
         let sockets = pairs.iter().map(|(_, far)| far.as_fd());
-        let outcomes = ring.receive(sockets.zip(space.chunks_mut(8)));
+        let outcomes = ring.receive_from(sockets.zip(space.chunks_mut(8)));
         assert_eq!(outcomes, [Err(Errno::AGAIN), Ok(1), Ok(2), Ok(3)]);
         assert_eq!((space[8], &space[16..18], &space[24..27]), (1, &[2; 2][..], &[3; 3][..]));
 
         let messages: Vec<Vec<u8>> = (0..4).map(|number| vec![number; 3]).collect();
         let sockets = pairs.iter().map(|(_, far)| far.as_fd());
-        let outcomes = ring.send(sockets.zip(messages.iter().map(Vec::as_slice)));
+        let outcomes = ring.send_over(sockets.zip(messages.iter().map(Vec::as_slice)));
         assert_eq!(outcomes, [Ok(3); 4]);
         for (number, (near, _)) in pairs.iter_mut().enumerate() {
             let mut got = [9; 3];
             near.read_exact(&mut got).expect("received");
             assert_eq!(got, [number as u8; 3]);
         }
-        assert_eq!(ring.send(std::iter::empty()), []);
+        assert_eq!(ring.send_over(std::iter::empty()), []);
     }
 
     #[test]
@@ -198,11 +194,14 @@ mod tests {
         near.write_all(b"here").expect("written");
         let mut space = [0; 8];
         assert_eq!(
-            ring.receive(std::iter::once((far.as_fd(), &mut space[..]))),
+            ring.receive_from(std::iter::once((far.as_fd(), &mut space[..]))),
             [Err(Errno::CANCELED)]
         );
-        assert!(ring.is_lost() && space == [0; 8]);
-        assert_eq!(ring.send(std::iter::once((far.as_fd(), &b"no"[..]))), [Err(Errno::CANCELED)]);
+        assert!(ring.has_no_ring() && space == [0; 8]);
+        assert_eq!(
+            ring.send_over(std::iter::once((far.as_fd(), &b"no"[..]))),
+            [Err(Errno::CANCELED)]
+        );
         let mut got = [0; 4];
         (&far).read_exact(&mut got).expect("it is still there");
         assert_eq!(&got, b"here");

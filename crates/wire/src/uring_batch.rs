@@ -1,6 +1,6 @@
-//! A thread's io_uring, and the memory of its batches. Data plane.
+//! A thread's ring, and the memory of its batches. Data plane.
 
-use crate::uring::{MAX_BATCH, Outcome, Uring};
+use crate::system::{MAX_BATCH, Outcome};
 
 /// The most bytes received for one connection per submission; the rest follows in its next turn.
 /// Not a power of two, so that the starts of all spaces don't share the same few cache sets.
@@ -8,8 +8,8 @@ pub(crate) const SPACE_BYTES: usize = (16 << 10) + 5 * 64;
 
 /// A thread's ring, and the memory of its batches.
 #[derive(Debug)]
-pub(crate) struct UringBatch {
-    pub(crate) ring: Uring,
+pub(crate) struct UringBatch<R> {
+    pub(crate) ring: R,
     pub(crate) space: Vec<u8>,
     /// The tokens of the connections that receive in this batch, and their outcomes.
     pub(crate) receiving: Vec<u64>,
@@ -18,15 +18,10 @@ pub(crate) struct UringBatch {
     pub(crate) sending: Vec<u64>,
 }
 
-impl UringBatch {
-    pub(crate) fn new(ring: Uring) -> Self {
+impl<R> UringBatch<R> {
+    pub(crate) fn new(ring: R) -> Self {
         let space = vec![0; MAX_BATCH * SPACE_BYTES];
         Self { ring, space, receiving: Vec::new(), outcomes: Vec::new(), sending: Vec::new() }
-    }
-
-    /// Whether the ring was given up: the loop then continues with epoll alone.
-    pub(crate) fn is_lost(&self) -> bool {
-        self.ring.is_lost()
     }
 }
 

@@ -1,14 +1,13 @@
 //! Turns under io_uring: one submission receives for all readable connections, one sends all of
 //! their answers. Everything else a connection does is as in any other turn. Data plane.
 
-use rustix::fd::AsFd;
 use rustix::io::Errno;
 
 use crate::counters::add;
 use crate::slots::SPECIAL;
 use crate::stream::{ReadOutcome, kind};
+use crate::system::{MAX_BATCH, Ring, System};
 use crate::turn::TurnEnd;
-use crate::uring::{MAX_BATCH, Uring};
 use crate::uring_batch::{SPACE_BYTES, Sent, UringBatch};
 use crate::worker::Worker;
 use crate::{Closed, Connection};
@@ -16,12 +15,12 @@ use crate::{Closed, Connection};
 /// A connection with more to send uses a system call of its own.
 const MAX_BATCHED_SEND_BYTES: usize = 64 << 10;
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Dispatches the ready connections of the last wait.
-    pub(crate) fn dispatch_batch(&mut self, events: usize, uring: &mut UringBatch) {
+    pub(crate) fn dispatch_batch(&mut self, events: usize, uring: &mut UringBatch<S::Ring>) {
         uring.receiving.clear();
         for index in 0..events {
-            let event = self.poller.event(index);
+            let event = self.system.event(index);
             let has_room = uring.receiving.len() < MAX_BATCH;
             if has_room && self.can_batch(event.token) {
                 uring.receiving.push(event.token);
@@ -39,7 +38,7 @@ impl<C: Connection> Worker<C> {
         }
         // Outcomes are matched by position, so no connection may be missing here.
         let slot = |token: &u64| self.slots.get(*token).expect("dispatch closes no other slot");
-        let sockets = receiving.iter().map(|token| slot(token).socket.as_fd());
+        let sockets = receiving.iter().map(|token| &slot(token).socket);
         outcomes.clear();
         outcomes.extend_from_slice(ring.receive(sockets.zip(space.chunks_mut(SPACE_BYTES))));
         debug_assert_eq!(outcomes.len(), receiving.len(), "one outcome for each connection");
@@ -89,11 +88,11 @@ impl<C: Connection> Worker<C> {
     }
 
     /// Sends the deferred answers with one submission.
-    fn send_batch(&mut self, ring: &mut Uring, sending: &mut Vec<u64>) {
+    fn send_batch(&mut self, ring: &mut S::Ring, sending: &mut Vec<u64>) {
         let slots = &self.slots;
         let job = |token: &u64| {
             let slot = slots.get(*token)?;
-            Some((slot.socket.as_fd(), slot.output.as_ref()?.plain()?))
+            Some((&slot.socket, slot.output.as_ref()?.plain()?))
         };
         sending.retain(|token| job(token).is_some());
         let outcomes = ring.send(sending.iter().filter_map(job));

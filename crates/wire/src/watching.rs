@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::sync::atomic::Ordering::SeqCst;
 
+use rustix::fd::AsFd;
+
 use crate::datagrams::{datagram_token, endpoint_and_socket};
 use crate::handle::WatchRequest;
-use crate::poll::Interest;
 use crate::slots::SPECIAL;
+use crate::system::System;
 use crate::timers::NEVER;
 use crate::worker::Worker;
 use crate::{Connection, Ns, Wake};
@@ -15,7 +17,7 @@ use crate::{Connection, Ns, Wake};
 /// The token of the first watched descriptor; a watch's number is added to it.
 pub(crate) const WATCH_TOKEN: u64 = SPECIAL | 3 << 32;
 
-impl<C: Connection> Worker<C> {
+impl<C: Connection, S: System> Worker<C, S> {
     /// Carries out what protocols have asked of the loop. What they ask meanwhile waits for the
     /// next time, so that a protocol that connects again and again doesn't starve the others.
     pub(crate) fn serve_requests(&mut self) {
@@ -32,7 +34,7 @@ impl<C: Connection> Worker<C> {
             WatchRequest::Remove(number) => {
                 if let Some(watched) = self.watched.remove(&number) {
                     // It fails where the descriptor isn't polled because it was readable.
-                    let _ = self.poller.remove(&*watched.descriptor);
+                    let _ = self.system.unwatch(watched.descriptor.as_fd());
                 }
                 return;
             }
@@ -44,7 +46,7 @@ impl<C: Connection> Worker<C> {
         };
         let Some(watched) = self.watched.get(&number) else { return };
         let token = WATCH_TOKEN + u64::from(number);
-        match self.poller.add(&*watched.descriptor, token, Interest::Read) {
+        match self.system.watch(watched.descriptor.as_fd(), token) {
             Ok(()) => {}
             // Rearmed although it is armed.
             Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
@@ -56,7 +58,7 @@ impl<C: Connection> Worker<C> {
     /// A watched descriptor is readable: it is no longer polled until it is rearmed.
     pub(crate) fn wake_watcher(&mut self, token: u64) {
         if let Some(watched) = self.watched.get(&((token - WATCH_TOKEN) as u32)) {
-            let _ = self.poller.remove(&*watched.descriptor);
+            let _ = self.system.unwatch(watched.descriptor.as_fd());
             watched.waker.wake();
         }
     }

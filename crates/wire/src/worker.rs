@@ -7,18 +7,21 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
+use std::sync::atomic::Ordering::SeqCst;
 
 use crate::accept::Acceptor;
 use crate::buffers::ThreadBuffers;
-use crate::clock;
+use crate::clock::duration_ns;
 use crate::config::ThreadIndex;
 use crate::counters::ThreadCounters;
 use crate::datagrams::DatagramEndpoint;
 use crate::handle::{Loop, Watched};
 use crate::mailbox::{Accepted, Mailbox, Message};
-use crate::poll::{Interest, Poller};
+use crate::poll::Interest;
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
+use crate::stream::FAIR_BYTES;
+use crate::system::System;
 use crate::timers::Timers;
 use crate::uring_batch::UringBatch;
 use crate::{Connection, Ns};
@@ -27,23 +30,23 @@ use crate::{Connection, Ns};
 pub(crate) type Factory<C> = Box<dyn Fn(Loop<C>) -> C + Send + Sync>;
 
 /// One thread's part of a server.
-pub(crate) struct Worker<C> {
+pub(crate) struct Worker<C, S: System> {
     pub(crate) index: ThreadIndex,
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared<S::Socket>>,
     /// One for each listener.
     pub(crate) factories: Arc<[Factory<C>]>,
     pub(crate) handle: Loop<C>,
-    pub(crate) poller: Poller,
-    /// Present while this thread uses io_uring.
-    pub(crate) uring: Option<Box<UringBatch>>,
-    pub(crate) slots: Slots<C>,
+    pub(crate) system: S,
+    /// Present while this thread makes its calls in batches.
+    pub(crate) uring: Option<Box<UringBatch<S::Ring>>>,
+    pub(crate) slots: Slots<C, S::Socket>,
     pub(crate) timers: Timers,
     pub(crate) buffers: ThreadBuffers,
-    pub(crate) acceptor: Option<Acceptor>,
+    pub(crate) acceptor: Option<Acceptor<S>>,
     pub(crate) endpoints: Vec<DatagramEndpoint>,
     pub(crate) watched: HashMap<u32, Watched>,
     pub(crate) idle_ns: Option<Ns>,
-    pub(crate) queues: Queues,
+    pub(crate) queues: Queues<S::Socket>,
     pub(crate) now_ns: Ns,
     /// Bytes moved since the clock was read.
     pub(crate) moved_bytes: usize,
@@ -54,17 +57,63 @@ pub(crate) struct Worker<C> {
 }
 
 /// Lists whose memory is reused from turn to turn.
-#[derive(Default)]
-pub(crate) struct Queues {
+pub(crate) struct Queues<K> {
     /// The tokens of connections that have yielded.
     pub(crate) yielded: Vec<u64>,
     pub(crate) yielded_spare: Vec<u64>,
-    pub(crate) messages: Vec<Message>,
-    pub(crate) accepted: Vec<Accepted>,
+    pub(crate) messages: Vec<Message<K>>,
+    pub(crate) accepted: Vec<Accepted<K>>,
 }
 
-impl<C: Connection> Worker<C> {
-    pub(crate) fn mailbox(&self) -> &Mailbox {
+impl<K> Queues<K> {
+    fn new() -> Self {
+        Self {
+            yielded: Vec::new(),
+            yielded_spare: Vec::new(),
+            messages: Vec::new(),
+            accepted: Vec::new(),
+        }
+    }
+}
+
+impl<C: Connection, S: System> Worker<C, S> {
+    /// A worker that has no listeners and endpoints yet.
+    pub(crate) fn new(
+        index: ThreadIndex,
+        shared: Arc<Shared<S::Socket>>,
+        factories: Arc<[Factory<C>]>,
+        system: S,
+        ring: Option<S::Ring>,
+    ) -> Self {
+        let config = &shared.config;
+        // One read never exceeds the input's limit.
+        let read_bytes = config.read_bytes.max(FAIR_BYTES).min(config.input_limit_bytes).max(1);
+        if ring.is_some() {
+            shared.uring_threads.fetch_add(1, SeqCst);
+        }
+        Self {
+            index,
+            factories,
+            handle: Loop::new(index, config.max_outgoing),
+            uring: ring.map(|ring| Box::new(UringBatch::new(ring))),
+            slots: Slots::new(),
+            timers: Timers::default(),
+            buffers: ThreadBuffers::new(read_bytes, config.output_limit_bytes),
+            acceptor: None,
+            endpoints: Vec::new(),
+            watched: HashMap::new(),
+            idle_ns: config.idle_timeout.map(duration_ns),
+            queues: Queues::new(),
+            now_ns: system.now(),
+            moved_bytes: 0,
+            stop_at_ns: None,
+            next_thread: 0,
+            system,
+            shared,
+        }
+    }
+
+    pub(crate) fn mailbox(&self) -> &Mailbox<S::Socket> {
         &self.shared.mailboxes[self.index]
     }
 
@@ -73,11 +122,11 @@ impl<C: Connection> Worker<C> {
     }
 
     pub(crate) fn read_clock(&mut self) {
-        self.now_ns = clock::now();
+        self.now_ns = self.system.now();
         self.moved_bytes = 0;
     }
 
-    pub(crate) fn slot(&mut self, token: u64) -> &mut Slot<C> {
+    pub(crate) fn slot(&mut self, token: u64) -> &mut Slot<C, S::Socket> {
         self.slots.get_mut(token).expect("the token of a connection that is open")
     }
 
@@ -97,11 +146,11 @@ impl<C: Connection> Worker<C> {
     /// Waits for `interest` on a connection's socket from now on. Returns whether that succeeded.
     #[inline]
     pub(crate) fn set_interest(&mut self, token: u64, interest: Interest) -> std::io::Result<()> {
-        let Self { slots, poller, .. } = self;
+        let Self { slots, system, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return Ok(()) };
         if slot.interest != interest {
             slot.interest = interest;
-            poller.modify(&slot.socket, token, interest)?;
+            system.modify(&slot.socket, token, interest)?;
         }
         Ok(())
     }
