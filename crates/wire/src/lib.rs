@@ -19,6 +19,7 @@
 //! - From inside a loop: [`Loop::connect`] calls another server, [`Loop::watch`] wakes for a child
 //!   or any other descriptor.
 //! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
+//! - Deterministic tests of a server with its protocol: [`simulation`].
 //! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
 //!
 //! Which of them a service needs:
@@ -35,6 +36,7 @@
 #![deny(unsafe_code)]
 
 pub mod clock;
+pub mod simulation;
 pub mod stream;
 
 mod accept;

@@ -12,6 +12,7 @@ mod limits;
 mod outgoing;
 mod push;
 mod services;
+mod simulation;
 mod splitting;
 mod stopping;
 mod threads;
