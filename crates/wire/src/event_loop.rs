@@ -35,6 +35,7 @@ impl<C: Connection, S: System> Worker<C, S> {
     pub(crate) fn pass(&mut self) {
         let events = self.wait();
         self.read_clock();
+        self.round.begin(1);
         match self.uring.take() {
             None => (0..events).for_each(|index| self.dispatch(self.system.event(index))),
             Some(mut uring) => {
@@ -96,7 +97,13 @@ impl<C: Connection, S: System> Worker<C, S> {
             // It is served when the queue of yielded connections is.
             Some(slot) if slot.queued => {}
             Some(slot) if slot.transport.is_handshaking() => self.handshake(token),
-            Some(slot) if slot.output.is_some() || slot.drained_due => self.write(token),
+            // What only continues to send waits for the next round.
+            Some(slot) if slot.output.is_some() || slot.drained_due => {
+                match self.round.is_spent() {
+                    true => self.queue(token),
+                    false => self.write(token),
+                }
+            }
             // Only an error or a hang-up is reported then: no answer can be sent any more.
             Some(slot) if slot.interest == Interest::Nothing => {
                 self.close(token, Closed::ByPeer);

@@ -59,6 +59,7 @@ mod opening;
 mod output;
 mod poll;
 mod protocol;
+mod round_budget;
 mod send_memory;
 mod server;
 mod serving;

@@ -27,11 +27,12 @@ impl<C: Connection, S: System> Worker<C, S> {
         token: u64,
         act: impl FnOnce(&mut Turn<'_, C, S::Socket>) -> TurnEnd,
     ) -> TurnEnd {
-        let Self { slots, buffers, shared, index, now_ns, moved_bytes, .. } = self;
+        let Self { slots, buffers, shared, index, now_ns, moved_bytes, round, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return TurnEnd::Unchanged };
         let Some(connection) = &mut slot.connection else { return TurnEnd::Unchanged };
         buffers.attach(&mut slot.output);
         buffers.output.set_limit(shared.config.output_limit());
+        let turn_bytes = round.share();
         let mut turn = Turn {
             connection,
             socket: &slot.socket,
@@ -41,11 +42,12 @@ impl<C: Connection, S: System> Worker<C, S> {
             closing: &mut slot.closing,
             drained_due: &mut slot.drained_due,
             now_ns: *now_ns,
-            budget_bytes: shared.config.turn_bytes,
+            budget_bytes: turn_bytes,
             interleaved_read_bytes: 0,
         };
         let end = act(&mut turn);
-        let sent = shared.config.turn_bytes - turn.budget_bytes;
+        let sent = turn_bytes - turn.budget_bytes;
+        round.spend(sent);
         add(&shared.counters[*index].bytes_read, turn.interleaved_read_bytes);
         if sent > 0 {
             add(&shared.counters[*index].bytes_written, sent);
@@ -106,12 +108,13 @@ impl<C: Connection, S: System> Worker<C, S> {
     /// Has the protocol answer the bytes read into its input. An answer of at most `max_deferred`
     /// bytes, if it ends the turn, is left in the connection's output, for a batched send.
     pub(crate) fn answer(&mut self, token: u64, outcome: ReadOutcome, max_deferred: usize) -> Sent {
-        let Self { slots, buffers, shared, index, now_ns, moved_bytes, .. } = self;
+        let Self { slots, buffers, shared, index, now_ns, moved_bytes, round, .. } = self;
         let Some(slot) = slots.get_mut(token) else { return Sent::Now };
         let Some(connection) = &mut slot.connection else { return Sent::Now };
         let config = &shared.config;
         let is_large = slot.input.len() > SMALL_REST_BYTES;
         buffers.output.set_limit(config.output_limit());
+        let turn_bytes = round.share();
         let mut turn = Turn {
             connection,
             socket: &slot.socket,
@@ -121,7 +124,7 @@ impl<C: Connection, S: System> Worker<C, S> {
             closing: &mut slot.closing,
             drained_due: &mut slot.drained_due,
             now_ns: *now_ns,
-            budget_bytes: config.turn_bytes,
+            budget_bytes: turn_bytes,
             interleaved_read_bytes: 0,
         };
         let mut sent = Sent::Now;
@@ -135,7 +138,8 @@ impl<C: Connection, S: System> Worker<C, S> {
                 } else {
                     turn.run(result)
                 };
-                let sent_bytes = config.turn_bytes - turn.budget_bytes;
+                let sent_bytes = turn_bytes - turn.budget_bytes;
+                round.spend(sent_bytes);
                 add(&shared.counters[*index].bytes_written, sent_bytes);
                 add(&shared.counters[*index].bytes_read, turn.interleaved_read_bytes);
                 slot.active_ns = *now_ns;
@@ -228,11 +232,21 @@ impl<C: Connection, S: System> Worker<C, S> {
         }
     }
 
-    /// Gives the connections that yielded their next turn.
+    /// Gives the connections that yielded their next turn, in their order and each an equal share,
+    /// until the round's bytes are spent; the others' turns come in the next round.
     pub(crate) fn run_queued(&mut self) {
+        if self.queues.yielded.is_empty() {
+            return;
+        }
+        self.round.begin(self.queues.yielded.len());
         let spare = mem::take(&mut self.queues.yielded_spare);
         let mut yielded = mem::replace(&mut self.queues.yielded, spare);
-        for token in yielded.drain(..) {
+        let mut served = 0;
+        for &token in &yielded {
+            if self.round.is_spent() {
+                break;
+            }
+            served += 1;
             let Some(slot) = self.slots.get_mut(token) else { continue };
             slot.queued = false;
             if slot.output.is_some() || slot.drained_due {
@@ -241,6 +255,10 @@ impl<C: Connection, S: System> Worker<C, S> {
                 self.read(token)
             }
         }
+        // Those that have yielded again wait behind those that have not had their turn.
+        yielded.drain(..served);
+        yielded.append(&mut self.queues.yielded);
+        mem::swap(&mut self.queues.yielded, &mut yielded);
         self.queues.yielded_spare = yielded;
     }
 

@@ -18,6 +18,7 @@ use crate::datagrams::DatagramEndpoint;
 use crate::handle::{Loop, Watched};
 use crate::mailbox::{Accepted, Mailbox, Message};
 use crate::poll::Interest;
+use crate::round_budget::RoundBudget;
 use crate::shared::Shared;
 use crate::slots::{Slot, Slots};
 use crate::stream::FAIR_BYTES;
@@ -50,6 +51,8 @@ pub(crate) struct Worker<C, S: System> {
     pub(crate) now_ns: Ns,
     /// Bytes moved since the clock was read.
     pub(crate) moved_bytes: usize,
+    /// Bytes that this round may still send.
+    pub(crate) round: RoundBudget,
     /// When a stopping server closes the connections that are still open.
     pub(crate) stop_at_ns: Option<Ns>,
     /// The thread that serves the next accepted connection.
@@ -106,6 +109,7 @@ impl<C: Connection, S: System> Worker<C, S> {
             queues: Queues::new(),
             now_ns: system.now(),
             moved_bytes: 0,
+            round: RoundBudget::new(config.turn_bytes),
             stop_at_ns: None,
             next_thread: 0,
             system,

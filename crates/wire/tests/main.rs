@@ -4,6 +4,7 @@ mod closing;
 mod common;
 mod datagrams;
 mod descriptors;
+mod fairness;
 mod greeting;
 mod idle;
 mod large_in;
