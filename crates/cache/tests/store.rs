@@ -92,6 +92,25 @@ proptest! {
 }
 
 #[test]
+fn items_of_half_the_memory_are_stored_beside_small_ones_under_every_policy() {
+    let (memory_bytes, half) = (4 << 20, 2 << 20);
+    for (name, policy) in Policy::ALL {
+        let store = store_with(memory_bytes, half, policy);
+        let mut random = SmallRng::seed_from_u64(7);
+        for step in 0..2000_usize {
+            let key = format!("{}", random.random_range(0..500_u32));
+            let most = if step % 20 == 0 { half - 300 } else { 5000 };
+            let value = vec![step as u8; random.random_range(0..=most)];
+            set(&store, key.as_bytes(), &value);
+            assert_eq!(get(&store, key.as_bytes()), Some(value), "{name}, step {step}");
+        }
+        set(&store, b"largest", &vec![1; half - 300]);
+        let touched = store.holdings().touched_bytes as usize;
+        assert!(touched <= memory_bytes + memory_bytes / 8, "{name}: {touched} bytes");
+    }
+}
+
+#[test]
 fn replaced_values_make_room_before_anything_is_let_go() {
     let store = store(8 << 20, 1 << 18);
     // Half of the memory is read by nobody, while one key is written over and over in changing
@@ -150,7 +169,7 @@ fn limits_that_make_no_sense_are_refused_with_what_would() {
             .unwrap_err()
     };
     assert_eq!(make(1000, 10), MakeError::LittleMemory);
-    assert_eq!(make(1 << 20, 1 << 20), MakeError::LargeItem { most_bytes: 1 << 17 });
+    assert_eq!(make(1 << 20, 1 << 20), MakeError::LargeItem { most_bytes: 1 << 19 });
     assert!(matches!(make(1 << 60, 1 << 20), MakeError::OutOfMemory { .. }));
 }
 

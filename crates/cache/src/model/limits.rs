@@ -93,5 +93,8 @@ pub enum StoreError {
 /// A shard's log may be at most this long for its 32-bit positions.
 pub(super) const MOST_SHARD_BYTES: usize = GRANULE_BYTES << 31;
 
-/// A shard holds at least this many of the largest items.
-pub(super) const LEAST_LARGE_ITEMS: usize = 8;
+/// A shard holds at least this many of the largest items, as memcached's memory does.
+pub(super) const LEAST_LARGE_ITEMS: usize = 2;
+
+/// A store has several shards only where each has room for this many of the largest items.
+pub(super) const ROOMY_ITEMS: usize = 8;

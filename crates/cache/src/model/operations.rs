@@ -153,7 +153,7 @@ impl Store {
     /// When the memory can't hold the largest items, exceeds what the shards can address, or is
     /// not available.
     pub fn set_memory(&self, memory_bytes: usize) -> Result<(), MakeError> {
-        let least = LEAST_LARGE_ITEMS * self.limits.item_bytes;
+        let least = LEAST_LARGE_ITEMS * self.limits.item_bytes * self.shards.len();
         if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
         }

@@ -10,7 +10,7 @@ use super::item::{Item, MOST_HEAD_BYTES};
 use super::key_hash::{Hashed, Hasher};
 use super::limits::{
     LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES, Limits, MOST_ITEM_BYTES, MOST_SHARD_BYTES, MakeError,
-    Rules,
+    ROOMY_ITEMS, Rules,
 };
 use super::locked::Locked;
 use super::policy::Policy;
@@ -112,7 +112,7 @@ impl Store {
 fn part_count(limits: &Limits) -> Result<usize, MakeError> {
     let Rules { sharing, .. } = limits.rules;
     let least = limits.memory_bytes.div_ceil(MOST_SHARD_BYTES).next_power_of_two();
-    let roomy = limits.memory_bytes / (LEAST_LARGE_ITEMS * limits.item_bytes.max(1 << 17));
+    let roomy = limits.memory_bytes / (ROOMY_ITEMS * limits.item_bytes.max(1 << 17));
     if sharing == Sharing::Single && limits.threads > 1 {
         return Err(MakeError::ManyThreads);
     }

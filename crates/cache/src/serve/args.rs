@@ -51,8 +51,8 @@ pub(crate) struct CacheArgs {
     #[arg(long, value_name = "BYTES", default_value = "64MiB", value_parser = memory)]
     pub(super) memory: ByteCount,
 
-    /// The largest item: key, value, and the little that the store adds [default: 1MiB, at most an
-    /// eighth of the memory]
+    /// The largest item: key, value, and the little that the store adds; at most half of the memory
+    /// [default: 1MiB, or an eighth of the memory if that is less]
     #[arg(long, value_name = "BYTES")]
     pub(super) max_item: Option<ByteCount>,
 

@@ -6,7 +6,7 @@
 use super::super::ghost::Ghosts;
 use super::super::item::{self, DEAD, Head, REFERENCED};
 use super::super::key_hash::Hashed;
-use super::super::limits::LEAST_LARGE_ITEMS;
+use super::super::limits::ROOMY_ITEMS;
 use super::super::log::Log;
 use super::super::policy::small_part_of;
 use super::{MAIN, SMALL, SMALL_BIT, Shard, position_of};
@@ -36,7 +36,7 @@ impl Shard {
         let capacity = self.logs[SMALL].capacity();
         let is_proven = match self.density.is_in_force() {
             true => count > capacity / 2 || self.density.is_worth(level, count),
-            false => count > capacity / LEAST_LARGE_ITEMS || self.ghosts.take(tag).is_some(),
+            false => count > capacity / ROOMY_ITEMS || self.ghosts.take(tag).is_some(),
         };
         if is_proven {
             return self.make_main_room(now_s, count);
