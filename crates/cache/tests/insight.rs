@@ -174,6 +174,50 @@ fn watching_ends_with_the_connection_and_may_be_forbidden() {
 }
 
 #[test]
+fn connections_are_listed_with_memcacheds_states() {
+    let (_server, address) = start(Options::default());
+    let mut others: Vec<_> = (0..4).map(|_| connect(address)).collect();
+    let long = "k".repeat(251);
+    let begun = ["", "set key 0 0 10\r\nab", &format!("set {long} 0 0 10\r\nab"), "watch\r\n"];
+    for (other, begun) in others.iter_mut().zip(begun) {
+        other.write_all(begun.as_bytes()).expect("sent");
+    }
+    let mut asker = connect(address);
+    let started = std::time::Instant::now();
+    loop {
+        asker.write_all(b"stats conns\r\nmn\r\n").expect("sent");
+        let mut answer = String::new();
+        let mut lines = BufReader::new(&asker).lines().map(|line| line.expect("a line"));
+        while !answer.ends_with("MN\n") {
+            answer.push_str(&lines.next().expect("a line"));
+            answer.push('\n');
+        }
+        let mut states: Vec<_> = answer
+            .lines()
+            .filter_map(|line| line.split_once(":state conn_").map(|(_, state)| state))
+            .collect();
+        states.sort_unstable();
+        if states == ["listening", "nread", "parse_cmd", "read", "swallow", "watch"] {
+            return;
+        }
+        assert!(started.elapsed() < Duration::from_secs(60), "{states:?}");
+    }
+}
+
+#[test]
+fn the_age_of_the_oldest_item_is_that_of_the_next_to_be_judged() {
+    let mut session = Session::new();
+    session.say("set old 0 0 1\r\nx\r\nset gone 0 0 1\r\nx\r\n");
+    session.now_ns = 10 * crate::common::SECOND_NS;
+    session.say("set new 0 0 1\r\nx\r\n");
+    let age = |session: &mut Session| number(&session.say("stats items\r\n"), "items:1:age");
+    assert_eq!(age(&mut session), 10.0);
+    session.say("delete old\r\ndelete gone\r\n");
+    session.now_ns = 13 * crate::common::SECOND_NS;
+    assert_eq!(age(&mut session), 3.0);
+}
+
+#[test]
 fn memcached_tools_display_shows_chunks_of_the_mean_size() {
     let mut session = Session::new();
     session.say(format!("set a 0 0 1000\r\n{}\r\n", "x".repeat(1000)));

@@ -3,6 +3,7 @@
 mod beside;
 mod commands;
 mod common;
+mod crawler;
 mod dialect;
 mod hit_ratio;
 mod insight;

@@ -27,6 +27,10 @@ pub struct Counts {
     pub reclaimed: u64,
     /// Expired items that had never been read.
     pub expired_unfetched: u64,
+    /// Items that walks have examined.
+    pub crawler_checked: u64,
+    /// Expired items that walks have removed.
+    pub crawler_reclaimed: u64,
     /// Items refused because they are too large.
     pub store_too_large: u64,
     /// Items refused because there is no room.
@@ -82,6 +86,8 @@ impl Counts {
             evicted_active: self.evicted_active + other.evicted_active,
             reclaimed: self.reclaimed + other.reclaimed,
             expired_unfetched: self.expired_unfetched + other.expired_unfetched,
+            crawler_checked: self.crawler_checked + other.crawler_checked,
+            crawler_reclaimed: self.crawler_reclaimed + other.crawler_reclaimed,
             store_too_large: self.store_too_large + other.store_too_large,
             store_no_memory: self.store_no_memory + other.store_no_memory,
             cmd_touch: self.cmd_touch + other.cmd_touch,

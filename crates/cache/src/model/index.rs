@@ -140,6 +140,26 @@ impl Index {
         self.count -= 1;
     }
 
+    /// The first slot in which an entry with `tag` or a larger one can be.
+    #[inline]
+    pub(super) fn first_slot(&self, tag: u32) -> usize {
+        self.place(tag)
+    }
+
+    /// The smallest tag whose wanted place is `slot` or a later one; the largest tag where there
+    /// is no such place.
+    pub(super) fn first_tag(&self, slot: usize) -> u32 {
+        let tag = ((slot as u64) << 32).div_ceil(self.places as u64);
+        u32::try_from(tag).unwrap_or(u32::MAX)
+    }
+
+    /// The tag and the position in `slot`, or a gap; `None` after the last slot.
+    #[inline]
+    pub(super) fn entry(&self, slot: usize) -> Option<Option<(u32, u32)>> {
+        let slot = *self.slots.get(slot)?;
+        Some((slot != 0).then(|| (tag_of(slot), position_of(slot))))
+    }
+
     /// The positions of the entries with the tag `from` and above, in the order of their tags, each
     /// with its tag.
     pub(super) fn entries_from(&self, from: u32) -> impl Iterator<Item = (u32, u32)> {

@@ -238,6 +238,12 @@ impl Head {
         }
     }
 
+    /// The second in which it was last read, or stored when never read.
+    #[inline]
+    pub(super) fn accessed_s(&self) -> u32 {
+        self.accessed.second
+    }
+
     /// How many bytes the value has.
     #[inline]
     pub(super) fn value_bytes(&self) -> usize {

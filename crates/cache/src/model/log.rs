@@ -50,6 +50,16 @@ impl Log {
         (self.lap_end.is_some() || self.tail < self.head).then_some(self.tail)
     }
 
+    /// The start of the item after the one that ends at `end`, unless that was the newest.
+    pub(super) fn after(&self, end: usize) -> Option<usize> {
+        match self.lap_end {
+            Some(lap_end) if end == lap_end => (self.head > 0).then_some(0),
+            // Between the tail and the end of the lap, or already in the new lap.
+            Some(_) => (end != self.head).then_some(end),
+            None => (end < self.head).then_some(end),
+        }
+    }
+
     /// How many bytes lie between the tail and the head.
     pub(super) fn span(&self) -> usize {
         match self.lap_end {

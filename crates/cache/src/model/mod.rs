@@ -9,6 +9,7 @@
 mod batched_reads;
 mod clock;
 mod counts;
+mod crawled;
 mod eviction;
 mod ghost;
 mod index;
@@ -37,7 +38,7 @@ pub use counts::{Counts, Holdings};
 pub use eviction::{Eviction, EvictionObserver, EvictionStats, Log2Histogram};
 pub use item::{CAS_MASK as MOST_CAS, Entry, Item};
 pub use limits::{LEAST_MEMORY_BYTES, Limits, MOST_ITEM_BYTES, MakeError, Rules, StoreError};
-pub use operations::Cursor;
+pub use operations::{Crawled, Cursor};
 pub use policy::Policy;
 pub use prefetch_keys::{MAX_PREFETCH, Prefetch};
 pub use requests::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed, Total};

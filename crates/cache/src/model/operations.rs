@@ -4,6 +4,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use super::clock::Seconds;
 use super::counts::{Counts, Holdings};
+use super::crawled::CrawledPart;
 use super::eviction::{EvictionObserver, EvictionStats};
 use super::item::{Entry, Item};
 use super::key_hash::Hashed;
@@ -19,6 +20,19 @@ use super::store::Store;
 pub struct Cursor {
     shard: usize,
     tag: u32,
+}
+
+/// A part of a walk that removes expired items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Crawled {
+    /// The position to continue from, or `None` at the end.
+    pub next: Option<Cursor>,
+    /// The slots of the index that were visited, gaps included.
+    pub slots: usize,
+    /// The items that were examined.
+    pub checked: u64,
+    /// The items that were removed.
+    pub reclaimed: u64,
 }
 
 /// Counts a refused store and returns the reason.
@@ -190,6 +204,31 @@ impl Store {
             None if shard + 1 < self.shards() => Some(Cursor { shard: shard + 1, tag: 0 }),
             None => None,
         }
+    }
+
+    /// Visits at most about `max_slots` slots of one shard's index, from `cursor` on, and removes
+    /// what has expired. Unless the walk is `full`, a shard is passed over whose items all expire
+    /// later. An item that stays in the store is examined exactly once in a walk.
+    pub fn crawl(&self, now_s: Seconds, cursor: Cursor, max_slots: usize, full: bool) -> Crawled {
+        let Cursor { shard, tag } = cursor;
+        if shard >= self.shards() {
+            return Crawled { next: None, slots: 0, checked: 0, reclaimed: 0 };
+        }
+        let part = self.shards.at(shard, |shard| shard.crawl(now_s, tag, max_slots, full));
+        let next = match part.next {
+            Some(tag) => Some(Cursor { shard, tag }),
+            None => (shard + 1 < self.shards()).then_some(Cursor { shard: shard + 1, tag: 0 }),
+        };
+        let CrawledPart { slots, checked, reclaimed, .. } = part;
+        Crawled { next, slots, checked, reclaimed }
+    }
+
+    /// Returns the age of the item that is the next to be judged for eviction: the time since it
+    /// was last read, or stored.
+    pub fn oldest_age_s(&self, now_s: Seconds) -> Seconds {
+        let mut oldest_s = 0;
+        self.shards.each(|shard| oldest_s = oldest_s.max(shard.oldest_age_s(now_s)));
+        oldest_s
     }
 
     /// Notes a store that was refused before its value had come, and `why`; what the key had is

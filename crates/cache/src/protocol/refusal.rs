@@ -75,6 +75,10 @@ pub enum Refusal {
     NoDump,
     /// `stats cachedump` and `stats hotkeys` are disabled.
     NoCacheDump,
+    /// The crawler is disabled.
+    NoCrawler,
+    /// A requested walk of the crawler has not ended.
+    CrawlerBusy,
     /// The crawler's sleep is above the limit.
     LongSleep,
     /// The memory limit is too small.
@@ -155,6 +159,8 @@ impl Refusal {
             Self::ManyWatchers => b"WATCHER_TOO_MANY log watcher limit reached\r\n",
             Self::NoDump => b"ERROR metadump not allowed\r\n",
             Self::NoCacheDump => b"CLIENT_ERROR stats cachedump not allowed\r\n",
+            Self::NoCrawler => b"CLIENT_ERROR lru crawler disabled\r\n",
+            Self::CrawlerBusy => b"BUSY currently processing crawler request\r\n",
             Self::LongSleep => b"CLIENT_ERROR sleep must be one second or less\r\n",
             Self::LittleMemory => b"MEMLIMIT_TOO_SMALL cannot set maxbytes to less than 8m\r\n",
             Self::ManyMegabytes => b"MEMLIMIT_ADJUST_FAILED input value is megabytes not bytes\r\n",

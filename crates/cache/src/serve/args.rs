@@ -150,6 +150,27 @@ pub(crate) struct CacheArgs {
     pub(super) test_corrupt_every: Option<u64>,
 }
 
+impl CacheArgs {
+    /// What is logged of connections, by memcached's option or by the log's level.
+    pub(super) fn verbosity(&self) -> u8 {
+        match self.log_level() {
+            tracing::Level::TRACE => 3,
+            tracing::Level::DEBUG => 2,
+            _ => self.memcached.verbose.min(1),
+        }
+    }
+
+    /// The log's level, by its own option or by memcached's.
+    pub(super) fn log_level(&self) -> tracing::Level {
+        match self.memcached.verbose {
+            0 => self.common.log,
+            1 => self.common.log.max(tracing::Level::INFO),
+            2 => self.common.log.max(tracing::Level::DEBUG),
+            _ => tracing::Level::TRACE,
+        }
+    }
+}
+
 /// When answers go out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Flush {

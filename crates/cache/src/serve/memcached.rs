@@ -6,6 +6,8 @@ use std::time::Duration;
 use anyhow::{Context as _, bail};
 
 use super::address::{Listen, listen};
+use crate::protocol::text::MAX_SLEEP_US;
+use crate::server::CrawlerOptions;
 
 /// The options of memcached that have no long name of the service's own.
 #[derive(Debug, Default, clap::Args)]
@@ -37,7 +39,8 @@ pub(super) struct MemcachedArgs {
     #[arg(short = 'a', long = "unix-mask", value_name = "MASK", value_parser = mask)]
     pub(super) mask: Option<u32>,
 
-    /// Log more; twice and three times still more
+    /// Log connections that end with errors; twice, also connections and commands; three times,
+    /// also changes of connections' states
     #[arg(short = 'v', long = "verbose", action = clap::ArgAction::Count)]
     pub(super) verbose: u8,
 
@@ -119,6 +122,10 @@ const MEANT: &[&str] = &[
     "read_buf_mem_limit",
     "watcher_logbuf_size",
     "track_sizes",
+    "lru_crawler",
+    "no_lru_crawler",
+    "lru_crawler_sleep",
+    "lru_crawler_tocrawl",
     "ssl_chain_cert",
     "ssl_key",
     "ssl_keyformat",
@@ -142,9 +149,6 @@ const MEANINGLESS: &[&str] = &[
     "tail_repair_time",
     "hash_algorithm",
     "hashexpand",
-    "lru_crawler",
-    "lru_crawler_sleep",
-    "lru_crawler_tocrawl",
     "lru_maintainer",
     "hot_lru_pct",
     "warm_lru_pct",
@@ -222,6 +226,24 @@ impl MemcachedArgs {
     pub(super) fn waits_when_full(&self) -> bool {
         let last = self.names().filter(|name| name.ends_with("maxconns_fast")).last();
         last == Some("no_maxconns_fast")
+    }
+
+    /// The crawler's settings.
+    pub(super) fn crawler(&self) -> anyhow::Result<CrawlerOptions> {
+        let usual = CrawlerOptions::default();
+        let last = self.names().filter(|name| name.ends_with("lru_crawler")).last();
+        let sleep_us = self.number("lru_crawler_sleep", "microseconds")?;
+        let sleep_us = sleep_us.unwrap_or(u64::from(usual.sleep_us));
+        if sleep_us > u64::from(MAX_SLEEP_US) {
+            bail!("-o lru_crawler_sleep is 0 to {MAX_SLEEP_US} microseconds");
+        }
+        let to_crawl = self.number("lru_crawler_tocrawl", "items")?.unwrap_or_default();
+        Ok(CrawlerOptions {
+            enabled: last != Some("no_lru_crawler"),
+            sleep_us: u32::try_from(sleep_us)?,
+            to_crawl: u32::try_from(to_crawl)
+                .context("-o lru_crawler_tocrawl is too many items")?,
+        })
     }
 
     /// How many bytes of lines wait for one who watches.

@@ -75,15 +75,6 @@ impl Run for CacheArgs {
 }
 
 impl CacheArgs {
-    fn log_level(&self) -> tracing::Level {
-        match self.memcached.verbose {
-            0 => self.common.log,
-            1 => self.common.log.max(tracing::Level::INFO),
-            2 => self.common.log.max(tracing::Level::DEBUG),
-            _ => tracing::Level::TRACE,
-        }
-    }
-
     /// `--listen` has to say --public for what other machines can reach; memcached's `-l` means it.
     fn check_exposure(&self, harness: &Harness, options: &Options) -> Result<(), Failure> {
         let own: Vec<_> = self.listen.iter().map(|one| one.place.with_port(self.port)).collect();
@@ -133,7 +124,7 @@ impl CacheArgs {
         }
         if let Some(encryption) = &options.encryption {
             let reload = encryption.reload.clone();
-            harness.reload("certificates", move || reload().map_err(anyhow::Error::msg));
+            harness.reload("certificates", move || reload.run().map_err(anyhow::Error::msg));
         }
     }
 }

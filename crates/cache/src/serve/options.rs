@@ -77,6 +77,8 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         cas: !args.no_cas,
         flush: !args.no_flush,
         list_keys: !args.no_list,
+        crawler: args.memcached.crawler()?,
+        verbosity: args.verbosity(),
         watch: !args.memcached.no_watch,
         watch_queue_bytes: args.memcached.watch_queue_bytes()?,
         debug_time: args.debug_time,

@@ -2,7 +2,7 @@
 //! thread for each batch of commands. Control plane.
 
 use std::collections::BTreeMap;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU8, AtomicU32, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use wire::Address;
@@ -14,8 +14,49 @@ use crate::model::Seconds;
 pub(super) struct ClientState {
     pub(super) address: Address,
     pub(super) last_s: AtomicU32,
-    /// Whether it is a watcher's.
-    pub(super) watches: AtomicBool,
+    activity: AtomicU8,
+}
+
+/// What a connection does or waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Activity {
+    /// The next command.
+    Reads,
+    /// A command is carried out.
+    Parses,
+    /// The rest of a data block.
+    ReadsValue,
+    /// The rest of what was refused.
+    Swallows,
+    /// Room for answers.
+    Writes,
+    /// It is a stream of log lines.
+    Watches,
+}
+
+impl Activity {
+    const ALL: [Self; 6] =
+        [Self::Reads, Self::Parses, Self::ReadsValue, Self::Swallows, Self::Writes, Self::Watches];
+
+    /// memcached's name of the state.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Reads => "conn_read",
+            Self::Parses => "conn_parse_cmd",
+            Self::ReadsValue => "conn_nread",
+            Self::Swallows => "conn_swallow",
+            Self::Writes => "conn_mwrite",
+            Self::Watches => "conn_watch",
+        }
+    }
+}
+
+impl ClientState {
+    /// Returns what it does or waits for.
+    pub(super) fn activity(&self) -> Activity {
+        let number = usize::from(self.activity.load(Relaxed));
+        Activity::ALL.get(number).copied().unwrap_or(Activity::Reads)
+    }
 }
 
 type Table = BTreeMap<u64, Arc<ClientState>>;
@@ -48,7 +89,7 @@ impl ClientTable {
         let facts = Arc::new(ClientState {
             address: address.clone(),
             last_s: AtomicU32::new(now_s),
-            watches: AtomicBool::new(false),
+            activity: AtomicU8::new(Activity::Reads as u8),
         });
         let mut table = lock(&self.table);
         let number = table.last_key_value().map_or(FIRST_NUMBER, |(number, _)| number + 1);
@@ -73,9 +114,15 @@ impl ClientEntry {
         &self.facts.address
     }
 
-    /// Marks it as a watcher's.
-    pub(super) fn watches(&self) {
-        self.facts.watches.store(true, Relaxed);
+    /// Notes what it does or waits for.
+    #[inline]
+    pub(super) fn note_activity(&self, activity: Activity) {
+        self.facts.activity.store(activity as u8, Relaxed);
+    }
+
+    /// Returns the second in which something last came from it.
+    pub(super) fn last_s(&self) -> Seconds {
+        self.facts.last_s.load(Relaxed)
     }
 
     /// Something has come from it.

@@ -3,6 +3,8 @@
 mod accounts;
 mod clients;
 mod connection;
+mod crawler;
+mod crawler_control;
 mod datagrams;
 mod hot_keys;
 mod incoming_memory;
@@ -12,6 +14,7 @@ mod prefix_counts;
 mod sampling;
 mod service;
 mod statistics;
+mod verbosity;
 mod watch;
 
 use std::sync::Arc;
@@ -24,9 +27,10 @@ use wire::{
 
 pub use accounts::{Accounts, AccountsError};
 pub use connection::CacheConnection;
+pub use crawler::{Crawler, SLOTS_PER_TURN};
 pub use datagrams::CacheDatagrams;
 use options::INPUT_LIMIT_BYTES;
-pub use options::{Encryption, Options, Reload, Shutdown, Speech};
+pub use options::{CrawlerOptions, Encryption, Options, Reload, Shutdown, Speech};
 pub use service::{Service, ThreadCounts};
 
 use crate::model::{Clock, MakeError};
@@ -150,6 +154,8 @@ impl BoundCache {
             let make = move |thread| CacheDatagrams::new(Arc::clone(&shared), thread);
             builder = builder.datagrams(vec![listener], make);
         }
+        let shared = Arc::clone(&service);
+        builder = builder.datagrams(Vec::new(), move |_| Crawler::new(Arc::clone(&shared)));
         let server = builder.start().map_err(StartError::Threads)?;
         // Set once, here: `set` can't find it set.
         let _ = service.counters.set(Box::new(server.counters_reader()));

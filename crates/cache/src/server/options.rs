@@ -1,6 +1,7 @@
 //! The settings of a server.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
 use wire::{Address, Backend};
@@ -51,20 +52,33 @@ impl std::fmt::Debug for Shutdown {
 
 /// Reads the files of certificates again, for the connections that come from then on.
 #[derive(Clone)]
-pub struct Reload(Arc<dyn Fn() -> Result<(), String> + Send + Sync>);
-
-impl Reload {
-    /// `reload` returns what is wrong with the files, and changes nothing then.
-    pub fn new(reload: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
-        Self(Arc::new(reload))
-    }
+pub struct Reload {
+    read: Arc<dyn Fn() -> Result<(), String> + Send + Sync>,
+    /// When they were last read.
+    read_ns: Arc<AtomicU64>,
 }
 
-impl std::ops::Deref for Reload {
-    type Target = dyn Fn() -> Result<(), String> + Send + Sync;
+impl Reload {
+    /// `read` returns what is wrong with the files, and changes nothing then. They have just been
+    /// read for the first time.
+    pub fn new(read: impl Fn() -> Result<(), String> + Send + Sync + 'static) -> Self {
+        Self { read: Arc::new(read), read_ns: Arc::new(AtomicU64::new(wire::clock::now())) }
+    }
 
-    fn deref(&self) -> &Self::Target {
-        &*self.0
+    /// Reads them.
+    ///
+    /// # Errors
+    /// Returns what is wrong with them.
+    pub fn run(&self) -> Result<(), String> {
+        (self.read)()?;
+        self.read_ns.store(wire::clock::now(), Relaxed);
+        Ok(())
+    }
+
+    /// Returns the time since they were last read.
+    pub fn age(&self) -> Duration {
+        let read_ns = self.read_ns.load(Relaxed);
+        Duration::from_nanos(wire::clock::now().saturating_sub(read_ns))
     }
 }
 
@@ -91,6 +105,23 @@ pub struct Encryption {
     pub verify_mode: u64,
     /// The lowest version spoken, as memcached writes it: 2 is 1.2, 3 is 1.3.
     pub least_version: u64,
+}
+
+/// The settings of the crawler, which removes expired items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CrawlerOptions {
+    /// Whether it walks.
+    pub enabled: bool,
+    /// The time between two turns of a walk, in microseconds.
+    pub sleep_us: u32,
+    /// The items that one walk examines at most; 0 is all.
+    pub to_crawl: u32,
+}
+
+impl Default for CrawlerOptions {
+    fn default() -> Self {
+        Self { enabled: true, sleep_us: 1000, to_crawl: 0 }
+    }
 }
 
 /// The settings of a server.
@@ -146,6 +177,10 @@ pub struct Options {
     pub flush: bool,
     /// Whether commands may list keys.
     pub list_keys: bool,
+    /// The crawler's settings at the start.
+    pub crawler: CrawlerOptions,
+    /// What is logged of connections: errors (1), also commands (2), also states (3).
+    pub verbosity: u8,
     /// Whether `watch` is enabled.
     pub watch: bool,
     /// The bytes of log lines that wait for one watcher; further lines are dropped.
@@ -196,6 +231,8 @@ impl Default for Options {
             cas: true,
             flush: true,
             list_keys: true,
+            crawler: CrawlerOptions::default(),
+            verbosity: 0,
             watch: true,
             watch_queue_bytes: 256 << 10,
             debug_time: false,

@@ -7,11 +7,13 @@ use wire::{Address, Ns, SendMemory};
 
 use super::accounts::Accounts;
 use super::clients::ClientTable;
+use super::crawler_control::CrawlerControl;
 use super::incoming_memory::IncomingMemory;
 use super::large_values::LargeValues;
 use super::options::{Options, Shutdown};
 use super::prefix_counts::PrefixCounts;
 use super::sampling::Samples;
+use super::verbosity::Verbosity;
 use super::watch::Watchers;
 use crate::model::{Clock, Eviction, EvictionObserver, FIRST_SECOND, MakeError, Seconds, Store};
 use crate::protocol::text::DebugTime;
@@ -49,6 +51,8 @@ pub struct Service {
     pub(super) listening: OnceLock<Vec<Address>>,
     pub(super) peers: ClientTable,
     pub(super) detail: PrefixCounts,
+    pub(super) crawler: CrawlerControl,
+    pub(super) verbosity: Verbosity,
     /// Room for data blocks on their way in.
     pub(super) incoming: Arc<IncomingMemory>,
     /// The memory of unsent answers.
@@ -110,6 +114,8 @@ impl Service {
             counters: OnceLock::new(),
             listening: OnceLock::new(),
             peers: ClientTable::default(),
+            verbosity: Verbosity::new(options.verbosity),
+            crawler: CrawlerControl::new(&options.crawler),
             incoming: Arc::new(IncomingMemory::new(options.incoming_limit_bytes())),
             large_values: LargeValues::new(Arc::clone(&send_memory)),
             send_memory,
@@ -166,7 +172,7 @@ impl Service {
     /// Returns what is wrong with them.
     pub(super) fn refresh_certificates(&self) -> Result<(), String> {
         match &self.options.encryption {
-            Some(encryption) => (encryption.reload)(),
+            Some(encryption) => encryption.reload.run(),
             None => Err("TLS not enabled".to_owned()),
         }
     }

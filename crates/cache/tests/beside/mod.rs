@@ -43,7 +43,7 @@ fn options_by(seed: u64) -> Options {
 }
 
 /// Ours, on a port of its own.
-fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
+pub(crate) fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
     let listen = vec!["127.0.0.1:0".parse().expect("an address")];
     let options = Options { listen, ..options };
     let server = CacheServer::start(options.clone()).or_else(|error| match options.backend {
@@ -59,7 +59,7 @@ fn ours(options: Options) -> (CacheServer, std::net::SocketAddr) {
 }
 
 /// A memcached as figures name it.
-fn memcached() -> Option<Peer> {
+pub(crate) fn memcached() -> Option<Peer> {
     let program = program("memcached")?;
     let arguments = ["-u", "nobody", "-l", "127.0.0.1", "-p", "{port}", "-U", "0", "-t", "1"];
     Some(Peer::start(&program, &arguments))

@@ -156,6 +156,7 @@ impl Shard {
     fn set_expires(&mut self, now_s: u32, hashed: &Hashed<'_>, expires_s: u32) {
         let Some((_, at)) = self.find(hashed) else { return };
         let head = Head::read(self.bytes(at));
+        self.note_expiry(expires_s);
         if head.set_expires(self.bytes_mut(at), expires_s) {
             return;
         }

@@ -8,6 +8,7 @@
 //! empty and without memory.
 
 mod conditional;
+mod crawl;
 mod density;
 mod small;
 mod space;
@@ -19,6 +20,7 @@ use std::sync::Arc;
 use density::Density;
 
 use super::counts::{Counts, Holdings};
+use super::crawled::NEVER_S;
 use super::eviction::{EvictionObserver, EvictionStats};
 use super::ghost::Ghosts;
 use super::index::Index;
@@ -52,6 +54,8 @@ pub(super) struct Shard {
     age: u8,
     /// After how many bytes it is one further.
     age_left_bytes: usize,
+    /// No item expires before this second, but for those that a walk has not yet passed.
+    first_expiry_s: u32,
     /// Whether anything has been evicted for lack of room.
     is_full: bool,
     /// The keys of evicted items.
@@ -119,6 +123,7 @@ impl Shard {
             live_bytes: [0; 2],
             age: 0,
             age_left_bytes: capacity / usize::from(AGES),
+            first_expiry_s: NEVER_S,
             is_full: false,
             ghosts: Ghosts::default(),
             density: Density::new(
@@ -363,6 +368,7 @@ impl Shard {
         bits: u8,
     ) -> bool {
         let count = entry.stored_bytes();
+        self.note_expiry(entry.expires_s);
         let mut old_level = None;
         if let Some((slot, at)) = self.find(hashed) {
             let head = Head::read(self.bytes(at));
@@ -418,6 +424,7 @@ impl Shard {
         self.index.clear();
         self.logs.iter_mut().for_each(Log::clear);
         self.live_bytes = [0; 2];
+        self.first_expiry_s = NEVER_S;
         self.is_full = false;
         self.density.clear();
     }

@@ -37,7 +37,8 @@ pub(super) static QUIT: Row = Row {
 pub(super) static VERBOSITY: Row = Row {
     name: "verbosity",
     usage: "verbosity LEVEL [noreply]",
-    doc: "Is understood and changes nothing: the log's level is set when the service starts.",
+    doc: "Logs errors (1), also connections and commands (2), also states (3), at most as much as \
+          the service was started with.",
     may_be_quiet: true,
     read: read_verbosity,
 };
@@ -103,8 +104,8 @@ fn read_debug_time(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
 
 fn read_verbosity(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
     let ([level, last], _) = tokens.gather(1)?;
-    number(level, u64::from(u32::MAX)).ok_or(Refusal::BadLine)?;
-    Ok(Command::Ignored { noreply: noreply(last) })
+    let level = number(level, u64::from(u32::MAX)).ok_or(Refusal::BadLine)?;
+    Ok(Command::Verbosity { level, noreply: noreply(last) })
 }
 
 fn read_memory(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {

@@ -1,5 +1,5 @@
-//! Commands about memcached's own threads and classes. This store has neither: what only tunes
-//! them is understood and changes nothing, what lists items lists them.
+//! Commands about memcached's own threads and classes. The crawler has its counterpart here; there
+//! are no classes: what only tunes them is understood and changes nothing.
 
 use super::tokens::{Tokens, noreply, number, signed};
 use super::{Command, Row};
@@ -14,11 +14,25 @@ pub enum Listing {
     Mgdump,
 }
 
+/// A command to the crawler, which removes expired items.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrawlerCommand {
+    /// `enable` or `disable`.
+    Enable(bool),
+    /// `sleep`: the microseconds between two turns.
+    Sleep(u32),
+    /// `tocrawl`: the items that one walk examines at most; 0 is all.
+    ToCrawl(u32),
+    /// `crawl`: a walk through everything, now.
+    Crawl,
+}
+
 /// `lru_crawler`.
 pub(super) static LRU_CRAWLER: Row = Row {
     name: "lru_crawler",
-    usage: "lru_crawler metadump|mgdump|crawl CLASSES, lru_crawler enable|disable, …",
-    doc: "Lists all items, or is understood and changes nothing.",
+    usage: "lru_crawler metadump|mgdump|crawl CLASSES, lru_crawler enable|disable, lru_crawler \
+            sleep MICROSECONDS, lru_crawler tocrawl ITEMS",
+    doc: "Lists all items, or has the crawler, which removes expired items, walk now or otherwise.",
     may_be_quiet: false,
     read: read_crawler,
 };
@@ -41,9 +55,10 @@ pub(super) static SLABS: Row = Row {
     read: read_slabs,
 };
 
-const UNDERSTOOD: Result<Command<'static>, Refusal> = Ok(Command::Ignored { noreply: false });
+/// The longest time between two turns of a walk.
+pub const MAX_SLEEP_US: u32 = 1_000_000;
 
-/// Whether `token` names classes as memcached's crawler takes them; all items are of class 1.
+/// Checks that `token` names classes as memcached's crawler takes them; all items are of class 1.
 fn classes(token: &[u8]) -> Result<(), Refusal> {
     let is_class = |class: &[u8]| number(class, 63).is_some_and(|class| class > 0);
     match token {
@@ -55,21 +70,26 @@ fn classes(token: &[u8]) -> Result<(), Refusal> {
 
 fn read_crawler(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
     let ([name, argument], count) = tokens.gather(1)?;
-    match (name, count) {
-        (b"enable" | b"disable", 1) => UNDERSTOOD,
-        (b"crawl", 2) => classes(argument).and(UNDERSTOOD),
-        (b"tocrawl", 2) => {
-            number(argument, u64::from(u32::MAX)).ok_or(Refusal::BadLine).and(UNDERSTOOD)
-        }
-        (b"sleep", 2) => match number(argument, u64::from(u32::MAX)) {
-            None => Err(Refusal::BadLine),
-            Some(1_000_001..) => Err(Refusal::LongSleep),
-            Some(_) => UNDERSTOOD,
+    let command = match (name, count) {
+        (b"enable", 1) => CrawlerCommand::Enable(true),
+        (b"disable", 1) => CrawlerCommand::Enable(false),
+        (b"crawl", 2) => classes(argument).map(|()| CrawlerCommand::Crawl)?,
+        (b"tocrawl", 2) => CrawlerCommand::ToCrawl(integer(argument)?),
+        (b"sleep", 2) => match integer(argument)? {
+            sleep_us if sleep_us > MAX_SLEEP_US => return Err(Refusal::LongSleep),
+            sleep_us => CrawlerCommand::Sleep(sleep_us),
         },
-        (b"metadump", 2) => classes(argument).and(Ok(Command::List(Listing::Metadump))),
-        (b"mgdump", 2) => classes(argument).and(Ok(Command::List(Listing::Mgdump))),
-        _ => Err(Refusal::Unknown),
-    }
+        (b"metadump", 2) => return classes(argument).and(Ok(Command::List(Listing::Metadump))),
+        (b"mgdump", 2) => return classes(argument).and(Ok(Command::List(Listing::Mgdump))),
+        _ => return Err(Refusal::Unknown),
+    };
+    Ok(Command::Crawler(command))
+}
+
+/// A number of 32 bits.
+fn integer(token: &[u8]) -> Result<u32, Refusal> {
+    let number = number(token, u64::from(u32::MAX)).ok_or(Refusal::BadLine)?;
+    u32::try_from(number).map_err(|_| Refusal::BadLine)
 }
 
 fn read_lru(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {

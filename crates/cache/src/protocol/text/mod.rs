@@ -19,7 +19,7 @@ mod watch;
 
 pub use admin::DebugTime;
 pub use answer::{Answer, put_encoded, read_answer};
-pub use crawler::Listing;
+pub use crawler::{CrawlerCommand, Listing, MAX_SLEEP_US};
 pub use foreign::RequestForm;
 pub use get::{Key, PlainRead, next_key, plain_read};
 pub use meta::{
@@ -100,10 +100,19 @@ pub enum Command<'a> {
     },
     /// A list of all items.
     List(Listing),
+    /// `lru_crawler` with anything but a list.
+    Crawler(CrawlerCommand),
     /// `cache_memlimit`.
     Memory {
         /// The new memory.
         megabytes: u64,
+        /// Whether `noreply` is given.
+        noreply: bool,
+    },
+    /// `verbosity`.
+    Verbosity {
+        /// How much is to be logged.
+        level: u64,
         /// Whether `noreply` is given.
         noreply: bool,
     },

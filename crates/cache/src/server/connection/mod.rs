@@ -1,9 +1,11 @@
 //! One connection: requests in, answers out. Data plane: nothing is allocated per command, and
 //! the answers to a batch of commands go into one output that the loop sends with one write.
 
+mod administration;
 mod binary;
 mod block;
 mod list;
+mod logging;
 mod meta;
 mod observers;
 mod prefetch;
@@ -85,7 +87,7 @@ impl CacheConnection {
             }
             self.finish_block(now_s, out);
         }
-        let (mut used, mut looked_at) = (0, 0);
+        let (mut used, mut looked_at, mut awaits_data) = (0, 0, false);
         let result = loop {
             let bytes = &input.bytes()[used..];
             let is_listing = matches!(self.state, State::List(..));
@@ -100,13 +102,18 @@ impl CacheConnection {
                 meter.step(samples, kind);
                 kind
             });
+            let logged = self.is_logged().then_some(self.state);
             let step = self.step(now_s, bytes, out);
+            if let Some(before) = logged {
+                self.log_step(now_s, before, bytes, step.used());
+            }
             if SAMPLED && kind.is_some() && !matches!(step, Step::NeedMore(0)) {
                 meter.count();
             }
             match step {
                 Step::Consumed(count) => used += count,
                 Step::NeedMore(count) => {
+                    awaits_data = self.awaits_data(&bytes[count..]);
                     used += count;
                     break Ok(Flow::Continue);
                 }
@@ -123,6 +130,7 @@ impl CacheConnection {
             meter.end(samples);
         }
         input.consume(used);
+        self.note_activity(awaits_data, out);
         result
     }
 }
@@ -133,6 +141,7 @@ impl Connection for CacheConnection {
         let client = self.service.peers.add(&peer.address, now_s);
         self.service.watchers.publish_opened(&peer.address, client.number());
         self.client = Some(client);
+        self.log_opened(now_s);
         self.waker = Some(peer.waker.clone());
         Ok(Flow::Continue)
     }
@@ -160,6 +169,7 @@ impl Connection for CacheConnection {
             return Ok(Flow::Continue);
         }
         let now_s = self.service.seconds(now);
+        self.note_activity(false, out);
         while let State::List(listing, cursor) = self.state
             && !out.is_full()
         {
@@ -180,6 +190,7 @@ impl Connection for CacheConnection {
     }
 
     fn closed(&mut self, why: Closed) {
+        self.log_closed(&why);
         if let Some(client) = self.client.take() {
             if why == Closed::Socket(std::io::ErrorKind::TimedOut) {
                 self.service.count_idle_kick();

@@ -9,10 +9,14 @@ use crate::model::{Mode, Seconds, StoreError, Stored};
 use crate::protocol::Refusal;
 use crate::protocol::text::{Streams, answer};
 use crate::server::sampling::CommandId;
+use crate::server::verbosity::COMMANDS;
 use crate::server::watch::StoreEvent;
 
 /// `stats detail` counts.
 const DETAIL: u8 = 0x40;
+
+/// Commands are logged.
+const LOG: u8 = 0x20;
 
 /// This batch is a sample.
 const SAMPLE: u8 = 0x80;
@@ -27,10 +31,19 @@ impl CacheConnection {
         if service.detail.is_on() {
             self.observers |= DETAIL;
         }
+        if service.verbosity.level() >= COMMANDS {
+            self.observers |= LOG;
+        }
         if is_sample {
             self.observers |= SAMPLE;
         }
         is_sample
+    }
+
+    /// Whether commands are logged.
+    #[inline]
+    pub(super) fn is_logged(&self) -> bool {
+        self.observers & LOG != 0
     }
 
     /// Whether this batch is a sample, in which each command is measured by itself.
@@ -132,8 +145,8 @@ impl CacheConnection {
         }
     }
 
-    /// Returns the connection's number.
-    fn number(&self) -> u64 {
+    /// Returns the connection's number; 0 for datagrams.
+    pub(super) fn number(&self) -> u64 {
         self.client.as_ref().map_or(0, |client| client.number())
     }
 
@@ -166,9 +179,6 @@ impl CacheConnection {
             Some(watching) => {
                 out.put(answer::OK);
                 self.watching = Some(watching);
-                if let Some(client) = &self.client {
-                    client.watches();
-                }
                 self.state = State::Watch;
             }
         }

@@ -34,6 +34,23 @@ pub(super) enum State {
     Watch,
 }
 
+impl State {
+    /// Its name in the log.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Start => "start",
+            Self::Line => "line",
+            Self::Keys(_) => "keys",
+            Self::RestOfLine => "rest of line",
+            Self::Packet => "packet",
+            Self::Block => "block",
+            Self::Refused(_) => "refused block",
+            Self::List(..) => "list",
+            Self::Watch => "watch",
+        }
+    }
+}
+
 /// An unfinished `get`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Keys {
@@ -57,6 +74,16 @@ pub(super) enum Step {
     Quit,
     /// The client has broken the protocol.
     Broken(ProtocolError),
+}
+
+impl Step {
+    /// The number of bytes that it has consumed, as far as it matters to the log.
+    pub(super) fn used(&self) -> usize {
+        match self {
+            Self::Consumed(count) | Self::NeedMore(count) | Self::ClockMoved(count) => *count,
+            Self::Quit | Self::Broken(_) => 0,
+        }
+    }
 }
 
 /// The server side of one connection.

@@ -4,11 +4,10 @@ use memchr::memchr;
 use wire::{Output, ProtocolError};
 
 use super::state::{CacheConnection, Keys, State, Step};
-use crate::model::{Access, Batch, Cursor, Item, MAX_BATCH, Seconds, Sum, Summed};
+use crate::model::{Access, Batch, Item, MAX_BATCH, Seconds, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Tokens};
 use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
-use crate::server::statistics;
 
 /// The number of plain reads answered in a row, under one lock where the store has one.
 const MOST_IN_A_ROW: usize = 4 * MAX_BATCH;
@@ -235,42 +234,7 @@ impl CacheConnection {
                 let line = self.flush(now_s, delay);
                 put_unless(noreply, line, out);
             }
-            Command::Stats { group, rest } => {
-                statistics::answer(&self.service, now_s, group, rest, out.tail());
-            }
-            Command::List(_) if !self.service.options.list_keys => {
-                out.put(Refusal::NoDump.line());
-            }
-            Command::List(listing) => self.state = State::List(listing, Cursor::default()),
-            Command::Memory { megabytes, noreply } => {
-                let bytes = usize::try_from(megabytes << 20).unwrap_or(usize::MAX);
-                let changed = self.service.store.set_memory(bytes);
-                let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
-                put_unless(noreply, line, out);
-            }
-            Command::Ignored { noreply } => put_unless(noreply, answer::OK, out),
-            Command::RefreshCerts { noreply } => match self.service.refresh_certificates() {
-                Ok(()) => put_unless(noreply, answer::OK, out),
-                Err(why) => {
-                    // memcached's words: no other answer begins with this one.
-                    out.put(b"Error ");
-                    out.put(why.replace(['\r', '\n'], " ").as_bytes());
-                    out.put(LINE_END);
-                }
-            },
-            Command::Version => {
-                out.put(b"VERSION ");
-                out.put(crate::VERSION.as_bytes());
-                out.put(LINE_END);
-            }
-            // The caller carries these out, as they have data or end the connection.
-            Command::Get { .. }
-            | Command::Set(_)
-            | Command::MetaSet(..)
-            | Command::Shutdown { .. }
-            | Command::Watch(_)
-            | Command::DebugTime(_)
-            | Command::Quit => {}
+            _ => self.answer_about_service(now_s, command, out),
         }
     }
 
@@ -413,7 +377,7 @@ impl CacheConnection {
     ) -> usize {
         let store = &self.service.store;
         let mut reads = store.reads(now_s);
-        let most = if self.is_sampled() { 1 } else { MOST_IN_A_ROW };
+        let most = if self.is_sampled() || self.is_logged() { 1 } else { MOST_IN_A_ROW };
         let (mut next, mut used, mut count, mut metas) = (Some(first), 0, 0, 0);
         'rows: while next.is_some() {
             let mut batch = Batch::default();
@@ -484,7 +448,8 @@ fn foreign() -> ProtocolError {
     ProtocolError::new("a request of HTTP or a TLS handshake, where cache commands are expected")
 }
 
-fn put_unless(noreply: bool, line: &[u8], out: &mut Output) {
+/// Puts an answer, unless `noreply` was given.
+pub(super) fn put_unless(noreply: bool, line: &[u8], out: &mut Output) {
     if !noreply {
         out.put(line);
     }

@@ -20,15 +20,11 @@ const NOTHING_HERE: &[&str] = &[
     "slab_reassign_busy_deletes",
     "slab_reassign_running",
     "slabs_moved",
-    "lru_crawler_running",
-    "lru_crawler_starts",
     "lru_maintainer_juggles",
     "malloc_fails",
     "unexpected_napi_ids",
     "round_robin_fallback",
     "slab_global_page_pool",
-    "crawler_reclaimed",
-    "crawler_items_checked",
     "lrutail_reflocked",
     "moves_to_cold",
     "moves_to_warm",
@@ -54,6 +50,11 @@ pub(super) fn put(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
     put("threads", &service.options.threads);
     put_holdings(service, put);
     put_watchers(service, put);
+    if let Some(encryption) = &service.options.encryption {
+        put("time_since_server_cert_refresh", &encryption.reload.age().as_secs());
+    }
+    put("lru_crawler_running", &u8::from(service.crawler.is_running()));
+    put("lru_crawler_starts", &service.crawler.starts());
     for name in NOTHING_HERE {
         put(name, &0);
     }
@@ -93,7 +94,6 @@ fn put_sockets(service: &Service, put: &mut Put<'_>) {
     }
     put("accepting_conns", &u8::from(counters.accepting));
     put("listen_disabled_num", &counters.listen_disabled);
-    put("time_in_listen_disabled_us", &0);
     put("conn_yields", &counters.yields);
     put("bytes_read", &counters.bytes_read);
     put("bytes_written", &counters.bytes_written);
@@ -115,7 +115,6 @@ fn put_commands(service: &Service, put: &mut Put<'_>) {
         ("get_hits", counts.get_hits),
         ("get_misses", counts.get_misses),
         ("get_expired", counts.get_expired),
-        ("get_flushed", 0),
         ("delete_misses", counts.delete_misses),
         ("delete_hits", counts.delete_hits),
         ("incr_misses", counts.incr_misses),
@@ -137,6 +136,8 @@ fn put_commands(service: &Service, put: &mut Put<'_>) {
         ("evicted_active", counts.evicted_active),
         ("reclaimed", counts.reclaimed),
         ("expired_unfetched", counts.expired_unfetched),
+        ("crawler_reclaimed", counts.crawler_reclaimed),
+        ("crawler_items_checked", counts.crawler_checked),
     ] {
         put(name, &value);
     }
@@ -169,8 +170,7 @@ pub(super) fn put_connections(service: &Service, now_s: Seconds, put: &mut Put<'
         if let [only] = listening {
             put(&format!("{number}:listen_addr"), &shown(only));
         }
-        let state = if facts.watches.load(Relaxed) { "conn_watch" } else { "conn_read" };
-        put(&format!("{number}:state"), &state);
+        put(&format!("{number}:state"), &facts.activity().name());
         let idle_s = now_s.saturating_sub(facts.last_s.load(Relaxed));
         put(&format!("{number}:secs_since_last_cmd"), &idle_s);
     }

@@ -22,7 +22,7 @@ const TOGETHER: usize = 256;
 /// The resolution of sizes, in bytes.
 const SIZE_STEP: usize = 32;
 
-pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
+pub(super) fn put_items(service: &Service, now_s: Seconds, put: &mut Put<'_>) {
     let (holdings, counts) = (service.store.holdings(), service.store.counts());
     let evictions = service.store.eviction_stats();
     if holdings.items == 0 {
@@ -35,7 +35,7 @@ pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         ("number_cold", holdings.items),
         ("age_hot", 0),
         ("age_warm", 0),
-        ("age", 0),
+        ("age", u64::from(service.store.oldest_age_s(now_s))),
         ("mem_requested", holdings.item_bytes),
         ("evicted", counts.evictions),
         ("evicted_nonzero", evictions.mortal),
@@ -46,8 +46,8 @@ pub(super) fn put_items(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         ("expired_unfetched", counts.expired_unfetched),
         ("evicted_unfetched", counts.evicted_unfetched),
         ("evicted_active", counts.evicted_active),
-        ("crawler_reclaimed", 0),
-        ("crawler_items_checked", 0),
+        ("crawler_reclaimed", counts.crawler_reclaimed),
+        ("crawler_items_checked", counts.crawler_checked),
         ("lrutail_reflocked", 0),
         ("moves_to_cold", 0),
         ("moves_to_warm", 0),

@@ -112,6 +112,7 @@ fn reset(service: &Service) {
     service.store.reset_counts();
     service.detail.reset();
     service.reset_counts();
+    service.crawler.reset_counts();
     for thread in &service.threads {
         thread.cmd_meta.store(0, Relaxed);
         thread.samples.reset();

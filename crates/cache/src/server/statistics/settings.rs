@@ -17,8 +17,6 @@ const NOTHING_HERE: &[(&str, &str)] = &[
     ("slab_automove_window", "0"),
     ("slab_automove_freeratio", "0.000"),
     ("slab_chunk_max", "0"),
-    ("lru_crawler_sleep", "0"),
-    ("lru_crawler_tocrawl", "0"),
     ("tail_repair_time", "0"),
     ("lru_maintainer_thread", "no"),
     ("lru_segmented", "no"),
@@ -58,7 +56,7 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
         put("domain_socket", &"NULL");
     }
     put("umask", &format_args!("{:o}", options.unix_mode.unwrap_or(0o700)));
-    put("verbosity", &0);
+    put("verbosity", &service.verbosity.level());
     put("oldest", &0);
     put("evictions", &on(options.evict));
     put("eviction_policy", &options.policy.name());
@@ -88,7 +86,10 @@ pub(super) fn put(service: &Service, _now_s: Seconds, put: &mut Put<'_>) {
     put("item_size_max", &options.item_bytes);
     put("read_buf_mem_limit", &(service.incoming.limit_bytes() >> 20));
     put("maxconns_fast", &yes(!options.wait_when_full));
-    put("lru_crawler", &"yes");
+    let crawler = service.crawler.options();
+    put("lru_crawler", &yes(crawler.enabled));
+    put("lru_crawler_sleep", &crawler.sleep_us);
+    put("lru_crawler_tocrawl", &crawler.to_crawl);
     put_encryption(service, put);
     for (name, value) in NOTHING_HERE {
         put(name, value);
