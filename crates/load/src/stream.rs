@@ -81,7 +81,6 @@ impl Stream {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
 
     use super::*;
     use crate::kv::{Keys, Oracle, Role, Rules, Store, Values};
@@ -97,27 +96,13 @@ mod tests {
         longest_value_bytes: 1 << 20,
     };
 
-    #[derive(Debug)]
-    struct Toy(Store);
-
-    impl Workload for Toy {
-        fn operations(&self) -> &[crate::Operation] {
-            self.0.operations()
-        }
-
-        fn begin(self: Arc<Self>, operations: &[usize]) -> Arc<dyn Workload> {
-            Arc::new(Self(self.0.begin(operations)))
-        }
-
-        fn draw(&self, _: u64) -> Box<dyn Draw> {
-            Box::new(self.0.draws())
-        }
-    }
-
     static SERVICE: Service = Service {
         name: "toy",
         doc: "A service for tests.",
-        read: |part| Ok(Arc::new(Toy(Store::read(part, &RULES)?))),
+        read: |part| {
+            let no_client = |_: &_, _: &_| Err(wire::ProtocolError::new("no client"));
+            Ok(Store::read(part, &RULES)?.with_dialects(no_client))
+        },
         dialects: &[] as &[DialectRow],
     };
 

@@ -5,8 +5,8 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use load::kv::{Oracle, Role, Rules, Store};
-use load::{Busy, DialectRow, Draw, Finding, Op, Operation, Reach, Service, Speaks, Workload};
-use wire::{Address, ProtocolError};
+use load::{Busy, DialectRow, Finding, Op, Reach, Service, Speaks};
+use wire::ProtocolError;
 
 use crate::protocol::MOST_KEY_BYTES;
 use crate::protocol::binary::{HEADER_BYTES, Header, REQUEST};
@@ -16,7 +16,7 @@ use crate::protocol::text::{self, Command};
 pub static CODECS: Service = Service {
     name: "cache-codec",
     doc: "The request parsers of a cache, without a socket.",
-    read: |part| Ok(Arc::new(Codecs(Store::read(part, &RULES)?))),
+    read: |part| Ok(Store::read(part, &RULES)?.in_process(parser)),
     dialects: &[
         DialectRow::new("text", "memcached's text protocol.", Reach::InProcess),
         DialectRow::new("meta", "memcached's meta commands.", Reach::InProcess),
@@ -36,34 +36,13 @@ static RULES: Rules = Rules {
     longest_value_bytes: 1 << 20,
 };
 
-#[derive(Debug)]
-struct Codecs(Store);
-
-impl Workload for Codecs {
-    fn operations(&self) -> &[Operation] {
-        self.0.operations()
-    }
-
-    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
-        self
-    }
-
-    fn draw(&self, _: u64) -> Box<dyn Draw> {
-        Box::new(self.0.draws())
-    }
-
-    fn busy(
-        self: Arc<Self>,
-        speaks: &Speaks,
-        _: Option<&Address>,
-    ) -> Result<Box<dyn Busy>, ProtocolError> {
-        let form = match speaks.dialect.name {
-            "text" => Form::Text,
-            "meta" => Form::Meta,
-            _ => Form::Binary,
-        };
-        Ok(Parser::boxed(&self.0.oracle, form))
-    }
+fn parser(oracle: &Arc<Oracle>, speaks: &Speaks) -> Result<Box<dyn Busy>, ProtocolError> {
+    let form = match speaks.dialect.name {
+        "text" => Form::Text,
+        "meta" => Form::Meta,
+        _ => Form::Binary,
+    };
+    Ok(Parser::boxed(oracle, form))
 }
 
 /// How a request is written.

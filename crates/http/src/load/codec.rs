@@ -5,8 +5,7 @@ use std::hint::black_box;
 use std::sync::Arc;
 
 use ::load::kv::{Oracle, Role, Rules, Store};
-use ::load::{Busy, DialectRow, Draw, Finding, Op, Operation, Reach, Service, Speaks, Workload};
-use wire::{Address, ProtocolError};
+use ::load::{Busy, DialectRow, Finding, Op, Reach, Service};
 
 use crate::protocol::{Part, RequestHead, Responses};
 
@@ -14,7 +13,10 @@ use crate::protocol::{Part, RequestHead, Responses};
 pub static CODECS: Service = Service {
     name: "http-codec",
     doc: "Reading and writing HTTP/1.1, without a socket.",
-    read: |part| Ok(Arc::new(Codecs(Store::read(part, &RULES)?))),
+    read: |part| {
+        let store = Store::read(part, &RULES)?;
+        Ok(store.in_process(|oracle, _| Ok(Box::new(Codec::new(oracle)))))
+    },
     dialects: &[DialectRow::new(
         "http",
         "The client side that `service = \"http\"` uses.",
@@ -33,31 +35,6 @@ static RULES: Rules = Rules {
 
 /// The operation `read_answer`.
 const READ_ANSWER: usize = 0;
-
-#[derive(Debug)]
-struct Codecs(Store);
-
-impl Workload for Codecs {
-    fn operations(&self) -> &[Operation] {
-        self.0.operations()
-    }
-
-    fn begin(self: Arc<Self>, _: &[usize]) -> Arc<dyn Workload> {
-        self
-    }
-
-    fn draw(&self, _: u64) -> Box<dyn Draw> {
-        Box::new(self.0.draws())
-    }
-
-    fn busy(
-        self: Arc<Self>,
-        _: &Speaks,
-        _: Option<&Address>,
-    ) -> Result<Box<dyn Busy>, ProtocolError> {
-        Ok(Box::new(Codec::new(&self.0.oracle)))
-    }
-}
 
 const FIELDS: [(&str, &str); 2] = [("host", "localhost"), ("accept", "*/*")];
 

@@ -7,7 +7,8 @@
 //! | `versions` | which versions may be current while several clients write |
 //! | `oracle` | all of this about one target |
 //! | `spec` | `keys = { … }` and `value = { … }` of a suite |
-//! | `store` | a whole workload of such a service |
+//! | `store` | the part of a suite that belongs to such a service |
+//! | `workload` | its whole workload, but for the clients |
 
 mod draws;
 mod keys;
@@ -17,6 +18,7 @@ mod spec;
 mod store;
 mod values;
 mod versions;
+mod workload;
 
 pub use draws::Draws;
 pub use keys::Keys;
@@ -26,3 +28,4 @@ pub use spec::{DistributionName, KeysSpec, LogNormalSpec, ValueSpec, WeightedSpe
 pub use store::{Role, Rules, Store};
 pub use values::{Sizes, Values};
 pub use versions::{Floor, Mismatch, PREPARED, Versions, Write};
+pub use workload::MakeClient;
