@@ -5,7 +5,7 @@
 use std::sync::Arc;
 
 use cache::model::Clock;
-use cache::protocol::datagram::{FRAME_BYTES, Frame, MOST_DATAGRAM_BYTES};
+use cache::protocol::datagram::{FRAME_BYTES, Frame, MAX_DATAGRAM_BYTES};
 use cache::server::{CacheDatagrams, Options, Service};
 use libfuzzer_sys::fuzz_target;
 use wire::{Batch, Datagrams, Replies};
@@ -27,7 +27,7 @@ fuzz_target!(|data: &[u8]| {
     }
     socket.datagrams(0, &batch, &mut replies);
     for (_, reply) in replies.iter() {
-        assert!((FRAME_BYTES + 1..=MOST_DATAGRAM_BYTES).contains(&reply.len()));
+        assert!((FRAME_BYTES + 1..=MAX_DATAGRAM_BYTES).contains(&reply.len()));
         let (frame, _) = Frame::read(reply).expect("a frame");
         assert!(frame.sequence < frame.total);
     }

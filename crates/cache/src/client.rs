@@ -8,7 +8,7 @@ use std::time::Duration;
 use memchr::memchr;
 use wire::{Address, TlsStream, TlsTrust};
 
-use crate::protocol::MOST_KEY_BYTES;
+use crate::protocol::MAX_KEY_BYTES;
 use crate::protocol::text::{Answer, read_answer};
 
 /// An item as the server gave it.
@@ -37,7 +37,7 @@ pub enum ClientError {
     #[error("the server answered something else than expected: {0}")]
     Unexpected(String),
     /// The protocol can't express the key.
-    #[error("a key has 1 to {MOST_KEY_BYTES} bytes and no spaces or control characters")]
+    #[error("a key has 1 to {MAX_KEY_BYTES} bytes and no spaces or control characters")]
     BadKey,
 }
 
@@ -114,10 +114,10 @@ pub struct Client {
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// An answer's value may be at most this long.
-const MOST_VALUE_BYTES: usize = 1 << 30;
+const MAX_VALUE_BYTES: usize = 1 << 30;
 
 /// An answer's line may be at most this long.
-const MOST_ANSWER_LINE_BYTES: usize = 64 << 10;
+const MAX_ANSWER_LINE_BYTES: usize = 64 << 10;
 
 fn connect(address: &SocketAddr) -> io::Result<TcpStream> {
     let socket = TcpStream::connect_timeout(address, TIMEOUT)?;
@@ -185,7 +185,7 @@ impl Client {
             match read_answer(&line) {
                 Answer::End => return Ok(all),
                 Answer::Value { key, flags, value_bytes, cas }
-                    if value_bytes <= MOST_VALUE_BYTES =>
+                    if value_bytes <= MAX_VALUE_BYTES =>
                 {
                     let key = key.to_vec();
                     all.push(Found { key, value: self.block(value_bytes)?, flags, cas });
@@ -423,7 +423,7 @@ impl Client {
 
     fn line(&mut self) -> io::Result<Vec<u8>> {
         let end = self.receive(|bytes| match memchr(b'\n', bytes) {
-            None if bytes.len() > MOST_ANSWER_LINE_BYTES => Some(None),
+            None if bytes.len() > MAX_ANSWER_LINE_BYTES => Some(None),
             None => None,
             Some(end) => Some(Some(end)),
         })?;
@@ -457,7 +457,7 @@ impl std::fmt::Debug for Client {
 
 fn checked(key: &[u8]) -> Result<&[u8], ClientError> {
     let is_plain = key.iter().all(|byte| *byte > b' ' && *byte != 127);
-    let fits = (1..=MOST_KEY_BYTES).contains(&key.len());
+    let fits = (1..=MAX_KEY_BYTES).contains(&key.len());
     if fits && is_plain { Ok(key) } else { Err(ClientError::BadKey) }
 }
 

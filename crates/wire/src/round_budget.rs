@@ -10,7 +10,7 @@
 const ROUND_TURNS: usize = 4;
 
 /// The least that a turn may send, as a part of a full turn's bytes.
-const LEAST_PART: usize = 32;
+const MIN_PART: usize = 32;
 
 /// What is left of one round's bytes.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ impl RoundBudget {
     /// Returns the bytes that the next turn may send, at least 1.
     #[inline]
     pub(crate) fn share(&self) -> usize {
-        let least = (self.turn_bytes / LEAST_PART).max(1);
+        let least = (self.turn_bytes / MIN_PART).max(1);
         self.left_bytes.min(self.share_bytes).max(least)
     }
 

@@ -10,7 +10,7 @@ use wire::{Bytes, Closed, Config, Connection, Flow, Input, Ns, Output, ProtocolE
 #[test]
 fn a_client_that_sends_and_never_reads_is_not_read_from() {
     const ANSWER_BYTES: usize = 1024;
-    const MOST_REQUESTS: usize = 4_000_000;
+    const MAX_REQUESTS: usize = 4_000_000;
     let output_peak_bytes = Arc::new(AtomicUsize::new(0));
     let peak = Arc::clone(&output_peak_bytes);
     let config = Config { output_limit_bytes: 64 * 1024, ..Config::default() };
@@ -32,7 +32,7 @@ fn a_client_that_sends_and_never_reads_is_not_read_from() {
     client.set_write_timeout(Some(Duration::from_millis(300))).expect("a time-out");
     let requests = b"give me a long answer \n".repeat(1000);
     let mut sent_bytes = 0;
-    while sent_bytes < MOST_REQUESTS * 23 {
+    while sent_bytes < MAX_REQUESTS * 23 {
         match client.write(&requests[sent_bytes % requests.len()..]) {
             Ok(count) => sent_bytes += count,
             Err(error) if error.kind() == ErrorKind::WouldBlock => break,
@@ -40,7 +40,7 @@ fn a_client_that_sends_and_never_reads_is_not_read_from() {
         }
     }
     println!("{sent_bytes} bytes went through, {} were read", server.counters().bytes_read);
-    assert!(sent_bytes < MOST_REQUESTS * 23, "a reader of everything would have taken it all");
+    assert!(sent_bytes < MAX_REQUESTS * 23, "a reader of everything would have taken it all");
 
     let mut answer = vec![0; ANSWER_BYTES];
     for number in 1..=(sent_bytes / 23) as u64 {

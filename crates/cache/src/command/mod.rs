@@ -291,16 +291,16 @@ fn account(path: &Path) -> anyhow::Result<(String, String)> {
 }
 
 /// What memcached takes at most as the size of an item.
-const MOST_VALUE_BYTES: u64 = 1 << 30;
+const MAX_VALUE_BYTES: u64 = 1 << 30;
 
 fn read_value(written: String) -> anyhow::Result<Vec<u8>> {
     if written != "-" {
         return Ok(written.into_bytes());
     }
     let mut value = Vec::new();
-    let mut input = std::io::stdin().lock().take(MOST_VALUE_BYTES + 1);
+    let mut input = std::io::stdin().lock().take(MAX_VALUE_BYTES + 1);
     input.read_to_end(&mut value).context("cannot read standard input")?;
-    if value.len() as u64 > MOST_VALUE_BYTES {
+    if value.len() as u64 > MAX_VALUE_BYTES {
         bail!("standard input is longer than 1 GiB, the most that any cache takes");
     }
     Ok(value)

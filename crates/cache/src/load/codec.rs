@@ -8,7 +8,7 @@ use load::kv::{Oracle, Role, Rules, Store};
 use load::{Busy, DialectRow, Finding, Op, Reach, Service, Speaks};
 use wire::ProtocolError;
 
-use crate::protocol::MOST_KEY_BYTES;
+use crate::protocol::MAX_KEY_BYTES;
 use crate::protocol::binary::{HEADER_BYTES, Header, REQUEST};
 use crate::protocol::text::{self, Command};
 
@@ -32,7 +32,7 @@ static RULES: Rules = Rules {
         ("read_get", Role::Read, "Understands a get of one key."),
         ("read_set", Role::Read, "Understands a set's head."),
     ],
-    longest_key_bytes: MOST_KEY_BYTES,
+    longest_key_bytes: MAX_KEY_BYTES,
     longest_value_bytes: 1 << 20,
 };
 
@@ -66,7 +66,7 @@ struct Parser {
     form: Form,
     requests: Vec<Request>,
     /// Where a key goes that is written in base64.
-    decoded: [u8; MOST_KEY_BYTES],
+    decoded: [u8; MAX_KEY_BYTES],
 }
 
 impl Parser {
@@ -75,7 +75,7 @@ impl Parser {
             oracle: Arc::clone(oracle),
             form,
             requests: Vec::new(),
-            decoded: [0; MOST_KEY_BYTES],
+            decoded: [0; MAX_KEY_BYTES],
         })
     }
 
@@ -109,7 +109,7 @@ impl Parser {
         form: Form,
         operation: usize,
         bytes: &'b [u8],
-        decoded: &'b mut [u8; MOST_KEY_BYTES],
+        decoded: &'b mut [u8; MAX_KEY_BYTES],
     ) -> Option<&'b [u8]> {
         match form {
             Form::Text | Form::Meta if operation == READ_GET => Some(text::plain_read(bytes)?.key),

@@ -11,7 +11,7 @@ use wire::{Input, Ns, Output, ProtocolError};
 use super::in_flight::{Form, InFlight};
 use super::in_turn::{self, InTurn, Step};
 use super::operations::{ASIDE, DELETE, MG, MGET, SET};
-use crate::protocol::MOST_LINE_BYTES;
+use crate::protocol::MAX_LINE_BYTES;
 use crate::protocol::text::answer::{DELETED, END, LINE_END, NOT_FOUND, STORED, put_number};
 use crate::protocol::text::{Answer, read_answer};
 
@@ -22,7 +22,7 @@ const QUIET_END: &[u8] = b" noreply\r\n";
 const META_MISS: &[u8] = b"EN\r\n";
 
 /// A data block that is not the expected one may claim to be at most this long.
-const MOST_SKIPPED_BYTES: usize = 1 << 30;
+const MAX_SKIPPED_BYTES: usize = 1 << 30;
 
 /// The client side of one connection.
 #[derive(Debug)]
@@ -208,7 +208,7 @@ impl Memcached {
         let Answer::Value { key, value_bytes, .. } = read_answer(line) else {
             return self.step_refusal(Form::Values, bytes, events);
         };
-        if value_bytes > MOST_SKIPPED_BYTES {
+        if value_bytes > MAX_SKIPPED_BYTES {
             return self.broken(bytes, events);
         }
         // Keys that are passed over were not there.
@@ -279,13 +279,13 @@ impl Memcached {
     /// The end of the line has not come. It will not come any more once there is too much of it.
     #[cold]
     fn unfinished(&mut self, bytes: &[u8], events: &mut Events) -> Step {
-        if bytes.len() > MOST_LINE_BYTES { self.broken(bytes, events) } else { Step::More }
+        if bytes.len() > MAX_LINE_BYTES { self.broken(bytes, events) } else { Step::More }
     }
 }
 
 /// The first line of `bytes`, without its end, and how long it is with it.
 fn whole_line(bytes: &[u8]) -> Option<(&[u8], usize)> {
-    let end = memchr(b'\n', &bytes[..bytes.len().min(MOST_LINE_BYTES)])?;
+    let end = memchr(b'\n', &bytes[..bytes.len().min(MAX_LINE_BYTES)])?;
     Some((bytes[..end].strip_suffix(b"\r").unwrap_or(&bytes[..end]), end + 1))
 }
 
@@ -294,7 +294,7 @@ fn meta_value_bytes(line: &[u8]) -> Option<usize> {
     let rest = line.strip_prefix(b"VA ")?;
     let digits = rest.split(|byte| *byte == b' ').next()?;
     let length: usize = std::str::from_utf8(digits).ok()?.parse().ok()?;
-    (length <= MOST_SKIPPED_BYTES).then_some(length)
+    (length <= MAX_SKIPPED_BYTES).then_some(length)
 }
 
 impl InTurn for Memcached {

@@ -29,7 +29,7 @@ pub(super) static RULES: Rules = Rules {
             "Reads one key, and stores it when it isn't there; in datagrams it only reads.",
         ),
     ],
-    longest_key_bytes: crate::protocol::MOST_KEY_BYTES,
+    longest_key_bytes: crate::protocol::MAX_KEY_BYTES,
     // A value of 1 MiB does not fit into memcached's default largest item, which counts its head.
     longest_value_bytes: (1 << 20) - 1024,
 };

@@ -14,7 +14,7 @@ use crate::protocol::resp::{LINE_END, Reply, put_command, put_word, read_reply};
 use crate::protocol::text::answer::put_number;
 
 /// A string that is not the expected one may claim to be at most this long.
-const MOST_SKIPPED_BYTES: usize = 1 << 30;
+const MAX_SKIPPED_BYTES: usize = 1 << 30;
 
 /// The client side of one connection.
 #[derive(Debug)]
@@ -75,7 +75,7 @@ impl Redis {
     fn step_value(&mut self, count: usize, used: usize, bytes: &[u8], events: &mut Events) -> Step {
         let Some(key) = self.in_flight.expected_key() else { return self.broken(bytes, events) };
         if count != self.in_flight.oracle.values.len(key) {
-            if count > MOST_SKIPPED_BYTES {
+            if count > MAX_SKIPPED_BYTES {
                 return self.broken(bytes, events);
             }
             let shown = &bytes[..bytes.len().min(used + count + LINE_END.len())];

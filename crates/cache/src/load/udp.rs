@@ -15,7 +15,7 @@ use super::operations::{ASIDE, MG};
 use crate::protocol::datagram::Frame;
 
 /// Maximum number of expired requests that are remembered until their answers come.
-const MOST_FORGOTTEN: usize = 1024;
+const MAX_FORGOTTEN: usize = 1024;
 
 /// Requests whose answer is awaited.
 #[derive(Debug)]
@@ -135,7 +135,7 @@ impl Dialect for MemcachedUdp {
     fn expire(&mut self, tag: Tag) {
         let found = self.waiting.iter_mut().position(|one| one.reader.give_up(tag));
         if let Some(index) = found
-            && (!self.waiting[index].reader.is_awaited() || self.waiting.len() > MOST_FORGOTTEN)
+            && (!self.waiting[index].reader.is_awaited() || self.waiting.len() > MAX_FORGOTTEN)
         {
             // Its answer, if it comes, is nobody's.
             self.release(index);

@@ -21,7 +21,7 @@ pub struct Clock {
 }
 
 /// An expiry of at most this many seconds is counted from now; a larger one is Unix time.
-const MOST_RELATIVE_S: i64 = 60 * 60 * 24 * 30;
+const MAX_RELATIVE_S: i64 = 60 * 60 * 24 * 30;
 
 impl Clock {
     /// The service's second at `now_ns` of the monotonic clock.
@@ -48,7 +48,7 @@ impl Clock {
         match exptime {
             0 => 0,
             ..0 => EXPIRED,
-            1..=MOST_RELATIVE_S => now_s.saturating_add(exptime as u32),
+            1..=MAX_RELATIVE_S => now_s.saturating_add(exptime as u32),
             _ => {
                 let since_start = exptime.saturating_sub_unsigned(self.start_unix_s);
                 let second = since_start.saturating_add(i64::from(FIRST_SECOND));
@@ -71,9 +71,9 @@ mod tests {
         assert_eq!(clock.expires_s(0, now_s), 0);
         assert_eq!(clock.expires_s(-1, now_s), EXPIRED);
         assert_eq!(clock.expires_s(60, now_s), now_s + 60);
-        assert_eq!(clock.expires_s(MOST_RELATIVE_S, now_s), now_s + MOST_RELATIVE_S as u32);
+        assert_eq!(clock.expires_s(MAX_RELATIVE_S, now_s), now_s + MAX_RELATIVE_S as u32);
         assert_eq!(clock.expires_s(1_700_000_200, now_s), now_s + 100);
-        assert_eq!(clock.expires_s(MOST_RELATIVE_S + 1, now_s), EXPIRED);
+        assert_eq!(clock.expires_s(MAX_RELATIVE_S + 1, now_s), EXPIRED);
         assert_eq!(clock.expires_s(i64::MAX, now_s), u32::MAX);
     }
 }

@@ -17,7 +17,7 @@ pub(super) const GRANULE_BYTES: usize = 4;
 const HEAD_BYTES: usize = 16;
 
 /// The most that a head takes, with what is rarely there and rounding.
-pub(super) const MOST_HEAD_BYTES: usize = HEAD_BYTES + 8 + GRANULE_BYTES - 1;
+pub(super) const MAX_HEAD_BYTES: usize = HEAD_BYTES + 8 + GRANULE_BYTES - 1;
 
 /// The item has been removed or replaced; its bytes wait for the tail to pass.
 pub(super) const DEAD: u8 = 1;

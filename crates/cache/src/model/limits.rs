@@ -45,16 +45,16 @@ impl Default for Rules {
 }
 
 /// The largest [`Limits::item_bytes`] that is accepted.
-pub const MOST_ITEM_BYTES: usize = 1 << 28;
+pub const MAX_ITEM_BYTES: usize = 1 << 28;
 
 /// The smallest [`Limits::memory_bytes`] that is accepted.
-pub const LEAST_MEMORY_BYTES: usize = 1 << 20;
+pub const MIN_MEMORY_BYTES: usize = 1 << 20;
 
 /// A store that can't be made.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MakeError {
     /// The memory bound is too small for anything.
-    #[error("memory has to be at least {LEAST_MEMORY_BYTES} bytes")]
+    #[error("memory has to be at least {MIN_MEMORY_BYTES} bytes")]
     LittleMemory,
     /// The largest item would not leave room for others.
     #[error("the largest item may take at most {most_bytes} bytes of this much memory")]
@@ -91,10 +91,10 @@ pub enum StoreError {
 }
 
 /// A shard's log may be at most this long for its 32-bit positions.
-pub(super) const MOST_SHARD_BYTES: usize = GRANULE_BYTES << 31;
+pub(super) const MAX_SHARD_BYTES: usize = GRANULE_BYTES << 31;
 
 /// A shard holds at least this many of the largest items, as memcached's memory does.
-pub(super) const LEAST_LARGE_ITEMS: usize = 2;
+pub(super) const MIN_LARGE_ITEMS: usize = 2;
 
 /// A store has several shards only where each has room for this many of the largest items.
 pub(super) const ROOMY_ITEMS: usize = 8;

@@ -8,9 +8,7 @@ use super::crawled::CrawledPart;
 use super::eviction::{EvictionObserver, EvictionStats};
 use super::item::{Entry, Item};
 use super::key_hash::Hashed;
-use super::limits::{
-    LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES, MOST_SHARD_BYTES, MakeError, StoreError,
-};
+use super::limits::{MAX_SHARD_BYTES, MIN_LARGE_ITEMS, MIN_MEMORY_BYTES, MakeError, StoreError};
 use super::requests::{Access, Change, Mark, Mode, Removed, Seen, Stored, Sum, Summed};
 use super::shard::Shard;
 use super::store::Store;
@@ -167,13 +165,13 @@ impl Store {
     /// When the memory can't hold the largest items, exceeds what the shards can address, or is
     /// not available.
     pub fn set_memory(&self, memory_bytes: usize) -> Result<(), MakeError> {
-        let least = LEAST_LARGE_ITEMS * self.limits.item_bytes * self.shards.len();
-        if memory_bytes < LEAST_MEMORY_BYTES.max(least) {
+        let least = MIN_LARGE_ITEMS * self.limits.item_bytes * self.shards.len();
+        if memory_bytes < MIN_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
         }
         let budget_bytes = memory_bytes / self.shards.len();
         let refused = || MakeError::OutOfMemory { bytes: memory_bytes };
-        if budget_bytes > MOST_SHARD_BYTES {
+        if budget_bytes > MAX_SHARD_BYTES {
             return Err(refused());
         }
         let mut is_had = true;

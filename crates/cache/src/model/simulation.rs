@@ -11,7 +11,7 @@ use super::ghost::Ghosts;
 use super::policy::{AGES, Policy, SMALL_PART};
 
 /// The capacity of each simulation, in items.
-const MOST_ITEMS: usize = 4096;
+const MAX_ITEMS: usize = 4096;
 
 /// Both simulations take at most this part of their shard's memory.
 const MEMORY_PART: usize = 64;
@@ -21,7 +21,7 @@ const MEMORY_PART: usize = 64;
 const ITEM_BYTES: usize = 2 * 2 * (size_of::<(u32, Noted)>() + 1 + size_of::<(u32, u32)>());
 
 /// Below this many items nothing is simulated: chance would decide.
-const LEAST_ITEMS: usize = 128;
+const MIN_ITEMS: usize = 128;
 
 /// The policies are compared after this many sampled reads.
 const PERIOD: u32 = 1024;
@@ -54,7 +54,7 @@ impl Simulation {
     /// For a shard of `budget_bytes` that holds `items` and is full; `None` when it is too small.
     pub(super) fn new(budget_bytes: usize, items: usize) -> Option<Self> {
         let most = Self::most(budget_bytes);
-        if most < LEAST_ITEMS || items < LEAST_ITEMS {
+        if most < MIN_ITEMS || items < MIN_ITEMS {
             return None;
         }
         let runs = [Policy::Lru, Policy::S3Fifo].map(Miniature::new);
@@ -83,13 +83,13 @@ impl Simulation {
     }
 
     fn most(budget_bytes: usize) -> usize {
-        (budget_bytes / MEMORY_PART / ITEM_BYTES).min(MOST_ITEMS)
+        (budget_bytes / MEMORY_PART / ITEM_BYTES).min(MAX_ITEMS)
     }
 
     /// The most memory that it takes of a shard's budget.
     pub(super) fn bytes(budget_bytes: usize) -> usize {
         let most = Self::most(budget_bytes);
-        if most < LEAST_ITEMS { 0 } else { most * ITEM_BYTES }
+        if most < MIN_ITEMS { 0 } else { most * ITEM_BYTES }
     }
 
     #[inline]

@@ -6,10 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicUsize;
 
 use super::clock::Seconds;
-use super::item::{Item, MOST_HEAD_BYTES};
+use super::item::{Item, MAX_HEAD_BYTES};
 use super::key_hash::{Hashed, Hasher};
 use super::limits::{
-    LEAST_LARGE_ITEMS, LEAST_MEMORY_BYTES, Limits, MOST_ITEM_BYTES, MOST_SHARD_BYTES, MakeError,
+    Limits, MAX_ITEM_BYTES, MAX_SHARD_BYTES, MIN_LARGE_ITEMS, MIN_MEMORY_BYTES, MakeError,
     ROOMY_ITEMS, Rules,
 };
 use super::locked::Locked;
@@ -30,10 +30,10 @@ pub struct Store {
 }
 
 /// A store for one thread has no smaller shards, if it has several.
-const LEAST_SHARD_BYTES: usize = 64 << 20;
+const MIN_SHARD_BYTES: usize = 64 << 20;
 
 /// At most this many shards.
-const MOST_SHARDS: usize = 1024;
+const MAX_SHARDS: usize = 1024;
 
 impl Store {
     /// An empty store.
@@ -41,10 +41,10 @@ impl Store {
     /// # Errors
     /// When the limits contradict each other or the memory is not available.
     pub fn new(limits: Limits) -> Result<Self, MakeError> {
-        if limits.memory_bytes < LEAST_MEMORY_BYTES {
+        if limits.memory_bytes < MIN_MEMORY_BYTES {
             return Err(MakeError::LittleMemory);
         }
-        let most_bytes = (limits.memory_bytes / LEAST_LARGE_ITEMS).min(MOST_ITEM_BYTES);
+        let most_bytes = (limits.memory_bytes / MIN_LARGE_ITEMS).min(MAX_ITEM_BYTES);
         if limits.item_bytes > most_bytes {
             return Err(MakeError::LargeItem { most_bytes });
         }
@@ -104,29 +104,29 @@ impl Store {
     #[inline]
     pub fn fits(&self, key_bytes: usize, value_bytes: usize) -> bool {
         key_bytes <= usize::from(u8::MAX)
-            && value_bytes.saturating_add(key_bytes + MOST_HEAD_BYTES) <= self.limits.item_bytes
+            && value_bytes.saturating_add(key_bytes + MAX_HEAD_BYTES) <= self.limits.item_bytes
     }
 }
 
 /// How many parts a store has.
 fn part_count(limits: &Limits) -> Result<usize, MakeError> {
     let Rules { sharing, .. } = limits.rules;
-    let least = limits.memory_bytes.div_ceil(MOST_SHARD_BYTES).next_power_of_two();
+    let least = limits.memory_bytes.div_ceil(MAX_SHARD_BYTES).next_power_of_two();
     let roomy = limits.memory_bytes / (ROOMY_ITEMS * limits.item_bytes.max(1 << 17));
     if sharing == Sharing::Single && limits.threads > 1 {
         return Err(MakeError::ManyThreads);
     }
     if matches!(sharing, Sharing::Single | Sharing::GlobalLock) && least > 1 {
-        return Err(MakeError::OnePart { most_bytes: MOST_SHARD_BYTES });
+        return Err(MakeError::OnePart { most_bytes: MAX_SHARD_BYTES });
     }
     // One thread waits for no lock; its shards are there to keep their indexes' growth short. With
     // less memory, one shard wastes less of it where large items meet the ends of rings.
     let wanted = match (sharing.shards(limits.threads), limits.threads) {
-        (wanted, 1) => wanted.min((limits.memory_bytes / LEAST_SHARD_BYTES).max(1)),
+        (wanted, 1) => wanted.min((limits.memory_bytes / MIN_SHARD_BYTES).max(1)),
         (wanted, _) => wanted,
     };
     let wanted = previous_power_of_two(wanted);
-    Ok(wanted.min(previous_power_of_two(roomy)).clamp(least, MOST_SHARDS.max(least)))
+    Ok(wanted.min(previous_power_of_two(roomy)).clamp(least, MAX_SHARDS.max(least)))
 }
 
 fn previous_power_of_two(number: usize) -> usize {

@@ -4,10 +4,10 @@
 pub const FRAME_BYTES: usize = 8;
 
 /// A datagram is at most this long, with its frame; a request's may be longer.
-pub const MOST_DATAGRAM_BYTES: usize = 1400;
+pub const MAX_DATAGRAM_BYTES: usize = 1400;
 
 /// What a datagram carries beside its frame is at most this long.
-pub const MOST_PIECE_BYTES: usize = MOST_DATAGRAM_BYTES - FRAME_BYTES;
+pub const MAX_PIECE_BYTES: usize = MAX_DATAGRAM_BYTES - FRAME_BYTES;
 
 /// The frame. Its numbers are big-endian; its last two bytes are reserved.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

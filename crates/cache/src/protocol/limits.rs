@@ -1,7 +1,7 @@
 //! The lengths that the protocols allow.
 
 /// A key has at least one byte and at most this many.
-pub const MOST_KEY_BYTES: usize = 250;
+pub const MAX_KEY_BYTES: usize = 250;
 
 /// The longest command line, but for the keys of `get`, whose number is not limited.
-pub const MOST_LINE_BYTES: usize = 2048;
+pub const MAX_LINE_BYTES: usize = 2048;

@@ -10,5 +10,5 @@ mod refusal;
 pub mod resp;
 pub mod text;
 
-pub use limits::{MOST_KEY_BYTES, MOST_LINE_BYTES};
+pub use limits::{MAX_KEY_BYTES, MAX_LINE_BYTES};
 pub use refusal::Refusal;

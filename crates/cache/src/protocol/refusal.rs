@@ -13,7 +13,7 @@ pub enum Refusal {
     BadLine,
     /// `delete` with invalid tokens.
     BadDelete,
-    /// The line is longer than [`MOST_LINE_BYTES`](super::MOST_LINE_BYTES).
+    /// The line is longer than [`MAX_LINE_BYTES`](super::MAX_LINE_BYTES).
     LongLine,
     /// A data block does not end where its line said.
     BadChunk,

@@ -6,7 +6,7 @@ use super::text::answer::put_number;
 pub const LINE_END: &[u8] = b"\r\n";
 
 /// A reply's line is at most this long.
-pub const MOST_LINE_BYTES: usize = 4096;
+pub const MAX_LINE_BYTES: usize = 4096;
 
 /// Appends the head of a command of `words` arguments.
 #[inline]
@@ -54,9 +54,9 @@ pub struct NoReply;
 /// When it is no line of a reply.
 #[inline]
 pub fn read_reply(bytes: &[u8]) -> Result<Option<(Reply<'_>, usize)>, NoReply> {
-    let start = &bytes[..bytes.len().min(MOST_LINE_BYTES)];
+    let start = &bytes[..bytes.len().min(MAX_LINE_BYTES)];
     let Some(end) = memchr::memchr(b'\n', start) else {
-        return if bytes.len() > MOST_LINE_BYTES { Err(NoReply) } else { Ok(None) };
+        return if bytes.len() > MAX_LINE_BYTES { Err(NoReply) } else { Ok(None) };
     };
     let line = start[..end].strip_suffix(b"\r").ok_or(NoReply)?;
     let (kind, rest) = line.split_first().ok_or(NoReply)?;

@@ -9,10 +9,10 @@ use wire::{Batch, Connection, Datagrams, Input, Ns, Output, Replies};
 
 use super::connection::CacheConnection;
 use super::service::Service;
-use crate::protocol::datagram::{Frame, MOST_PIECE_BYTES};
+use crate::protocol::datagram::{Frame, MAX_PIECE_BYTES};
 
 /// An answer that is longer is replaced by an error: it would take more datagrams than arrive.
-const MOST_ANSWER_BYTES: usize = 2 << 20;
+const MAX_ANSWER_BYTES: usize = 2 << 20;
 
 /// The answer instead of one that is too long.
 const TOO_LONG: &[u8] = b"SERVER_ERROR the answer is too long for datagrams\r\n";
@@ -32,7 +32,7 @@ impl CacheDatagrams {
     /// Datagrams to `service` that are answered on thread number `thread`.
     pub fn new(service: Arc<Service>, thread: usize) -> Self {
         let connection = CacheConnection::new(service, thread);
-        Self { connection, input: Input::new(), out: Output::new(MOST_ANSWER_BYTES) }
+        Self { connection, input: Input::new(), out: Output::new(MAX_ANSWER_BYTES) }
     }
 
     /// Answers the requests of one datagram.
@@ -43,7 +43,7 @@ impl CacheDatagrams {
         // However it ends, there is nothing to close.
         let _ = self.connection.receive(now, &mut self.input, &mut self.out);
         if self.out.is_full() {
-            self.out.clear(MOST_ANSWER_BYTES);
+            self.out.clear(MAX_ANSWER_BYTES);
             self.out.put(TOO_LONG);
         }
     }
@@ -60,8 +60,8 @@ impl Datagrams for CacheDatagrams {
             }
             // Nothing is ever shared with this output.
             let bytes = self.out.plain().unwrap_or_default();
-            let total = bytes.len().div_ceil(MOST_PIECE_BYTES) as u16;
-            for (sequence, piece) in (0..total).zip(bytes.chunks(MOST_PIECE_BYTES)) {
+            let total = bytes.len().div_ceil(MAX_PIECE_BYTES) as u16;
+            for (sequence, piece) in (0..total).zip(bytes.chunks(MAX_PIECE_BYTES)) {
                 replies.compose(address.clone(), |into| {
                     Frame { request: frame.request, sequence, total }.put(into);
                     into.extend_from_slice(piece);

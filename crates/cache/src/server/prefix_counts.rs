@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::{Mutex, PoisonError};
 
 /// The number of prefixes that are counted; further ones are not.
-const MOST_PREFIXES: usize = 10_000;
+const MAX_PREFIXES: usize = 10_000;
 
 /// The counts of one prefix.
 #[derive(Clone, Copy, Debug, Default)]
@@ -79,7 +79,7 @@ impl PrefixCounts {
         if let Some(counts) = all.get_mut(&key[..end]) {
             return change(counts);
         }
-        if all.len() < MOST_PREFIXES {
+        if all.len() < MAX_PREFIXES {
             change(all.entry(key[..end].to_vec()).or_default());
         }
     }

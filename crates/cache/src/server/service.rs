@@ -149,7 +149,7 @@ impl Service {
             DebugTime::Pause => clock.stopped_s.store(now_s, Relaxed),
             DebugTime::Resume => clock.stopped_s.store(0, Relaxed),
             DebugTime::Jump(by_s) => {
-                clock.skew_s.fetch_add(by_s.clamp(-MOST_JUMP_S, MOST_JUMP_S), Relaxed);
+                clock.skew_s.fetch_add(by_s.clamp(-MAX_JUMP_S, MAX_JUMP_S), Relaxed);
                 let moved = |at_s: u32| (at_s != 0).then(|| shifted(at_s, by_s));
                 // A clock that stands still jumps, too.
                 let _ = clock.stopped_s.fetch_update(Relaxed, Relaxed, moved);
@@ -250,7 +250,7 @@ impl Service {
 }
 
 /// The largest jump of the clock, in seconds: about a hundred years.
-const MOST_JUMP_S: i64 = 1 << 32;
+const MAX_JUMP_S: i64 = 1 << 32;
 
 impl DebugClock {
     fn moved(&self, now_s: Seconds) -> Seconds {

@@ -16,7 +16,7 @@ use crate::model::Eviction;
 use crate::protocol::text::{Streams, put_encoded};
 
 /// The number of watchers at most, as in memcached.
-const MOST_WATCHERS: usize = 20;
+const MAX_WATCHERS: usize = 20;
 
 /// All watchers.
 #[derive(Debug)]
@@ -101,7 +101,7 @@ impl Watchers {
     /// Adds a watcher; `None` at the limit.
     pub(super) fn add(self: &Arc<Self>, streams: Streams, waker: Waker) -> Option<Watching> {
         let mut all = lock(&self.all);
-        if all.len() >= MOST_WATCHERS {
+        if all.len() >= MAX_WATCHERS {
             return None;
         }
         let watcher = Arc::new(Watcher { streams, waker, queue: Mutex::default() });
@@ -292,7 +292,7 @@ mod tests {
         assert!(other.is_empty() && woken.load(Relaxed) == 1);
         drop((reads, stores));
         assert_eq!(watchers.wanted(), Streams(0));
-        let all: Vec<_> = (0..MOST_WATCHERS)
+        let all: Vec<_> = (0..MAX_WATCHERS)
             .map(|_| watchers.add(Streams::EVICTIONS, nobody()).expect("a place"))
             .collect();
         assert!(watchers.add(Streams::EVICTIONS, nobody()).is_none());

@@ -20,7 +20,7 @@ use crate::observe::thread_cpu;
 const SAMPLE_NS: u64 = 25_000;
 
 /// At most this many calls in one sample.
-const MOST_CALLS: u64 = 1 << 30;
+const MAX_CALLS: u64 = 1 << 30;
 
 /// Number of operations that are drawn, prepared, and then called in turn.
 pub(crate) const CASES: usize = 1024;
@@ -41,7 +41,7 @@ impl Samples {
     /// Doubles the calls until a sample is long enough; that warms everything up as well.
     pub(crate) fn calibrated(client: &mut dyn Busy) -> Self {
         let mut samples = Self { calls: 1, count: 0, bytes: 0, ended: clock::now(), next: 0 };
-        while samples.take(client) < SAMPLE_NS && samples.calls < MOST_CALLS {
+        while samples.take(client) < SAMPLE_NS && samples.calls < MAX_CALLS {
             samples.calls *= 2;
         }
         (samples.count, samples.bytes) = (0, 0);

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use wire::ProtocolError;
 
 /// At most this much of a run's output is read.
-const MOST_OUTPUT_BYTES: u64 = 16 << 20;
+const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
 /// How often a run that is waited for is looked at. The watcher's clock measures it, not this.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
@@ -107,7 +107,7 @@ fn errors_beside(output: &Path) -> PathBuf {
 pub(super) fn printed(output: &Path) -> String {
     let mut bytes = Vec::new();
     if let Ok(file) = std::fs::File::open(output) {
-        let _ = file.take(MOST_OUTPUT_BYTES).read_to_end(&mut bytes);
+        let _ = file.take(MAX_OUTPUT_BYTES).read_to_end(&mut bytes);
     }
     String::from_utf8_lossy(&bytes).into_owned()
 }

@@ -14,7 +14,7 @@ use super::streams::StreamSum;
 use super::tally::Tally;
 
 /// At most this many wrong answers keep their bytes in one piece of one thread.
-const MOST_FOUND: usize = 16;
+const MAX_FOUND: usize = 16;
 
 /// Collects one thread's latencies and hands each second's on as it ends.
 #[derive(Debug)]
@@ -113,7 +113,7 @@ impl Recorder {
     #[cold]
     fn keep_findings(&mut self, now: Ns, events: &mut Events) {
         for finding in events.findings.drain(..) {
-            if self.found.len() < MOST_FOUND {
+            if self.found.len() < MAX_FOUND {
                 self.found.push(Found { at: now - self.clock_zero, finding });
             }
         }

@@ -16,7 +16,7 @@ pub struct Slow {
 }
 
 /// The slowest requests of a trial that are kept.
-const MOST_SLOW: usize = 64;
+const MAX_SLOW: usize = 64;
 
 /// The slowest requests seen so far.
 #[derive(Clone, Debug, Default)]
@@ -37,12 +37,12 @@ impl Slowest {
 
     #[cold]
     fn keep(&mut self, slow: Slow) {
-        if self.kept.len() < MOST_SLOW {
+        if self.kept.len() < MAX_SLOW {
             self.kept.push(slow);
         } else if let Some(least) = self.kept.iter_mut().min() {
             *least = slow;
         }
-        if self.kept.len() == MOST_SLOW {
+        if self.kept.len() == MAX_SLOW {
             self.bar_ns = self.kept.iter().map(|slow| slow.latency_ns).min().unwrap_or(0);
         }
     }
@@ -79,6 +79,6 @@ mod tests {
         let kept: Vec<u64> = slowest.in_order().iter().map(|slow| slow.latency_ns).collect();
         let mut all: Vec<u64> = (0..10_000).map(|index| index * 7919 % 10_007).collect();
         all.sort_unstable_by(|a, b| b.cmp(a));
-        assert_eq!(kept, all[..MOST_SLOW]);
+        assert_eq!(kept, all[..MAX_SLOW]);
     }
 }

@@ -10,7 +10,7 @@ use wire::Ns;
 use super::schedule::ArrivalTimes;
 
 /// More than this many requests waiting for a slot are not kept: the target is overloaded by far.
-const MOST_BACKLOG: usize = 1 << 20;
+const MAX_BACKLOG: usize = 1 << 20;
 
 /// A free place of a slot.
 #[derive(Clone, Copy, Debug)]
@@ -150,7 +150,7 @@ impl Timed {
                 self.pressure.backlog_half = self.backlog.len() as u64;
             }
             self.pressure.offered += 1;
-            if self.backlog.len() < MOST_BACKLOG {
+            if self.backlog.len() < MAX_BACKLOG {
                 self.backlog.push_back(at);
             }
             *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);

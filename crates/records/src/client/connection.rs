@@ -17,7 +17,7 @@ use crate::protocol::{
 use wire::{Output, ProtocolError};
 
 /// How many texts of a server are kept until they are asked for.
-const MOST_TEXTS: usize = 64;
+const MAX_TEXTS: usize = 64;
 
 /// The settings of a client.
 #[derive(Clone, Debug)]
@@ -59,7 +59,7 @@ pub struct Client {
     next_number: u32,
     /// Updates of monitors that came while another answer was awaited.
     pub(super) updates: VecDeque<(u32, Message)>,
-    /// The newest texts of the server, at most [`MOST_TEXTS`].
+    /// The newest texts of the server, at most [`MAX_TEXTS`].
     texts: VecDeque<Text>,
     /// The channels that the server has closed, by the client's numbers.
     pub(super) closed: Vec<u32>,
@@ -257,7 +257,7 @@ impl Client {
                 if text.severity == Severity::Fatal && text.request == 0 {
                     return Err(ClientError::Refused(Status::error(&text.text)));
                 }
-                if self.texts.len() == MOST_TEXTS {
+                if self.texts.len() == MAX_TEXTS {
                     self.texts.pop_front();
                 }
                 self.texts.push_back(text);

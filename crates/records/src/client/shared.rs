@@ -8,7 +8,7 @@ use crate::protocol::{Array, ArrayLocation, Scalar, Value};
 use crate::shared::{Mapped, Words};
 
 /// How many segments are kept mapped.
-const MOST_MAPPED: usize = 16;
+const MAX_MAPPED: usize = 16;
 
 /// The distance of the words that are checked, in bytes: one a page.
 const LOOK_EVERY_BYTES: usize = 4096;
@@ -67,7 +67,7 @@ impl Segments {
             Some(index) => index,
             None => {
                 let mapped = Mapped::open(place)?;
-                if self.0.len() == MOST_MAPPED {
+                if self.0.len() == MAX_MAPPED {
                     self.0.remove(0);
                 }
                 self.0.push((*place, mapped));

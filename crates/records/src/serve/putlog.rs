@@ -16,12 +16,12 @@ use serde_json::json;
 
 use crate::server::{PutEntry, PutLog};
 
-/// Lines that may wait for a slow disk: with [`MOST_VALUE_BYTES`] a field, some megabytes.
-const MOST_WAITING: usize = 4096;
+/// Lines that may wait for a slow disk: with [`MAX_VALUE_BYTES`] a field, some megabytes.
+const MAX_WAITING: usize = 4096;
 
 /// A field's value is cut off after this, and a line has at most this many of them.
-const MOST_VALUE_BYTES: usize = 512;
-const MOST_FIELDS: usize = 64;
+const MAX_VALUE_BYTES: usize = 512;
+const MAX_FIELDS: usize = 64;
 
 /// A loss is reported at most this often.
 const WARN_EVERY: Duration = Duration::from_secs(10);
@@ -45,7 +45,7 @@ impl PutLogFile {
     pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
         let file = OpenOptions::new().create(true).append(true).open(path);
         let file = file.with_context(|| format!("cannot write the log {}", path.display()))?;
-        let (sender, receiver) = sync_channel(MOST_WAITING);
+        let (sender, receiver) = sync_channel(MAX_WAITING);
         let lost = Arc::new(AtomicU64::new(0));
         let writer = Writer { file, lost: Arc::clone(&lost), said: 0, warned: None };
         let writer = std::thread::Builder::new()
@@ -128,13 +128,13 @@ impl Writer {
     }
 }
 
-/// Text that is cut off after [`MOST_VALUE_BYTES`].
+/// Text that is cut off after [`MAX_VALUE_BYTES`].
 #[derive(Default)]
 struct Clipped(String);
 
 impl fmt::Write for Clipped {
     fn write_str(&mut self, text: &str) -> fmt::Result {
-        let room = MOST_VALUE_BYTES.saturating_sub(self.0.len());
+        let room = MAX_VALUE_BYTES.saturating_sub(self.0.len());
         if text.len() <= room {
             self.0.push_str(text);
             return Ok(());
@@ -158,7 +158,7 @@ fn line(entry: &PutEntry<'_>) -> serde_json::Value {
     let fields: serde_json::Map<_, _> = entry
         .fields
         .iter()
-        .take(MOST_FIELDS)
+        .take(MAX_FIELDS)
         .filter_map(|bit| Some((kind.path(bit)?.0, json!(value(bit)))))
         .collect();
     json!({
@@ -198,8 +198,8 @@ mod tests {
 
     #[test]
     fn long_values_are_cut_off_between_characters() {
-        let text = clipped(&"ü".repeat(MOST_VALUE_BYTES));
-        assert_eq!(text.chars().count(), MOST_VALUE_BYTES / 2 + 1);
+        let text = clipped(&"ü".repeat(MAX_VALUE_BYTES));
+        assert_eq!(text.chars().count(), MAX_VALUE_BYTES / 2 + 1);
         assert!(text.ends_with('…'));
         assert_eq!(clipped(&7), "7");
     }

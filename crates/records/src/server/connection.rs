@@ -26,7 +26,7 @@ use crate::protocol::{
 
 /// The most bytes of a message of a client that has not introduced itself: an introduction with
 /// long names fits.
-const MOST_FIRST_BYTES: usize = 16 << 10;
+const MAX_FIRST_BYTES: usize = 16 << 10;
 
 /// The server side of one connection.
 #[derive(Debug)]
@@ -49,7 +49,7 @@ impl RecordsConnection {
     /// A connection to `service`.
     pub fn new(service: Arc<Service>) -> Self {
         // Until the client has introduced itself.
-        let most_bytes = service.limits.message_bytes.min(MOST_FIRST_BYTES);
+        let most_bytes = service.limits.message_bytes.min(MAX_FIRST_BYTES);
         let inbox = Arc::default();
         let sending = Sending::new(&service.in_flight, &inbox);
         service.connected(&inbox);

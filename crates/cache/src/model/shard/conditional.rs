@@ -8,10 +8,10 @@ use super::super::requests::{
 use super::Shard;
 
 /// The most memory that the scratch buffer keeps after a value has been put together.
-const MOST_SCRATCH_BYTES: usize = 64 << 10;
+const MAX_SCRATCH_BYTES: usize = 64 << 10;
 
 /// The most decimal digits of a number of 64 bits.
-const MOST_DIGITS: usize = 20;
+const MAX_DIGITS: usize = 20;
 
 /// What a store with a condition may do.
 enum Verdict {
@@ -71,7 +71,7 @@ impl Shard {
             Some(Stored::NotStored)
         };
         scratch.clear();
-        scratch.shrink_to(MOST_SCRATCH_BYTES);
+        scratch.shrink_to(MAX_SCRATCH_BYTES);
         self.scratch = scratch;
         outcome
     }
@@ -174,7 +174,7 @@ impl Shard {
             item::set_accessed(self.bytes_mut(at), accessed);
         }
         scratch.clear();
-        scratch.shrink_to(MOST_SCRATCH_BYTES);
+        scratch.shrink_to(MAX_SCRATCH_BYTES);
         self.scratch = scratch;
     }
 
@@ -276,7 +276,7 @@ impl Shard {
         let log = self.bytes_mut(at);
         let value = &mut log[head.value_at()..][..head.value_bytes()];
         value.fill(b' ');
-        value[..digits].copy_from_slice(&text[MOST_DIGITS - digits..]);
+        value[..digits].copy_from_slice(&text[MAX_DIGITS - digits..]);
         item::set_cas(log, cas);
         item::set_accessed(log, now);
         if before_s != after_s {
@@ -302,7 +302,7 @@ impl Shard {
         let (is_new, flags) = (flags.is_none(), flags.unwrap_or(0));
         let cas = sum.cas.filter(|_| self.rules.cas).unwrap_or_else(|| self.next_cas());
         let (text, digits) = digits_of(number);
-        let value = &text[MOST_DIGITS - digits..];
+        let value = &text[MAX_DIGITS - digits..];
         let entry = Entry { key: hashed.key, value, flags, expires_s: after_s };
         self.counts.stored += 1;
         if !self.put(now_s, hashed, &entry, cas, bits) {
@@ -335,12 +335,12 @@ fn number_of(value: &[u8]) -> Option<u64> {
 }
 
 /// A number's digits, at the end of the array, and how many there are.
-fn digits_of(mut number: u64) -> ([u8; MOST_DIGITS], usize) {
-    let mut text = [b'0'; MOST_DIGITS];
+fn digits_of(mut number: u64) -> ([u8; MAX_DIGITS], usize) {
+    let mut text = [b'0'; MAX_DIGITS];
     let mut count = 0;
     loop {
         count += 1;
-        text[MOST_DIGITS - count] = b'0' + (number % 10) as u8;
+        text[MAX_DIGITS - count] = b'0' + (number % 10) as u8;
         number /= 10;
         if number == 0 {
             return (text, count);
@@ -350,7 +350,7 @@ fn digits_of(mut number: u64) -> ([u8; MOST_DIGITS], usize) {
 
 #[cfg(test)]
 mod tests {
-    use super::{MOST_DIGITS, digits_of, number_of};
+    use super::{MAX_DIGITS, digits_of, number_of};
 
     #[test]
     fn a_number_is_digits_up_to_a_blank() {
@@ -366,7 +366,7 @@ mod tests {
     fn digits_are_those_of_the_standard_library() {
         for number in [0, 9, 10, 12345, u64::MAX] {
             let (text, count) = digits_of(number);
-            assert_eq!(&text[MOST_DIGITS - count..], number.to_string().as_bytes());
+            assert_eq!(&text[MAX_DIGITS - count..], number.to_string().as_bytes());
         }
     }
 }

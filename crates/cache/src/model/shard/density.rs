@@ -78,7 +78,7 @@ const REQUESTS_PER_ITEM: usize = 4;
 const CHECKS_PER_AGING: usize = 16;
 
 /// ... unless the small ring has fewer than this: chance would decide.
-const LEAST_HITS: u32 = 16;
+const MIN_HITS: u32 = 16;
 
 /// The small ring's hits for each byte count this much against the main ring's.
 const SMALL_HITS_WEIGHT: u64 = 2;
@@ -93,10 +93,10 @@ const MIXED_UNTIL: f64 = 1.5;
 const LARGER_THAN_HELD: f64 = 2.0;
 
 /// The sizes of this many stores are looked at before anything is concluded from them.
-const LEAST_STORES: f64 = 64.0;
+const MIN_STORES: f64 = 64.0;
 
 /// Above this many stores, the weight of the older ones is halved.
-const MOST_STORES: f64 = 8192.0;
+const MAX_STORES: f64 = 8192.0;
 
 impl Density {
     /// In force from the start, or according to sizes, or never.
@@ -202,7 +202,7 @@ impl Density {
         self.check_left = period / CHECKS_PER_AGING;
         let [main_hits, small_hits] = std::mem::take(&mut self.hits);
         let [main_bytes, small_bytes] = live_bytes.map(|bytes| bytes as u64);
-        let has_changed = small_hits >= LEAST_HITS
+        let has_changed = small_hits >= MIN_HITS
             && u64::from(small_hits) * SMALL_HITS_WEIGHT * main_bytes
                 > u64::from(main_hits) * small_bytes;
         let is_due = has_changed || self.requests_left == 0;
@@ -244,12 +244,12 @@ impl SizeMoments {
         self.count += 1.0;
         self.sum += bytes;
         self.squares += bytes * bytes;
-        if self.count > MOST_STORES {
+        if self.count > MAX_STORES {
             self.count /= 2.0;
             self.sum /= 2.0;
             self.squares /= 2.0;
         }
-        if self.count < LEAST_STORES {
+        if self.count < MIN_STORES {
             return 1.0;
         }
         self.squares * self.count / (self.sum * self.sum)

@@ -29,7 +29,7 @@ use super::item::{
     STALE, WON,
 };
 use super::key_hash::{Hashed, Hasher};
-use super::limits::{MOST_SHARD_BYTES, Rules};
+use super::limits::{MAX_SHARD_BYTES, Rules};
 use super::log::Log;
 use super::policy::{AGES, Policy, small_part_of};
 use super::prefetch::prefetch;
@@ -95,7 +95,7 @@ const PREFETCHED_LINES: usize = 3;
 const LARGE_BYTES: u64 = 32 << 20;
 
 /// The bit of a byte offset that marks the small ring: no ring is that long.
-const SMALL_BIT: usize = MOST_SHARD_BYTES;
+const SMALL_BIT: usize = MAX_SHARD_BYTES;
 
 impl Shard {
     /// Shard `number` of `shards`, which takes at most about `budget_bytes`.

@@ -10,7 +10,7 @@ use super::super::simulation::Simulation;
 use super::{LARGE_BYTES, MAIN, SMALL_BIT, Shard, position_of, ring_of};
 
 /// At most this many items are moved during one store: a bound on how long it can take.
-const MOST_MOVES: usize = 2048;
+const MAX_MOVES: usize = 2048;
 
 /// While there is memory to reclaim, the log keeps this part of itself free for new items, ...
 const RESERVE: usize = 16;
@@ -39,7 +39,7 @@ impl Shard {
         // shortens the lap.
         let most = self.budget_bytes + self.budget_bytes / OVERDRAFT;
         let more = grown - self.index.bytes();
-        let mut moves_left = MOST_MOVES;
+        let mut moves_left = MAX_MOVES;
         while self.rules.evict
             && self.index.is_full()
             && self.touched_bytes() + more > most
@@ -79,7 +79,7 @@ impl Shard {
         let is_crowded = |shard: &Self| {
             (shard.live_bytes[MAIN] + count) * 1024 > shard.logs[MAIN].capacity() * FULLEST
         };
-        let mut moves_left = MOST_MOVES;
+        let mut moves_left = MAX_MOVES;
         let mut evict = false;
         if !is_crowded(self) {
             self.reclaim(now_s, count, &mut moves_left);
@@ -208,7 +208,7 @@ impl Shard {
     /// Passes a bounded number of the oldest items, dropping what has expired and moving the rest.
     #[cold]
     fn drop_expired(&mut self, now_s: u32) {
-        let mut moves_left = MOST_MOVES;
+        let mut moves_left = MAX_MOVES;
         while moves_left > 0 && self.pass_oldest(now_s, false, &mut moves_left).is_some() {}
     }
 

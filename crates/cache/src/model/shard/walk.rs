@@ -4,7 +4,7 @@ use super::super::item::{DEAD, Head, Item};
 use super::{MAIN, Shard, byte_of};
 
 /// The age of the oldest item is looked for among this many of a ring's oldest places.
-const MOST_DEAD: usize = 256;
+const MAX_DEAD: usize = 256;
 
 impl Shard {
     /// The time since the main ring's oldest item was last read, or stored; 0 where there is none,
@@ -16,7 +16,7 @@ impl Shard {
                 self.logs[MAIN].after(at + head.stored_bytes())
             })
         });
-        let heads = places.take(MOST_DEAD).map(|at| Head::read(self.bytes(at)));
+        let heads = places.take(MAX_DEAD).map(|at| Head::read(self.bytes(at)));
         let mut live = heads.filter(|head| head.bits & DEAD == 0);
         live.next().map_or(0, |head| now_s.saturating_sub(head.accessed_s()))
     }

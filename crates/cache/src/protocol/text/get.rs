@@ -3,7 +3,7 @@
 
 use super::tokens::{Tokens, signed};
 use super::{Command, Row};
-use crate::protocol::{MOST_KEY_BYTES, Refusal};
+use crate::protocol::{MAX_KEY_BYTES, Refusal};
 
 /// `get`.
 pub(super) static GET: Row = Row {
@@ -114,7 +114,7 @@ fn plain_line<'a>(bytes: &'a [u8], name: &[u8], tail: &[u8]) -> Option<(&'a [u8]
         _ => return None,
     };
     let key = &bytes[name.len()..end];
-    (!key.is_empty() && key.len() <= MOST_KEY_BYTES).then_some((key, line))
+    (!key.is_empty() && key.len() <= MAX_KEY_BYTES).then_some((key, line))
 }
 
 /// What stands next in `bytes`, which continue the line of a `get` after its name or a key.
@@ -129,7 +129,7 @@ pub fn next_key(bytes: &[u8]) -> Key<'_> {
             (b'\n', _) if end == start => return Key::End(end + 1),
             (b'\r', Some(b'\n')) if end == start => return Key::End(end + 2),
             (b'\r', None) => break,
-            (b' ' | b'\n', _) | (b'\r', Some(b'\n')) if end - start > MOST_KEY_BYTES => {
+            (b' ' | b'\n', _) | (b'\r', Some(b'\n')) if end - start > MAX_KEY_BYTES => {
                 return Key::TooLong;
             }
             (b' ' | b'\n', _) | (b'\r', Some(b'\n')) => return Key::One(&bytes[start..end], end),
@@ -138,7 +138,7 @@ pub fn next_key(bytes: &[u8]) -> Key<'_> {
         }
     }
     // One byte more may be the return before the line's end.
-    if bytes.len() - start > MOST_KEY_BYTES + 1 { Key::TooLong } else { Key::Unfinished }
+    if bytes.len() - start > MAX_KEY_BYTES + 1 { Key::TooLong } else { Key::Unfinished }
 }
 
 #[cfg(test)]

@@ -39,7 +39,7 @@ pub struct Set<'a> {
 }
 
 /// A data block may not claim to be longer than this.
-pub(super) const MOST_VALUE_BYTES: u64 = i32::MAX as u64 - 2;
+pub(super) const MAX_VALUE_BYTES: u64 = i32::MAX as u64 - 2;
 
 /// `set`.
 pub(super) static SET: Row = Row {
@@ -116,7 +116,7 @@ fn line(
 ) -> Result<Set<'_>, Refusal> {
     let flags = number(flags, u64::from(u32::MAX)).ok_or(Refusal::BadLine)? as u32;
     let exptime = signed(exptime).ok_or(Refusal::BadLine)?;
-    let value_bytes = number(bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
+    let value_bytes = number(bytes, MAX_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
     Ok(Set { key: key(name), verb, flags, exptime, value_bytes, compare: None, noreply })
 }
 

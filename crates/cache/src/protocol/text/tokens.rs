@@ -1,6 +1,6 @@
 //! The tokens of a line, separated by spaces.
 
-use crate::protocol::{MOST_KEY_BYTES, Refusal};
+use crate::protocol::{MAX_KEY_BYTES, Refusal};
 
 /// The tokens of a line in order. Only spaces separate tokens, as in memcached.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +61,7 @@ impl<'a> Iterator for Tokens<'a> {
 /// When it is too long.
 #[inline]
 pub(super) fn key(token: &[u8]) -> Result<&[u8], Refusal> {
-    if token.len() > MOST_KEY_BYTES { Err(Refusal::BadLine) } else { Ok(token) }
+    if token.len() > MAX_KEY_BYTES { Err(Refusal::BadLine) } else { Ok(token) }
 }
 
 /// Whether the last of the tokens, after the required ones, asks for no answer.

@@ -12,7 +12,7 @@ use crate::protocol::binary::{
     put_error, put_head, word,
 };
 use crate::protocol::text::{StoreVerb, answer};
-use crate::protocol::{MOST_KEY_BYTES, Refusal};
+use crate::protocol::{MAX_KEY_BYTES, Refusal};
 use crate::server::service::Service;
 use crate::server::statistics;
 
@@ -40,7 +40,7 @@ impl CacheConnection {
         let Some(value_bytes) = header.value_bytes() else {
             return broken(Status::Unknown, "a packet is shorter than its parts", out);
         };
-        if header.key_bytes > MOST_KEY_BYTES {
+        if header.key_bytes > MAX_KEY_BYTES {
             return broken(Status::Invalid, "a key is longer than 250 bytes", out);
         }
         let Some(row) = binary::row(header.opcode) else {

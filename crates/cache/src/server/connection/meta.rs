@@ -6,7 +6,7 @@ use super::state::CacheConnection;
 use crate::model::{Access, Batch, Item, Mark, Reads, Removed, Seconds, Seen, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Meta, MetaFacts, put_echoes, put_facts};
-use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
+use crate::protocol::{MAX_KEY_BYTES, Refusal, base64};
 
 impl CacheConnection {
     /// Answers `mg KEY v` for one key of a batch. Returns the value's length.
@@ -42,7 +42,7 @@ impl CacheConnection {
     pub(super) fn meta_get(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         let service = &*self.service;
         service.threads[self.thread].add_metas(1);
-        let mut buffer = [0; MOST_KEY_BYTES];
+        let mut buffer = [0; MAX_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let expires = |exptime: Option<i64>| exptime.map(|at| service.clock.expires_s(at, now_s));
         let is_plain = meta.exptime.is_none()
@@ -82,7 +82,7 @@ impl CacheConnection {
     pub(super) fn meta_delete(&mut self, now_s: Seconds, meta: &Meta<'_>, out: &mut Output) {
         let service = &*self.service;
         service.threads[self.thread].add_metas(1);
-        let mut buffer = [0; MOST_KEY_BYTES];
+        let mut buffer = [0; MAX_KEY_BYTES];
         let key = meta.key(&mut buffer);
         self.observe_delete(now_s, key);
         let expires_s = meta.exptime.map(|at| service.clock.expires_s(at, now_s));
@@ -117,7 +117,7 @@ impl CacheConnection {
     ) {
         let service = &*self.service;
         service.threads[self.thread].add_metas(1);
-        let mut buffer = [0; MOST_KEY_BYTES];
+        let mut buffer = [0; MAX_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let expires = |exptime: Option<i64>| exptime.map(|at| service.clock.expires_s(at, now_s));
         let sum = Sum {
@@ -163,7 +163,7 @@ impl CacheConnection {
         use std::io::Write as _;
         let service = &*self.service;
         service.threads[self.thread].add_metas(1);
-        let mut buffer = [0; MOST_KEY_BYTES];
+        let mut buffer = [0; MAX_KEY_BYTES];
         let key = meta.key(&mut buffer);
         let found = service.store.peek(now_s, key, |item| {
             out.put(b"ME ");

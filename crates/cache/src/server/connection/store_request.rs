@@ -8,12 +8,12 @@ use crate::model::{Change, Entry, Mode, Seconds, StoreError, Stored};
 use crate::protocol::binary::{self, Answered, HEADER_BYTES, Header, Status};
 use crate::protocol::text::answer::{self, LINE_END};
 use crate::protocol::text::{self, Command, Meta, MetaMode, Set, StoreVerb};
-use crate::protocol::{MOST_KEY_BYTES, Refusal};
+use crate::protocol::{MAX_KEY_BYTES, Refusal};
 
 /// A request of at most this many bytes, data included, waits in the input until all of it has
 /// come: the loop keeps that much as it is. The data of a larger one are read straight into a
 /// buffer of their own, which has to be reserved.
-const MOST_WAITING_BYTES: usize = 4 << 10;
+const MAX_WAITING_BYTES: usize = 4 << 10;
 
 /// The form of the answer.
 #[derive(Clone, Copy)]
@@ -86,7 +86,7 @@ impl CacheConnection {
         now_s: Seconds,
         meta: &Meta<'a>,
         mode_of: MetaMode,
-        buffer: &'a mut [u8; MOST_KEY_BYTES],
+        buffer: &'a mut [u8; MAX_KEY_BYTES],
     ) -> StoreRequest<'a> {
         let exptime = match mode_of.verb {
             // An item that is continued keeps its expiry; one that is created gets that of `N`.
@@ -126,7 +126,7 @@ impl CacheConnection {
             self.store(now_s, request, value, end, out);
             return Step::Consumed(used + total);
         }
-        if used + total <= MOST_WAITING_BYTES {
+        if used + total <= MAX_WAITING_BYTES {
             return Step::NeedMore(0);
         }
         let Some(reservation) = self.service.incoming.reserve(total) else {
@@ -162,7 +162,7 @@ impl CacheConnection {
         self.state = self.idle();
         let Block { request: head, bytes, reservation: _until_stored, .. } =
             std::mem::take(&mut self.block);
-        let mut buffer = [0; MOST_KEY_BYTES];
+        let mut buffer = [0; MAX_KEY_BYTES];
         let request = if self.is_binary {
             self.packet_request_again(now_s, &head)
         } else {

@@ -7,13 +7,13 @@ use super::state::{CacheConnection, Keys, State, Step};
 use crate::model::{Access, Batch, Item, MAX_BATCH, Seconds, Sum, Summed};
 use crate::protocol::text::answer::{self, LINE_END, put_number};
 use crate::protocol::text::{self, Command, Key, PlainRead, Refused, RequestForm, Set, Tokens};
-use crate::protocol::{MOST_KEY_BYTES, MOST_LINE_BYTES, Refusal};
+use crate::protocol::{MAX_KEY_BYTES, MAX_LINE_BYTES, Refusal};
 
 /// The number of plain reads answered in a row, under one lock where the store has one.
-const MOST_IN_A_ROW: usize = 4 * MAX_BATCH;
+const MAX_IN_A_ROW: usize = 4 * MAX_BATCH;
 
 /// The length of credentials at most.
-const MOST_TOKEN_BYTES: usize = 1024;
+const MAX_TOKEN_BYTES: usize = 1024;
 
 impl CacheConnection {
     #[inline]
@@ -27,7 +27,7 @@ impl CacheConnection {
     }
 
     fn step_any_line(&mut self, now_s: Seconds, bytes: &[u8], out: &mut Output) -> Step {
-        let start = &bytes[..bytes.len().min(MOST_LINE_BYTES + 1)];
+        let start = &bytes[..bytes.len().min(MAX_LINE_BYTES + 1)];
         let Some(end) = memchr(b'\n', start) else {
             return self.step_long_line(now_s, start, bytes, out);
         };
@@ -59,7 +59,7 @@ impl CacheConnection {
                     self.refuse_bytes(mode.value_bytes + LINE_END.len());
                     return Step::Consumed(used);
                 }
-                let mut buffer = [0; MOST_KEY_BYTES];
+                let mut buffer = [0; MAX_KEY_BYTES];
                 let request = self.meta_request(now_s, &meta, mode, &mut buffer);
                 let step = self.step_store(now_s, &request, (line, used), rest, out);
                 if !matches!(step, Step::NeedMore(_)) {
@@ -130,7 +130,7 @@ impl CacheConnection {
                 return self.step_keys(now_s, keys, name.len(), bytes, out);
             }
         }
-        if start.len() <= MOST_LINE_BYTES {
+        if start.len() <= MAX_LINE_BYTES {
             return Step::NeedMore(0);
         }
         out.put(Refusal::LongLine.line());
@@ -155,7 +155,7 @@ impl CacheConnection {
             }
         };
         let total = set.value_bytes + LINE_END.len();
-        if set.value_bytes > MOST_TOKEN_BYTES {
+        if set.value_bytes > MAX_TOKEN_BYTES {
             out.put(Refusal::WrongPassword.line());
             self.refuse_bytes(total);
             return Step::Consumed(used);
@@ -377,7 +377,7 @@ impl CacheConnection {
     ) -> usize {
         let store = &self.service.store;
         let mut reads = store.reads(now_s);
-        let most = if self.is_sampled() || self.is_logged() { 1 } else { MOST_IN_A_ROW };
+        let most = if self.is_sampled() || self.is_logged() { 1 } else { MAX_IN_A_ROW };
         let (mut next, mut used, mut count, mut metas) = (Some(first), 0, 0, 0);
         'rows: while next.is_some() {
             let mut batch = Batch::default();

@@ -7,7 +7,7 @@ use crate::server::sampling::{self, ONE_IN, Samples};
 use crate::server::service::Service;
 
 /// The number of keys shown at most.
-const MOST_SHOWN: usize = 20;
+const MAX_SHOWN: usize = 20;
 
 fn all(service: &Service) -> impl Iterator<Item = &Samples> + Clone {
     service.threads.iter().map(|thread| &thread.samples)
@@ -61,7 +61,7 @@ pub(super) fn put_hot_keys(service: &Service, now_s: Seconds, put: &mut Put<'_>)
     put("sampled_requests", &total);
     // A key that was certainly seen only once is not hot, however short the list is.
     let certain = hot.iter().filter(|hot| hot.count - hot.over >= 2);
-    for (index, hot) in certain.take(MOST_SHOWN).enumerate() {
+    for (index, hot) in certain.take(MAX_SHOWN).enumerate() {
         let number = index + 1;
         let mut key = Vec::new();
         put_encoded(&hot.key, &mut key);

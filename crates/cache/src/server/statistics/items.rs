@@ -11,10 +11,10 @@ use crate::protocol::text::answer;
 use crate::server::service::Service;
 
 /// The largest class that memcached has.
-const MOST_CLASSES: u64 = 63;
+const MAX_CLASSES: u64 = 63;
 
 /// A dump is at most this long.
-const MOST_DUMP_BYTES: usize = 2 << 20;
+const MAX_DUMP_BYTES: usize = 2 << 20;
 
 /// The number of items visited under one lock.
 const TOGETHER: usize = 256;
@@ -125,7 +125,7 @@ pub(super) fn dump(service: &Service, now_s: Seconds, mut rest: Tokens<'_>, into
     let refusal = match (rest.next(), rest.next()) {
         _ if !service.options.list_keys => Refusal::NoCacheDump,
         (Some(class), Some(limit)) => match (number(Some(class)), number(Some(limit))) {
-            (Ok(class), Ok(_)) if class > MOST_CLASSES => Refusal::NoClass,
+            (Ok(class), Ok(_)) if class > MAX_CLASSES => Refusal::NoClass,
             (Ok(class), Ok(limit)) => {
                 if class == 1 {
                     dump_all(service, now_s, limit, into);
@@ -143,7 +143,7 @@ fn dump_all(service: &Service, now_s: Seconds, limit: u64, into: &mut Vec<u8>) {
     let start = into.len();
     let mut left = if limit == 0 { u64::MAX } else { limit };
     let mut show = |item: &Item<'_>| {
-        let fits = into.len() - start + item.key.len() + 64 <= MOST_DUMP_BYTES;
+        let fits = into.len() - start + item.key.len() + 64 <= MAX_DUMP_BYTES;
         if left == 0 || !fits {
             left = 0;
             return;
@@ -162,7 +162,7 @@ fn dump_all(service: &Service, now_s: Seconds, limit: u64, into: &mut Vec<u8>) {
     let mut looked_at = 0;
     // The walk is bounded by the number of items that could be shown.
     while let Some(from) = cursor
-        && looked_at < MOST_DUMP_BYTES / 16
+        && looked_at < MAX_DUMP_BYTES / 16
     {
         cursor = service.store.walk(now_s, from, TOGETHER, &mut show);
         looked_at += TOGETHER;

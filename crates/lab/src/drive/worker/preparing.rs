@@ -18,14 +18,14 @@ use super::state::{Work, Worker};
 const AGAIN_AFTER_NS: u64 = 100_000_000;
 
 /// The time is doubled so often.
-const MOST_DOUBLINGS: u32 = 2;
+const MAX_DOUBLINGS: u32 = 2;
 
 /// A write is said so many times in all; then preparing fails.
-const MOST_TIMES: u32 = 10;
+const MAX_TIMES: u32 = 10;
 
 /// What may be under way at once, as a receive buffer counts it: half of what Linux gives a
 /// socket that asks for nothing (net.core.rmem_default, 212,992 bytes).
-const MOST_UNDER_WAY_BYTES: usize = 106_496;
+const MAX_UNDER_WAY_BYTES: usize = 106_496;
 
 /// The socket that prepares.
 const FIRST: usize = 0;
@@ -38,7 +38,7 @@ fn room_for(bytes: usize) -> usize {
 
 /// How long an answer is waited for, in nanoseconds, to a write that has been said so many times.
 fn patience(times: u32) -> u64 {
-    AGAIN_AFTER_NS << times.saturating_sub(1).min(MOST_DOUBLINGS)
+    AGAIN_AFTER_NS << times.saturating_sub(1).min(MAX_DOUBLINGS)
 }
 
 impl<T: Transport> Worker<T> {
@@ -57,7 +57,7 @@ impl<T: Transport> Worker<T> {
     fn has_room_for_datagram(&self) -> bool {
         let each = room_for(self.largest_bytes);
         let outstanding = self.slots[FIRST].outstanding();
-        outstanding == 0 || (outstanding + 1) * each <= MOST_UNDER_WAY_BYTES
+        outstanding == 0 || (outstanding + 1) * each <= MAX_UNDER_WAY_BYTES
     }
 
     /// While keys are prepared over datagrams: says again what has not been answered for too long,
@@ -69,7 +69,7 @@ impl<T: Transport> Worker<T> {
             return None;
         }
         while let Some((tag, late)) = self.slots[FIRST].late_prepare(now, patience) {
-            if late.times < MOST_TIMES {
+            if late.times < MAX_TIMES {
                 self.slots[FIRST].prepare_again(now, tag);
                 self.flush(FIRST);
             } else {
@@ -85,9 +85,9 @@ impl<T: Transport> Worker<T> {
 
 #[cold]
 fn unanswered(part: u64) -> ProtocolError {
-    let waited_ms = (1..=MOST_TIMES).map(patience).sum::<u64>() / 1_000_000;
+    let waited_ms = (1..=MAX_TIMES).map(patience).sum::<u64>() / 1_000_000;
     ProtocolError::new(format!(
-        "preparing key {part}: none of {MOST_TIMES} datagrams within {waited_ms} ms was answered; \
+        "preparing key {part}: none of {MAX_TIMES} datagrams within {waited_ms} ms was answered; \
          see that the target speaks this dialect and takes values of this size"
     ))
 }

@@ -23,10 +23,10 @@ const LOOK_EVERY_NS: u64 = 5_000_000;
 const INPUT_LIMIT: usize = 64 << 20;
 
 /// At most this much is written to one connection at a time.
-const MOST_WRITTEN: usize = 1 << 20;
+const MAX_WRITTEN: usize = 1 << 20;
 
 /// At most this many datagrams are read from one socket at a time.
-const MOST_DATAGRAMS: usize = 64;
+const MAX_DATAGRAMS: usize = 64;
 
 /// A connection that takes longer than this to be made and greeted has failed.
 const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
@@ -214,7 +214,7 @@ impl<T: Transport> Worker<T> {
             return clock::now();
         }
         let datagrams = self.slot_config.datagrams;
-        let reads = if datagrams { MOST_DATAGRAMS } else { 1 };
+        let reads = if datagrams { MAX_DATAGRAMS } else { 1 };
         let mut now = 0;
         for read in 0..reads {
             let outcome = self.read(index);
@@ -347,7 +347,7 @@ impl<T: Transport> Worker<T> {
             return;
         }
         let before = slot.output.len();
-        let outcome = self.transport.flush(index, &mut slot.output, MOST_WRITTEN);
+        let outcome = self.transport.flush(index, &mut slot.output, MAX_WRITTEN);
         self.recorder.counts.sent_bytes += (before - slot.output.len()) as u64;
         let blocked = match outcome {
             FlushOutcome::Done => false,

@@ -1,19 +1,19 @@
 //! The flags, which all meta commands read alike; each uses those that mean something to it.
 
 use super::super::tokens::{Tokens, number, signed};
-use crate::protocol::{MOST_KEY_BYTES, Refusal, base64};
+use crate::protocol::{MAX_KEY_BYTES, Refusal, base64};
 
 /// A meta command has at most this many tokens, with its name and key.
-const MOST_WORDS: usize = 19;
+const MAX_WORDS: usize = 19;
 
 /// An opaque token is at most this long, with its letter.
-const MOST_OPAQUE_BYTES: usize = 32;
+const MAX_OPAQUE_BYTES: usize = 32;
 
 /// A key that is written in base64 has at most this many bytes.
-const MOST_BINARY_KEY_BYTES: usize = MOST_KEY_BYTES / 4 * 3;
+const MAX_BINARY_KEY_BYTES: usize = MAX_KEY_BYTES / 4 * 3;
 
 /// A unique number that a client chooses is at most this: a store keeps 48 bits of it.
-const MOST_CHOSEN_CAS: u64 = (1 << 48) - 1;
+const MAX_CHOSEN_CAS: u64 = (1 << 48) - 1;
 
 /// One flag of a meta command that shows in the answer, or changes what others show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,7 @@ impl<'a> Meta<'a> {
             };
         }
         match refused {
-            _ if count > MOST_WORDS => Err(Refusal::ManyFlags),
+            _ if count > MAX_WORDS => Err(Refusal::ManyFlags),
             Some(refusal) => Err(refusal),
             None => Ok(meta),
         }
@@ -154,7 +154,7 @@ impl<'a> Meta<'a> {
         match letter {
             b'v' => self.value = true,
             b'q' => self.quiet = true,
-            b'O' => self.has_long_opaque = token.len() > MOST_OPAQUE_BYTES,
+            b'O' => self.has_long_opaque = token.len() > MAX_OPAQUE_BYTES,
             // The last two are routing hints for proxies, which a server lets pass.
             b'c' | b'f' | b'h' | b'k' | b'l' | b's' | b't' | b'P' | b'L' => {}
             _ => return self.note_rare(letter, &token[1..]),
@@ -168,14 +168,14 @@ impl<'a> Meta<'a> {
         match letter {
             b'b' => {
                 self.binary_key = true;
-                let mut bytes = [0; MOST_BINARY_KEY_BYTES];
+                let mut bytes = [0; MAX_BINARY_KEY_BYTES];
                 base64::decode(self.name, &mut bytes).ok_or(Refusal::BadBase64)?;
             }
             b'u' => self.unnoticed = true,
             b'I' => self.invalidate = true,
             b'x' => self.value_only = true,
             b'C' => self.compare = Some(number(u64::MAX, Refusal::BadToken)?),
-            b'E' => self.cas = Some(number(MOST_CHOSEN_CAS, Refusal::BadToken)?),
+            b'E' => self.cas = Some(number(MAX_CHOSEN_CAS, Refusal::BadToken)?),
             b'F' => self.flags = number(u64::from(u32::MAX), Refusal::BadLine)? as u32,
             b'T' => self.exptime = Some(signed()?),
             b'N' => self.vivify = Some(signed()?),
@@ -202,7 +202,7 @@ impl<'a> Meta<'a> {
 
     /// The key; one written in base64 is put into `buffer`.
     #[inline]
-    pub fn key<'b>(&self, buffer: &'b mut [u8; MOST_KEY_BYTES]) -> &'b [u8]
+    pub fn key<'b>(&self, buffer: &'b mut [u8; MAX_KEY_BYTES]) -> &'b [u8]
     where
         'a: 'b,
     {
@@ -263,6 +263,6 @@ mod tests {
     #[test]
     fn a_key_in_base64_is_decoded() {
         let meta = Meta::read(b"a2V5", Tokens::new(b"b"), 2).unwrap();
-        assert_eq!(meta.key(&mut [0; MOST_KEY_BYTES]), b"key");
+        assert_eq!(meta.key(&mut [0; MAX_KEY_BYTES]), b"key");
     }
 }

@@ -1,6 +1,6 @@
 //! `ms`: stores one key.
 
-use super::super::set::MOST_VALUE_BYTES;
+use super::super::set::MAX_VALUE_BYTES;
 use super::super::tokens::{Tokens, key, number};
 use super::super::{Command, Row, StoreVerb};
 use super::Meta;
@@ -32,7 +32,7 @@ pub struct MetaMode {
 fn read(mut tokens: Tokens<'_>) -> Result<Command<'_>, Refusal> {
     let name = tokens.next().ok_or(Refusal::Unknown)?;
     let bytes = tokens.next().ok_or(Refusal::BadLine)?;
-    let value_bytes = number(bytes, MOST_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
+    let value_bytes = number(bytes, MAX_VALUE_BYTES).ok_or(Refusal::BadLine)? as usize;
     let refused = |refusal| {
         let mode = MetaMode { verb: StoreVerb::Set, value_bytes, refused: Some(refusal) };
         // Its tokens are not parsed any more.
