@@ -7,10 +7,9 @@ mod plant;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::Duration;
 
-use anyhow::Context as _;
 use base::units::Span;
 use load::null::MESSAGE_BYTES;
 use rand::rngs::SmallRng;
@@ -18,12 +17,13 @@ use rand::{RngExt, SeedableRng};
 use rand_distr::Exp1;
 use service::{
     CommonArgs, Failure, Harness, ListenArgs, Outcome, Run, Running, Service, Subcommand,
-    ThreadArgs, Unprivileged,
+    ThreadArgs,
 };
 use wire::{
-    Address, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output, ProtocolError,
-    Server, clock,
+    Address, Config, Connection, Flow, Input, Listener, Ns, Output, ProtocolError, Server, clock,
 };
+
+use plant::{Plant, Work};
 
 /// The service's row.
 pub static SERVICE: Service = Service {
@@ -56,16 +56,16 @@ struct NullArgs {
     service_time: Span,
 
     /// The distribution of service times
-    #[arg(long, value_enum, default_value_t = Spread::Constant)]
+    #[arg(long, value_name = "SPREAD", value_enum, default_value_t = Spread::Constant)]
     spread: Spread,
 
     /// The seed of the random numbers
-    #[arg(long, default_value_t = 1)]
+    #[arg(long, value_name = "NUMBER", default_value_t = 1)]
     seed: u64,
 
     /// A limit that is planted on purpose
-    #[arg(long, value_enum)]
-    plant: Option<plant::Plant>,
+    #[arg(long, value_name = "LIMIT", value_enum)]
+    plant: Option<Plant>,
 
     /// Where the plant for the disk writes
     #[arg(long, value_name = "DIR", default_value = ".")]
@@ -86,18 +86,16 @@ pub struct NullConnection {
     mean_ns: f64,
     spread: Spread,
     random: SmallRng,
-    work: Option<Arc<plant::InjectedWork>>,
+    work: Option<Work>,
+    /// Whether each half of an answer is a write of its own, and the second half is due.
+    halves: Option<bool>,
 }
 
 impl NullConnection {
     /// A connection that answers at once.
     pub fn idle() -> Self {
-        Self::working(Duration::ZERO, Spread::Constant, 1)
-    }
-
-    fn working(mean: Duration, spread: Spread, seed: u64) -> Self {
-        let random = SmallRng::seed_from_u64(seed);
-        Self { mean_ns: mean.as_nanos() as f64, spread, random, work: None }
+        let random = SmallRng::seed_from_u64(1);
+        Self { mean_ns: 0.0, spread: Spread::Constant, random, work: None, halves: None }
     }
 
     fn spin(&mut self) {
@@ -119,12 +117,21 @@ impl Connection for NullConnection {
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, ProtocolError> {
+        if let Some(is_second) = &mut self.halves {
+            // The first half fills the output, so that it is sent before the second.
+            while !out.is_full() && (*is_second || input.len() >= MESSAGE_BYTES) {
+                out.put(&input.bytes()[..MESSAGE_BYTES / 2]);
+                input.consume(MESSAGE_BYTES / 2);
+                *is_second = !*is_second;
+            }
+            return Ok(Flow::Continue);
+        }
         let whole = input.bytes().len() / MESSAGE_BYTES;
         if self.mean_ns > 0.0 {
             (0..whole).for_each(|_| self.spin());
         }
         if let Some(work) = &self.work {
-            (0..whole).for_each(|_| work.perform());
+            (0..whole).for_each(|_| work());
         }
         out.put(&input.bytes()[..whole * MESSAGE_BYTES]);
         input.consume(whole * MESSAGE_BYTES);
@@ -134,7 +141,6 @@ impl Connection for NullConnection {
 
 impl Run for NullArgs {
     fn run(self) -> Outcome {
-        use plant::Plant;
         if self.plant == Some(Plant::Burner) {
             plant::burn();
             return Ok(ExitCode::SUCCESS);
@@ -142,65 +148,49 @@ impl Run for NullArgs {
         let harness = Harness::begin(SERVICE.name, &self.common)?;
         let addresses = self.listen.addresses(0);
         harness.check_exposure("--listen", &addresses)?;
-        let neighbour = self.plant == Some(Plant::Neighbour);
-        let _neighbour = neighbour.then(plant::Neighbour::start).transpose()?;
-        let (harness, running) = match self.plant {
-            Some(plant @ (Plant::Nagle | Plant::Backlog)) => {
-                serve_plainly(plant, &addresses, harness)?
-            }
-            _ => serve(&self, &addresses, harness)?,
-        };
-        harness.run(running)
+        let is_tcp = addresses.iter().all(|at| matches!(at, Address::Internet(_)));
+        if let Some(plant @ (Plant::Nagle | Plant::Backlog)) = self.plant
+            && !is_tcp
+        {
+            let words = format!("{plant:?} is in TCP: use --listen ADDRESS:PORT, no Unix socket");
+            return Err(Failure::Usage(words));
+        }
+        let options = Plant::listen_options(self.plant);
+        let listeners = addresses.iter().map(|at| Listener::bind(at, &options));
+        let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
+        let harness = harness.drop_privileges(&listeners)?;
+        let is_neighbour = self.plant == Some(Plant::Neighbour);
+        let _neighbour = is_neighbour.then(plant::start_neighbour).transpose()?;
+        let server = self.serve(listeners)?;
+        harness.run(Running {
+            protocol: "null",
+            addresses: server.addresses().to_vec(),
+            datagrams: None,
+            data: None,
+            // Nothing of it is worth waiting for.
+            stop: Box::new(move |_| Some(server.stop(Duration::ZERO))),
+        })
     }
 }
 
-/// Serves with the plants that are in how a socket is used.
-fn serve_plainly(
-    plant: plant::Plant,
-    addresses: &[Address],
-    harness: Harness,
-) -> Result<(Unprivileged, Running), Failure> {
-    let [Address::Internet(address)] = addresses else {
-        return Err(Failure::Usage(format!(
-            "{plant:?} is in TCP: give it one --listen ADDRESS:PORT"
-        )));
-    };
-    let listener = std::net::TcpListener::bind(address)
-        .with_context(|| format!("cannot listen at {address}"))?;
-    let addresses = vec![Address::Internet(listener.local_addr()?)];
-    let harness = harness.drop_privileges(&[])?;
-    plant::serve_plainly(plant, listener)?;
-    Ok((harness, running(addresses, Box::new(|_| None))))
-}
-
-fn serve(
-    args: &NullArgs,
-    addresses: &[Address],
-    harness: Harness,
-) -> anyhow::Result<(Unprivileged, Running)> {
-    let listeners = addresses.iter().map(|at| Listener::bind(at, &ListenOptions::default()));
-    let listeners = listeners.collect::<Result<Vec<_>, _>>()?;
-    let harness = harness.drop_privileges(&listeners)?;
-    let (mean, spread) = (args.service_time.duration(), args.spread);
-    // Each connection has numbers of its own, in the order in which they come.
-    let next = std::sync::atomic::AtomicU64::new(args.seed);
-    let number = move || next.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
-    let work = args.plant.map(|plant| plant::InjectedWork::new(plant, &args.data)).transpose()?;
-    let work = work.map(Arc::new);
-    let make = move |_| {
-        let service = NullConnection::working(mean, spread, number());
-        NullConnection { work: work.clone(), ..service }
-    };
-    let config = Config { threads: usize::from(args.threads.threads), ..Config::default() };
-    let server = Server::start(config, listeners, make)?;
-    let addresses = server.addresses().to_vec();
-    // Nothing of it is worth waiting for.
-    Ok((harness, running(addresses, Box::new(|_| Some(server.stop(Duration::ZERO))))))
-}
-
-fn running(
-    addresses: Vec<Address>,
-    stop: Box<dyn FnOnce(Duration) -> Option<wire::Counters>>,
-) -> Running {
-    Running { protocol: "null", addresses, datagrams: None, data: None, stop }
+impl NullArgs {
+    fn serve(&self, listeners: Vec<Listener>) -> anyhow::Result<Server> {
+        let is_nagle = self.plant == Some(Plant::Nagle);
+        let mut config = Config { threads: self.threads.threads.into(), ..Config::default() };
+        if is_nagle {
+            config.output_limit_bytes = 1;
+        }
+        let work = self.plant.map(|plant| plant.work(&self.data)).transpose()?.flatten();
+        let (mean_ns, spread) = (self.service_time.duration().as_nanos() as f64, self.spread);
+        // Each connection has numbers of its own, in the order in which they come.
+        let seed = AtomicU64::new(self.seed);
+        let make = move |_| NullConnection {
+            mean_ns,
+            spread,
+            random: SmallRng::seed_from_u64(seed.fetch_add(1, Relaxed)),
+            work: work.clone(),
+            halves: is_nagle.then_some(false),
+        };
+        Ok(Server::start(config, listeners, make)?)
+    }
 }

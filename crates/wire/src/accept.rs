@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering::SeqCst;
 use rustix::io::Errno;
 
 use crate::Ns;
-use crate::clock::MILLISECOND_NS;
+use crate::clock::{MILLISECOND_NS, duration_ns};
 use crate::config::WhenFull;
 use crate::counters::add;
 use crate::mailbox::Accepted;
@@ -39,7 +39,7 @@ impl<S: System> Acceptor<S> {
         Ok(Self { listeners, is_paused: false, retry_at_ns: None })
     }
 
-    /// When accepting is tried again after the system ran out of descriptors or memory.
+    /// When accepting is tried again after a pause that no closed connection ends.
     pub(crate) fn retry_at_ns(&self) -> Option<Ns> {
         self.retry_at_ns
     }
@@ -73,6 +73,11 @@ impl<S: System> Acceptor<S> {
                         }
                         // No memory for it: the socket is closed.
                         Err(_) => shared.release_one(),
+                    }
+                    let interval = S::accept_interval(&self.listeners[index]);
+                    if !interval.is_zero() {
+                        self.pause(system, shared);
+                        self.retry_at_ns = Some(now_ns + duration_ns(interval));
                     }
                 }
                 Err(Errno::AGAIN) => return,

@@ -6,6 +6,7 @@ use std::io;
 use std::net::SocketAddr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::io::Errno;
@@ -81,11 +82,15 @@ impl System for Kernel {
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (socket, peer) = acceptfrom_with(&listener.socket, flags)?;
         let address = peer_address(peer);
-        if matches!(address, Address::Internet(_)) {
+        if listener.options().no_delay && matches!(address, Address::Internet(_)) {
             // It fails only on a connection that has ended already.
             let _ = sockopt::set_tcp_nodelay(&socket, true);
         }
         Ok((socket, address))
+    }
+
+    fn accept_interval(listener: &Listener) -> Duration {
+        listener.options().accept_interval
     }
 
     fn transport(listener: &Listener) -> io::Result<Transport> {

@@ -7,6 +7,7 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::os::fd::AsRawFd as _;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Uid, chownat, fchmod, fstat, open};
@@ -29,11 +30,18 @@ pub struct ListenOptions {
     pub backlog: i32,
     /// The permissions of a Unix socket's file; `0o700` by default. Without any the umask decides.
     pub unix_mode: Option<u32>,
+    /// Whether each write is sent at once (`TCP_NODELAY`). Otherwise a small one waits for the
+    /// acknowledgement of the one before it (Nagle's algorithm).
+    pub no_delay: bool,
+    /// The least time between two accepted connections of the server: zero, unless connections
+    /// shall wait in the backlog.
+    pub accept_interval: Duration,
 }
 
 impl Default for ListenOptions {
     fn default() -> Self {
-        Self { backlog: 1024, unix_mode: Some(0o700) }
+        let (no_delay, accept_interval) = (true, Duration::ZERO);
+        Self { backlog: 1024, unix_mode: Some(0o700), no_delay, accept_interval }
     }
 }
 
@@ -42,6 +50,7 @@ impl Default for ListenOptions {
 pub struct Listener {
     pub(crate) socket: OwnedFd,
     address: Address,
+    options: ListenOptions,
     file: Option<SocketFile>,
     #[cfg(feature = "tls")]
     tls: Option<crate::Tls>,
@@ -68,10 +77,21 @@ impl Listener {
         &self.address
     }
 
-    fn new(socket: OwnedFd, address: Address, file: Option<SocketFile>) -> Self {
+    /// How its connections are accepted.
+    pub(crate) fn options(&self) -> &ListenOptions {
+        &self.options
+    }
+
+    fn new(
+        socket: OwnedFd,
+        address: Address,
+        options: &ListenOptions,
+        file: Option<SocketFile>,
+    ) -> Self {
         Self {
             socket,
             address,
+            options: *options,
             file,
             #[cfg(feature = "tls")]
             tls: None,
@@ -112,7 +132,7 @@ impl Listener {
         bind(&socket, address)?;
         listen(&socket, options.backlog)?;
         let address = Address::Internet(getsockname(&socket)?.try_into()?);
-        Ok(Self::new(socket, address, None))
+        Ok(Self::new(socket, address, options, None))
     }
 
     fn bind_unix(path: &Path, options: &ListenOptions) -> io::Result<Self> {
@@ -130,7 +150,7 @@ impl Listener {
             file.set_mode(mode)?;
         }
         listen(&socket, options.backlog)?;
-        Ok(Self::new(socket, Address::Unix(path.to_owned()), Some(file)))
+        Ok(Self::new(socket, Address::Unix(path.to_owned()), options, Some(file)))
     }
 }
 

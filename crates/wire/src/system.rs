@@ -6,6 +6,7 @@
 
 use std::fmt::Debug;
 use std::io;
+use std::time::Duration;
 
 use rustix::fd::BorrowedFd;
 use rustix::io::Errno;
@@ -53,6 +54,12 @@ pub(crate) trait System {
 
     /// Accepts a connection.
     fn accept(&self, listener: &Self::Listener) -> Result<(Self::Socket, Address), Errno>;
+
+    /// The least time between two accepted connections.
+    fn accept_interval(listener: &Self::Listener) -> Duration {
+        let _ = listener;
+        Duration::ZERO
+    }
 
     /// The transport of a new connection of a listener.
     fn transport(listener: &Self::Listener) -> io::Result<Transport>;

@@ -1,11 +1,14 @@
 //! Limits: what is read, what waits, how many there are. Each is enforced and told.
 
-use crate::common::{HANG_GUARD, Lines, client, echo, serve, until};
+use crate::common::{HANG_GUARD, Lines, client, echo, internet, loopback, serve, until};
 use std::io::{ErrorKind, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
-use wire::{Bytes, Closed, Config, Connection, Flow, Input, Ns, Output, ProtocolError, WhenFull};
+use std::time::{Duration, Instant};
+use wire::{
+    Bytes, Closed, Config, Connection, Flow, Input, ListenOptions, Listener, Ns, Output,
+    ProtocolError, Server, WhenFull,
+};
 
 #[test]
 fn a_client_that_sends_and_never_reads_is_not_read_from() {
@@ -155,4 +158,21 @@ fn one_connection_too_many_is_refused_in_words_where_that_is_asked_for() {
     assert_eq!((counters.rejected_connections, counters.listen_disabled), (5, 0));
     first.write_all(b"hello\n").expect("write");
     first.read_exact(&mut [0; 6]).expect("the first goes on");
+}
+
+#[test]
+fn connections_wait_in_the_backlog_while_accepting_pauses_between_two() {
+    let accept_interval = Duration::from_millis(20);
+    let options = ListenOptions { accept_interval, no_delay: false, ..ListenOptions::default() };
+    let listener = Listener::bind(&loopback(), &options).expect("a listener");
+    let started = Instant::now();
+    let server = Server::start(Config::default(), vec![listener], |_| echo()).expect("a server");
+    let address = internet(&server.addresses()[0]);
+    let mut clients: Vec<_> = (0..4).map(|_| client(address)).collect();
+    for client in &mut clients {
+        client.write_all(b"hello\n").expect("write");
+        client.read_exact(&mut [0; 6]).expect("an answer");
+    }
+    assert!(started.elapsed() >= 3 * accept_interval);
+    assert_eq!(server.counters().total_connections, 4);
 }
