@@ -5,4 +5,4 @@
 mod file;
 pub mod units;
 
-pub use file::{FileError, read_bytes, read_text};
+pub use file::{FileError, into_text, kind_name, no_wait, read_bytes, read_regular, read_text};

@@ -15,6 +15,7 @@
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 #![deny(unsafe_code)]
 
+mod append;
 mod args;
 mod data;
 mod exit;
@@ -29,6 +30,8 @@ mod notify;
 pub mod out;
 mod privileges;
 mod ready;
+mod reload;
+mod secret;
 mod subcommand;
 mod tls;
 mod tokens;
@@ -41,9 +44,7 @@ pub use lifecycle::{DRAIN, Harness, Running, TerminationSignals, Unprivileged};
 pub use limits::{FEWER_THREADS, raise_descriptor_limit, warn_of_memory};
 pub use listen::{ListenAddress, ListenArgs, ThreadArgs, is_local, listen_advice, parse_address};
 pub use ready::Ready;
+pub use secret::{MAX_SECRET_BYTES, read_secret};
 pub use subcommand::{Outcome, Run, Service, Subcommand};
 pub use tls::{TlsArgs, TlsFiles};
 pub use tokens::Tokens;
-
-/// Accounts, certificates, keys and tokens are short files: the most that is read of one.
-pub const MAX_SECRET_BYTES: u64 = 1 << 20;

@@ -1,11 +1,12 @@
 //! The life of a service: what comes before its sockets, the ready line, signals, and its end.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::fs::File;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::Context as _;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 use wire::{Address, Listener};
 
@@ -14,16 +15,14 @@ use crate::http::{BoundHttp, HttpArgs, HttpServer, metrics_router};
 use crate::listen::check_exposure;
 use crate::notify::notify;
 use crate::privileges::Privileges;
-use crate::{CommonArgs, Failure, Outcome, Ready, TlsFiles, is_local, log};
+use crate::reload::{Reload, Reloader};
+use crate::{CommonArgs, Failure, Outcome, Ready, TlsFiles, append, is_local, log};
 
 /// How long connections may finish what is in flight after the first signal.
 pub const DRAIN: Duration = Duration::from_secs(5);
 
 /// The most time that a control plane may take for its last answers.
 const HTTP_DRAIN: Duration = Duration::from_millis(500);
-
-/// What is read again at SIGHUP; an error leaves what was there before.
-type Reload = Box<dyn FnMut() -> anyhow::Result<()>>;
 
 /// A service that has begun, and may still have the privileges of root. Only once they are dropped
 /// it accepts bytes and opens data: threads start after [`Harness::drop_privileges`].
@@ -75,15 +74,6 @@ impl Harness {
         })
     }
 
-    /// Has another signal end the service as SIGTERM does.
-    ///
-    /// # Errors
-    /// When the system refuses it.
-    pub fn end_on(&mut self, signal: i32) -> Result<(), Failure> {
-        self.end.0.add_signal(signal).context("cannot wait for signals")?;
-        Ok(())
-    }
-
     /// Refuses addresses of `option` that other machines can reach, unless `--public` is given.
     ///
     /// # Errors
@@ -92,11 +82,20 @@ impl Harness {
         check_exposure(option, addresses, self.is_public)
     }
 
-    /// Has SIGHUP read something again. The name is for the log.
+    /// Opens the file that `option` names, to append to it, with the privileges that the service
+    /// still has. A new one belongs to the user that it becomes.
+    ///
+    /// # Errors
+    /// When it can't be written, or is a pipe; the error names it.
+    pub fn open_to_append(&self, option: &str, path: &Path) -> Result<File, Failure> {
+        append::open(option, path, self.privileges.as_ref())
+    }
+
+    /// Has SIGHUP read something again, on a thread of its own. The name is for the log.
     pub fn reload(
         &mut self,
         what: &'static str,
-        read: impl FnMut() -> anyhow::Result<()> + 'static,
+        read: impl FnMut() -> anyhow::Result<()> + Send + 'static,
     ) {
         self.reloads.push((what, Box::new(read)));
     }
@@ -177,7 +176,8 @@ impl Unprivileged {
     /// # Errors
     /// When nothing can be printed.
     pub fn run(self, running: Running) -> Outcome {
-        let Self { mut harness, server } = self;
+        let Self { harness, server } = self;
+        let reloader = Reloader::start(harness.reloads)?;
         let addresses: Vec<_> = running.addresses.iter().map(ToString::to_string).collect();
         let metrics = server.as_ref().map(|http| ("metrics", http.address().to_string()));
         let named: Vec<_> = running.datagrams.into_iter().chain(metrics).collect();
@@ -191,7 +191,7 @@ impl Unprivileged {
         ready.print()?;
         notify("READY=1");
         tracing::info!(?addresses, "ready");
-        harness.end.wait(&mut harness.reloads);
+        harness.end.wait(&reloader);
         notify("STOPPING=1");
         if let Some(http) = server {
             http.stop(HTTP_DRAIN);
@@ -238,21 +238,19 @@ impl TerminationSignals {
     /// # Errors
     /// When the system refuses it.
     pub fn catch() -> anyhow::Result<Self> {
-        let signals = Signals::new([SIGINT, SIGTERM, SIGHUP]);
+        let signals = Signals::new([SIGINT, SIGTERM, SIGUSR1, SIGHUP]);
         Ok(Self(signals.context("cannot wait for signals")?))
     }
 
-    /// Waits for the first signal that ends; SIGHUP reads again. The second one quits at once, and
-    /// what is in flight is lost.
-    fn wait(mut self, reloads: &mut [(&'static str, Reload)]) {
+    /// Waits for the first signal that ends: SIGINT, SIGTERM, or memcached's SIGUSR1. SIGHUP reads
+    /// again. The second signal quits at once, and what is in flight is lost.
+    fn wait(mut self, reloader: &Reloader) {
         for signal in self.0.forever() {
             if signal != SIGHUP {
                 tracing::info!(signal, drain_s = DRAIN.as_secs(), "stopping");
                 break;
             }
-            notify(&reloading());
-            read_again(reloads);
-            notify("READY=1");
+            reloader.request();
         }
         std::thread::spawn(move || {
             if self.0.forever().any(|signal| signal != SIGHUP) {
@@ -263,24 +261,6 @@ impl TerminationSignals {
 
     /// Waits for the first signal that ends, with nothing to read again.
     pub fn wait_only(self) {
-        self.wait(&mut []);
-    }
-}
-
-/// The state while files are read again, with the time by which a service manager orders it.
-fn reloading() -> String {
-    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    format!("RELOADING=1\nMONOTONIC_USEC={}", now.tv_sec * 1_000_000 + now.tv_nsec / 1000)
-}
-
-fn read_again(reloads: &mut [(&'static str, Reload)]) {
-    if reloads.is_empty() {
-        tracing::info!("SIGHUP: there are no files to read again");
-    }
-    for (what, reload) in reloads {
-        match reload() {
-            Ok(()) => tracing::info!("{what} were read again"),
-            Err(error) => tracing::warn!("{what} stay as they were: {error:#}"),
-        }
+        self.wait(&Reloader::idle());
     }
 }

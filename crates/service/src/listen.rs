@@ -30,6 +30,7 @@ pub struct ThreadArgs {
     #[arg(
         long,
         short,
+        value_name = "NUMBER",
         default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=1024)
     )]

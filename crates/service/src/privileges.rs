@@ -1,6 +1,7 @@
 //! `--user`: the privileges of root are given up once sockets are bound.
 
 use std::ffi::CString;
+use std::fs::File;
 
 use anyhow::{Context as _, bail};
 use nix::unistd::{Gid, Uid, User, getegid, geteuid, initgroups, setgid, setuid};
@@ -28,6 +29,14 @@ impl Privileges {
             bail!("--user {name} (or -u): only root can change users; leave it out, or be root");
         }
         Ok(Self { name: name.to_owned(), uid: user.uid, gid: user.gid })
+    }
+
+    /// Makes a file the user's, if this process is root.
+    pub(crate) fn give(&self, file: &File) -> std::io::Result<()> {
+        if !geteuid().is_root() {
+            return Ok(());
+        }
+        std::os::unix::fs::fchown(file, Some(self.uid.as_raw()), Some(self.gid.as_raw()))
     }
 
     /// Becomes the user: supplementary groups, group and user of all threads, which can't be

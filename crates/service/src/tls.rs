@@ -1,13 +1,15 @@
 //! The files of encrypted connections. The bytes are `wire`'s.
 
 use std::path::PathBuf;
+use std::time::Duration;
 
 use anyhow::Context as _;
-use wire::{ClientCertificates, Tls, TlsSettings};
+use base::units::Span;
+use wire::{ClientCertificates, Config, Tls, TlsSettings};
 
-use crate::MAX_SECRET_BYTES;
+use crate::read_secret;
 
-/// `--tls-cert`, `--tls-key` and `--tls-client-ca`.
+/// `--tls-cert`, `--tls-key`, `--tls-client-ca` and `--handshake-timeout`.
 #[derive(Clone, Debug, Default, clap::Args)]
 #[command(next_help_heading = "Encrypted connections (TLS 1.2 and 1.3)")]
 pub struct TlsArgs {
@@ -22,6 +24,19 @@ pub struct TlsArgs {
     /// Refuse clients without a certificate of these authorities (PEM)
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_client_ca: Option<PathBuf>,
+
+    /// End a handshake that takes longer than this [default: 10s]
+    #[arg(long, value_name = "TIME", requires = "tls_cert", value_parser = positive)]
+    pub handshake_timeout: Option<Span>,
+}
+
+/// A time that is not zero.
+fn positive(written: &str) -> Result<Span, String> {
+    let time: Span = written.parse().map_err(|error| format!("{error}"))?;
+    match time.duration().is_zero() {
+        true => Err("no handshake takes no time: write a time such as 10s".to_owned()),
+        false => Ok(time),
+    }
 }
 
 impl TlsArgs {
@@ -34,7 +49,16 @@ impl TlsArgs {
             None => ClientCertificates::Ignored,
         };
         let key = self.tls_key.clone();
-        Some(TlsFiles { certificates, key, authorities, clients, speaks_1_2: true })
+        let (speaks_1_2, protocols) = (true, &[][..]);
+        Some(TlsFiles { certificates, key, authorities, clients, speaks_1_2, protocols })
+    }
+
+    /// How long a handshake may take.
+    pub fn handshake_timeout(&self) -> Duration {
+        match self.handshake_timeout {
+            Some(time) => time.duration(),
+            None => Config::default().handshake_timeout,
+        }
     }
 }
 
@@ -51,15 +75,24 @@ pub struct TlsFiles {
     pub clients: ClientCertificates,
     /// Whether TLS 1.2 is spoken beside 1.3.
     pub speaks_1_2: bool,
+    /// The application protocols that are offered (ALPN), the preferred one first.
+    pub protocols: &'static [&'static str],
 }
 
 impl TlsFiles {
+    /// Offers these application protocols, such as `h2` and `http/1.1`, the preferred one first.
+    /// A client that offers others only is refused; one that offers none is not.
+    #[must_use]
+    pub fn offering(self, protocols: &'static [&'static str]) -> Self {
+        Self { protocols, ..self }
+    }
+
     /// Reads the files.
     ///
     /// # Errors
     /// When one can't be read or is of no use; the error names it.
     pub fn read(&self) -> anyhow::Result<Tls> {
-        let read = |path: &PathBuf| base::read_bytes(path, MAX_SECRET_BYTES);
+        let read = |path: &PathBuf| read_secret(path);
         let certificates = read(&self.certificates)?;
         let key = self.key.as_ref().map_or(Ok(certificates.clone()), read)?;
         let authorities = self.authorities.as_ref().map(read).transpose()?.unwrap_or_default();
@@ -69,6 +102,7 @@ impl TlsFiles {
             client_authorities: &authorities,
             clients: self.clients,
             speaks_1_2: self.speaks_1_2,
+            protocols: self.protocols,
         };
         Tls::new(&settings).with_context(|| {
             let key = self.key.as_ref().unwrap_or(&self.certificates);
@@ -84,5 +118,32 @@ impl TlsFiles {
     pub fn renew(&self, tls: &Tls) -> anyhow::Result<()> {
         tls.renew(&self.read()?);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser as _;
+
+    #[derive(clap::Parser)]
+    struct Line {
+        #[command(flatten)]
+        tls: TlsArgs,
+    }
+
+    #[test]
+    fn a_handshake_has_ten_seconds_unless_another_time_is_typed() {
+        let read = |words: &[&str]| {
+            let words = ["it", "--tls-cert", "c"].iter().chain(words);
+            Line::try_parse_from(words).map(|line| line.tls.handshake_timeout())
+        };
+        assert_eq!(read(&[]).expect("read"), Duration::from_secs(10));
+        let typed = read(&["--handshake-timeout", "250ms"]);
+        assert_eq!(typed.expect("read"), Duration::from_millis(250));
+        let said = read(&["--handshake-timeout", "0s"]).expect_err("refused").to_string();
+        assert!(said.contains("no handshake takes no time"), "{said}");
+        let alone = Line::try_parse_from(["it", "--handshake-timeout", "1s"]);
+        assert!(alone.err().expect("refused").to_string().contains("--tls-cert"));
     }
 }

@@ -5,7 +5,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use anyhow::{Context as _, bail};
 
-use crate::MAX_SECRET_BYTES;
+use crate::read_secret;
 
 /// The most tokens of a file.
 const MAX_TOKENS: usize = 1024;
@@ -53,7 +53,8 @@ impl Tokens {
 }
 
 fn read(path: &Path) -> anyhow::Result<Vec<Box<[u8]>>> {
-    let text = base::read_text(path, MAX_SECRET_BYTES).context("--token-file can't be read")?;
+    let text = read_secret(path).and_then(|bytes| base::into_text(path, bytes));
+    let text = text.context("--token-file can't be read")?;
     let shown = path.display();
     let mut tokens = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -3,9 +3,12 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixDatagram;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 
+use rustls::pki_types::{CertificateDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use tempfile::TempDir;
 
 /// A running toy, with its data directory.
@@ -57,14 +60,15 @@ impl Toy {
         assert!(status.expect("kill runs").success());
     }
 
-    /// Reads its log up to a line that holds `text`.
-    fn logs(&mut self, text: &str) {
+    /// Reads its log up to a line that holds `text`, and returns that.
+    fn logs(&mut self, text: &str) -> String {
         let mut line = String::new();
         while !line.contains(text) {
             line.clear();
             let read = self.stderr.read_line(&mut line).expect("a log");
             assert!(read > 0, "it never logged {text:?}");
         }
+        line
     }
 }
 
@@ -120,8 +124,12 @@ fn options_that_it_does_not_take_and_addresses_that_are_not_meant_are_usage_erro
     refuses(&["--listen", "127.0.0.1:0", "--metrics", "[::]:0"], "--metrics [::]:0");
     refuses(&["--user", "no-such-user"], "no such user");
     refuses(&["--token-file", "x"], "--metrics");
+    let empty = data.path().join("empty");
+    std::fs::write(&empty, "").expect("written");
     let tokens = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file"];
-    refuses(&[&tokens[..], &["/dev/null"]].concat(), "holds no token");
+    refuses(&[&tokens[..], &[empty.to_str().expect("UTF-8")]].concat(), "holds no token");
+    refuses(&[&tokens[..], &["/dev/null"]].concat(), "has to be a regular file");
+    std::fs::remove_file(&empty).expect("removed");
     let open = Toy::start(data.path(), &["--listen", "127.0.0.1:0"]);
     let second = toy(data.path(), &["--listen", "127.0.0.1:0"]).output().expect("it runs");
     let text = String::from_utf8_lossy(&second.stderr);
@@ -143,37 +151,147 @@ fn a_public_service_keeps_metrics_on_loopback_to_requests_that_name_it() {
     assert!(answer.starts_with("HTTP/1.0 421 "), "{answer}");
 }
 
+/// The files of a toy that encrypts and wants tokens.
+struct Secrets {
+    folder: TempDir,
+    tokens: PathBuf,
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Secrets {
+    fn new() -> Self {
+        let folder = folder();
+        let [tokens, certificate, key] =
+            ["tokens", "certificate.pem", "key.pem"].map(|name| folder.path().join(name));
+        std::fs::write(&tokens, "0123456789abcdef\n").expect("written");
+        let secrets = Self { folder, tokens, certificate, key };
+        secrets.renew();
+        secrets
+    }
+
+    /// Writes another certificate and its key, and returns it.
+    fn renew(&self) -> CertificateDer<'static> {
+        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
+        std::fs::write(&self.certificate, made.cert.pem()).expect("written");
+        std::fs::write(&self.key, made.signing_key.serialize_pem()).expect("written");
+        made.cert.der().clone()
+    }
+
+    /// A toy with them.
+    fn toy(&self, arguments: &[&str]) -> Toy {
+        let mut command = toy(self.folder.path().join("data").as_path(), arguments);
+        command.args(["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0", "--token-file"]);
+        command.arg(&self.tokens).arg("--tls-cert").arg(&self.certificate);
+        command.arg("--tls-key").arg(&self.key);
+        Toy::spawn(command)
+    }
+}
+
 #[test]
 fn a_hangup_reads_tokens_and_certificates_again() {
-    let (data, files) = (folder(), folder());
-    let [tokens, certificate, key] =
-        ["tokens", "certificate.pem", "key.pem"].map(|name| files.path().join(name));
-    let identity = || {
-        let made = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("made");
-        std::fs::write(&certificate, made.cert.pem()).expect("written");
-        std::fs::write(&key, made.signing_key.serialize_pem()).expect("written");
-    };
-    identity();
-    std::fs::write(&tokens, "0123456789abcdef\n").expect("written");
-    let [tokens_path, certificate_path, key_path] =
-        [&tokens, &certificate, &key].map(|path| path.to_str().expect("UTF-8"));
-    let listen = ["--listen", "127.0.0.1:0", "--metrics", "127.0.0.1:0"];
-    let secrets = ["--token-file", tokens_path, "--tls-cert", certificate_path, "--tls-key"];
-    let mut toy = Toy::start(data.path(), &[&listen[..], &secrets, &[key_path]].concat());
+    let secrets = Secrets::new();
+    let mut toy = secrets.toy(&[]);
     let with = |toy: &Toy, token| toy.metrics(&format!("Authorization: Bearer {token}\r\n"));
     assert!(toy.metrics("").starts_with("HTTP/1.0 401 "));
     assert!(with(&toy, "0123456789abcdef").starts_with("HTTP/1.0 200 "));
-    std::fs::write(&tokens, "fedcba9876543210\n").expect("written");
-    identity();
+    std::fs::write(&secrets.tokens, "fedcba9876543210\n").expect("written");
+    secrets.renew();
     toy.signal("-HUP");
     toy.logs("certificates were read again");
     toy.logs("tokens were read again");
     assert!(with(&toy, "0123456789abcdef").starts_with("HTTP/1.0 401 "));
     assert!(with(&toy, "fedcba9876543210").starts_with("HTTP/1.0 200 "));
-    std::fs::write(&tokens, "").expect("written");
+    std::fs::write(&secrets.tokens, "").expect("written");
     toy.signal("-HUP");
     toy.logs("tokens stay as they were");
     assert!(with(&toy, "fedcba9876543210").starts_with("HTTP/1.0 200 "));
+}
+
+#[test]
+fn a_hangup_that_finds_pipes_changes_nothing_and_the_service_still_ends() {
+    let secrets = Secrets::new();
+    let mut toy = secrets.toy(&[]);
+    for path in [&secrets.certificate, &secrets.tokens] {
+        std::fs::remove_file(path).expect("removed");
+        let made = Command::new("mkfifo").arg(path).status();
+        assert!(made.expect("mkfifo runs").success());
+    }
+    toy.signal("-HUP");
+    let said = toy.logs("certificates stay as they were");
+    assert!(said.contains("certificate.pem: it is a pipe (FIFO)"), "{said}");
+    let said = toy.logs("tokens stay as they were");
+    assert!(said.contains("tokens: it is a pipe (FIFO), and has to be a regular file"), "{said}");
+    let token = "Authorization: Bearer 0123456789abcdef\r\n";
+    assert!(toy.metrics(token).starts_with("HTTP/1.0 200 "));
+    toy.signal("-TERM");
+    assert_eq!(toy.child.wait().expect("an end").code(), Some(0));
+}
+
+/// The application protocol that the toy chooses of those that are offered; an error when it
+/// refuses them.
+fn negotiated(
+    toy: &Toy,
+    trusted: &CertificateDer<'static>,
+    offered: &[&str],
+) -> std::io::Result<Option<String>> {
+    let mut roots = RootCertStore::empty();
+    roots.add(trusted.clone()).expect("a root");
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let mut config = ClientConfig::builder_with_provider(provider)
+        .with_safe_default_protocol_versions()
+        .expect("versions")
+        .with_root_certificates(roots)
+        .with_no_client_auth();
+    config.alpn_protocols = offered.iter().map(|name| (*name).into()).collect();
+    let name = ServerName::try_from("localhost").expect("a name");
+    let mut connection = ClientConnection::new(Arc::new(config), name).expect("a connection");
+    let mut socket = toy.connect("lines");
+    while connection.is_handshaking() {
+        connection.complete_io(&mut socket)?;
+    }
+    let chosen = connection.alpn_protocol().map(<[u8]>::to_vec);
+    let mut stream = StreamOwned::new(connection, socket);
+    stream.write_all(b"hello\n")?;
+    let mut answer = [0; 6];
+    stream.read_exact(&mut answer)?;
+    assert_eq!(&answer, b"hello\n");
+    Ok(chosen.map(|name| String::from_utf8(name).expect("a name")))
+}
+
+#[test]
+fn a_client_and_the_service_agree_on_one_of_the_protocols_that_both_offer() {
+    let secrets = Secrets::new();
+    let trusted = secrets.renew();
+    let toy = secrets.toy(&[]);
+    let chosen = |offered| negotiated(&toy, &trusted, offered).expect("a connection");
+    assert_eq!(chosen(&["other", "echo", "lines"]).as_deref(), Some("lines"));
+    assert_eq!(chosen(&["echo"]).as_deref(), Some("echo"));
+    assert_eq!(chosen(&[]), None);
+    let refused = negotiated(&toy, &trusted, &["other"]).expect_err("refused").to_string();
+    assert!(refused.contains("NoApplicationProtocol"), "{refused}");
+}
+
+#[test]
+fn a_handshake_that_does_not_go_on_ends_after_the_time_that_is_typed() {
+    let secrets = Secrets::new();
+    let toy = secrets.toy(&["--handshake-timeout", "50ms"]);
+    let started = std::time::Instant::now();
+    let mut silent = toy.connect("lines");
+    // An alert at most; the end may be a reset.
+    let mut answer = Vec::new();
+    let _ = silent.read_to_end(&mut answer);
+    assert!(answer.len() < 16 && started.elapsed().as_secs() < 9, "{:?}", started.elapsed());
+}
+
+#[test]
+fn each_signal_that_ends_it_ends_it_in_good_order() {
+    for signal in ["-INT", "-TERM", "-USR1"] {
+        let data = folder();
+        let mut toy = Toy::start(data.path(), &["--listen", "127.0.0.1:0"]);
+        toy.signal(signal);
+        assert_eq!(toy.child.wait().expect("an end").code(), Some(0), "{signal}");
+    }
 }
 
 #[test]

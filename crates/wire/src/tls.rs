@@ -55,6 +55,10 @@ pub struct TlsSettings<'a> {
     pub clients: ClientCertificates,
     /// Whether TLS 1.2 is accepted beside 1.3.
     pub speaks_1_2: bool,
+    /// The application protocols that are offered (ALPN, RFC 7301), the preferred one first. A
+    /// client that offers others only is refused; one that offers none is not. What was chosen
+    /// shows in the client's first bytes.
+    pub protocols: &'a [&'a str],
 }
 
 /// Certificates or a key that can't be used.
@@ -129,7 +133,8 @@ impl Tls {
                 builder.with_client_cert_verifier(verifier.build().map_err(|e| unusable(&e))?)
             }
         };
-        let config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+        let mut config = builder.with_single_cert(chain, key).map_err(|error| unusable(&error))?;
+        config.alpn_protocols = settings.protocols.iter().map(|name| (*name).into()).collect();
         Ok(Self(Arc::new(RwLock::new(Arc::new(config)))))
     }
 

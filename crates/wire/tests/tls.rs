@@ -34,6 +34,7 @@ impl Identity {
             client_authorities: b"",
             clients: ClientCertificates::Ignored,
             speaks_1_2: true,
+            protocols: &[],
         }
     }
 

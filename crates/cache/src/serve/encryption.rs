@@ -34,6 +34,7 @@ pub(super) fn encryption(
         authorities: shown(&files.authorities),
         verify_mode,
         least_version,
+        handshake_timeout: own.handshake_timeout(),
         reload: Reload::new({
             let tls = tls.clone();
             move || files.renew(&tls).map_err(|error| format!("{error:#}"))
@@ -79,6 +80,7 @@ fn meant(own: &TlsArgs, memcached: &MemcachedArgs) -> anyhow::Result<Option<Mean
             _ => ClientCertificates::Required,
         },
         speaks_1_2: least_version < 3,
+        protocols: &[],
     };
     if verify_mode > 0 && files.authorities.is_none() {
         bail!("-o ssl_verify_mode needs those who vouch for clients: -o ssl_ca_cert=FILE");

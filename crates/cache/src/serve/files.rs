@@ -26,7 +26,7 @@ impl PidFile {
 impl Drop for PidFile {
     fn drop(&mut self) {
         let own = format!("{}\n", std::process::id());
-        if base::read_text(&self.0, 64).is_ok_and(|text| text == own) {
+        if base::read_regular(&self.0, 64).is_ok_and(|text| text == own.as_bytes()) {
             // It may have been removed meanwhile.
             let _ = std::fs::remove_file(&self.0);
         }

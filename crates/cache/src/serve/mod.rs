@@ -10,7 +10,7 @@ mod options;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use rustix::process::{Signal, geteuid};
+use rustix::process::geteuid;
 use service::{
     FEWER_THREADS, Failure, Harness, Outcome, Run, Running, is_local, listen_advice,
     raise_descriptor_limit, warn_of_memory,
@@ -42,8 +42,6 @@ impl Run for CacheArgs {
         if let Some(user) = unused {
             tracing::warn!("--user {user} (or -u) has no effect: only root can change users");
         }
-        // memcached's way to end in good order.
-        harness.end_on(Signal::USR1.as_raw())?;
         for name in self.memcached.check().map_err(Failure::usage)? {
             tracing::warn!("{name} is accepted for compatibility and has no effect");
         }

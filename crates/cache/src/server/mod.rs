@@ -70,7 +70,11 @@ fn beside(address: &Address, listeners: &[Listener]) -> Address {
 /// The loop's settings.
 fn config(service: &Service) -> Config {
     let options = &service.options;
+    let usual = Config::default();
+    let encryption = options.encryption.as_ref();
     Config {
+        handshake_timeout: encryption
+            .map_or(usual.handshake_timeout, |encryption| encryption.handshake_timeout),
         threads: options.threads.max(1),
         max_connections: options.most_connections,
         when_full: match options.wait_when_full {
@@ -84,7 +88,7 @@ fn config(service: &Service) -> Config {
         idle_timeout: options.idle_timeout,
         backend: options.backend,
         thread_name: "cache",
-        ..Config::default()
+        ..usual
     }
 }
 
@@ -109,7 +113,8 @@ impl BoundCache {
     /// # Errors
     /// When an address can't be had.
     pub fn bind(options: Options) -> Result<Self, StartError> {
-        let listen = ListenOptions { backlog: options.backlog, unix_mode: options.unix_mode };
+        let (backlog, unix_mode) = (options.backlog, options.unix_mode);
+        let listen = ListenOptions { backlog, unix_mode, ..ListenOptions::default() };
         let encrypted = |listener: Listener| match &options.encryption {
             Some(encryption) => listener.with_tls(encryption.tls.clone()),
             None => listener,

@@ -103,6 +103,8 @@ pub struct Encryption {
     pub authorities: Option<String>,
     /// Whether clients need a certificate, in memcached's numbers: 0 to 3.
     pub verify_mode: u64,
+    /// How long a handshake may take.
+    pub handshake_timeout: Duration,
     /// The lowest version spoken, as memcached writes it: 2 is 1.2, 3 is 1.3.
     pub least_version: u64,
 }

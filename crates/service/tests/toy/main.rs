@@ -48,7 +48,8 @@ impl Run for ToyArgs {
         let mut harness = Harness::begin(SERVICE.name, &self.common)?;
         let addresses = self.listen.addresses(0);
         harness.check_exposure("--listen", &addresses)?;
-        let tls = self.tls.files().map(|files| harness.read_tls(files)).transpose()?;
+        let files = self.tls.files().map(|files| files.offering(&["lines", "echo"]));
+        let tls = files.map(|files| harness.read_tls(files)).transpose()?;
         let bind = |address| {
             let listener = Listener::bind(address, &ListenOptions::default())?;
             Ok(match &tls {
@@ -57,7 +58,9 @@ impl Run for ToyArgs {
             })
         };
         let listeners = addresses.iter().map(bind).collect::<std::io::Result<Vec<_>>>()?;
-        let config = Config { threads: self.threads.threads.into(), ..Config::default() };
+        let handshake_timeout = self.tls.handshake_timeout();
+        let threads = self.threads.threads.into();
+        let config = Config { threads, handshake_timeout, ..Config::default() };
         let lines = Arc::new(AtomicU64::new(0));
         let counted = Arc::clone(&lines);
         let make = move |_| Echo { lines: Arc::clone(&counted) };
