@@ -6,6 +6,7 @@ mod common;
 mod crawler;
 mod dialect;
 mod hit_ratio;
+mod incoming;
 mod insight;
 mod server;
 mod splits;

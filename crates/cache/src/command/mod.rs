@@ -108,10 +108,10 @@ enum CacheCommand {
         /// The value, or - for standard input
         value: String,
         /// 32 bits of your own, kept with the value
-        #[arg(long, default_value_t = 0)]
+        #[arg(long, value_name = "NUMBER", default_value_t = 0)]
         flags: u32,
         /// Seconds until it is gone, or a Unix time; 0 is never
-        #[arg(long, default_value_t = 0, allow_negative_numbers = true)]
+        #[arg(long, value_name = "SECONDS", default_value_t = 0, allow_negative_numbers = true)]
         expire: i64,
         /// Store it only if the key is absent or present, or behind or before what is there
         #[arg(long = "if", value_enum, value_name = "CONDITION", conflicts_with = "cas")]

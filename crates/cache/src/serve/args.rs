@@ -31,7 +31,7 @@ pub(crate) struct CacheArgs {
     pub(super) listen: Vec<Listen>,
 
     /// The TCP port where --listen names none; 0 is no TCP
-    #[arg(long, short, default_value_t = DEFAULT_PORT)]
+    #[arg(long, short, value_name = "PORT", default_value_t = DEFAULT_PORT)]
     pub(super) port: u16,
 
     /// Receive datagrams at this port of the first --listen; 0 is off, `same` the port of TCP
@@ -42,6 +42,7 @@ pub(crate) struct CacheArgs {
     #[arg(
         long,
         short,
+        value_name = "NUMBER",
         default_value_t = 1,
         value_parser = clap::value_parser!(u16).range(1..=1024)
     )]
@@ -57,15 +58,23 @@ pub(crate) struct CacheArgs {
     pub(super) max_item: Option<ByteCount>,
 
     /// Memory beside the items for data blocks on their way in, at least --max-item; what does not
-    /// fit is refused [default: a quarter of the memory]
+    /// fit is refused, and then data that come more slowly than 64 KiB a second are, too [default:
+    /// a quarter of the memory]
     #[arg(long, value_name = "BYTES")]
     pub(super) incoming_memory: Option<ByteCount>,
+
+    /// Memory beside the items for the unsent answers of all connections, at least --max-item;
+    /// when it is full, the slowest readers are closed [default: a quarter of the memory, at least
+    /// 32MiB]
+    #[arg(long, value_name = "BYTES")]
+    pub(super) send_memory: Option<ByteCount>,
 
     /// Connections open at once; one more is refused
     #[arg(
         long,
         alias = "conn-limit",
         short = 'c',
+        value_name = "NUMBER",
         default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..)
     )]
@@ -76,6 +85,7 @@ pub(crate) struct CacheArgs {
         long,
         alias = "listen-backlog",
         short,
+        value_name = "NUMBER",
         default_value_t = 1024,
         value_parser = clap::value_parser!(i32).range(1..)
     )]
@@ -97,13 +107,13 @@ pub(crate) struct CacheArgs {
     pub(super) store: Sharing,
 
     /// When answers go out: all those to a batch of commands together, or one by one
-    #[arg(long, value_enum, default_value_t = Flush::PerBatch)]
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Flush::PerBatch)]
     pub(super) flush: Flush,
 
     /// How system calls are made: each by itself, for what epoll says is ready; or those of all
     /// connections that are ready together, through io_uring, which is done wherever the kernel
     /// allows it
-    #[arg(long, value_enum, default_value_t = Io::Auto)]
+    #[arg(long, value_name = "HOW", value_enum, default_value_t = Io::Auto)]
     pub(super) io: Io,
 
     /// Refuse new items when memory is full, instead of evicting old ones

@@ -120,6 +120,7 @@ const MEANT: &[&str] = &[
     "no_maxconns_fast",
     "idle_timeout",
     "read_buf_mem_limit",
+    "resp_obj_mem_limit",
     "watcher_logbuf_size",
     "track_sizes",
     "lru_crawler",
@@ -161,7 +162,6 @@ const MEANINGLESS: &[&str] = &[
     "slab_automove_window",
     "slab_automove_freeratio",
     "slab_chunk_max",
-    "resp_obj_mem_limit",
     "worker_logbuf_size",
     "inline_ascii_resp",
     "chunked_items",
@@ -255,12 +255,12 @@ impl MemcachedArgs {
         Ok(kilobytes as usize * 1024)
     }
 
-    /// The memory for data blocks on their way in; 0 leaves it to the service, as there.
-    pub(super) fn incoming_bytes(&self) -> anyhow::Result<Option<u64>> {
-        let megabytes = self.number("read_buf_mem_limit", "megabytes")?;
-        let Some(megabytes) = megabytes.filter(|megabytes| *megabytes > 0) else { return Ok(None) };
-        let bytes = megabytes.checked_mul(1 << 20);
-        Ok(Some(bytes.context("-o read_buf_mem_limit is too many megabytes")?))
+    /// The bytes of a limit in megabytes; 0 leaves it to the service.
+    pub(super) fn megabytes_of(&self, name: &str) -> anyhow::Result<Option<u64>> {
+        let megabytes = self.number(name, "megabytes")?.filter(|megabytes| *megabytes > 0);
+        let bytes = |megabytes: u64| megabytes.checked_mul(1 << 20);
+        let too_many = || format!("-o {name} is too many megabytes");
+        megabytes.map(|given| bytes(given).with_context(too_many)).transpose()
     }
 
     /// The names of all suboptions that are given.

@@ -4,8 +4,9 @@ use std::net::Ipv4Addr;
 use std::path::Path;
 
 use anyhow::{Context as _, bail};
+use base::units::ByteCount;
 use rustix::process::{Signal, getpid, kill_process};
-use service::{ListenAddress, MAX_SECRET_BYTES};
+use service::{ListenAddress, read_secret};
 use wire::{Address, Backend};
 
 use super::address::{Listen, UdpPort};
@@ -29,11 +30,7 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
     if item_bytes == 0 {
         bail!("--max-item has to be at least 1 byte");
     }
-    let incoming = args.incoming_memory.map(|given| given.bytes);
-    let incoming = incoming.or(args.memcached.incoming_bytes()?);
-    if incoming.is_some_and(|given| given < item_bytes) {
-        bail!("--incoming-memory has to be at least --max-item, {item_bytes} bytes");
-    }
+    let BesideItems { incoming_bytes, send_bytes } = beside_items(args, item_bytes)?;
     let accounts = args.auth_file.as_deref().map(read_accounts).transpose()?;
     let Addresses { listen, listen_plain, datagrams } = addresses(args)?;
     if accounts.is_some() && (!datagrams.is_empty() || args.protocol == Protocol::Binary) {
@@ -54,7 +51,8 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
         threads: usize::from(args.threads),
         memory_bytes: bytes(memory)?,
         item_bytes: bytes(item_bytes)?,
-        incoming_bytes: incoming.map(bytes).transpose()?,
+        incoming_bytes,
+        send_bytes,
         most_connections: args.max_connections as usize,
         wait_when_full: args.memcached.waits_when_full(),
         backlog: args.backlog,
@@ -89,8 +87,29 @@ pub(super) fn options(args: &CacheArgs) -> anyhow::Result<Options> {
     })
 }
 
+/// Memory beside the items, where it is given.
+struct BesideItems {
+    incoming_bytes: Option<usize>,
+    send_bytes: Option<usize>,
+}
+
+/// Reads the options of memory beside the items, each of which has room for the largest item.
+fn beside_items(args: &CacheArgs, item_bytes: u64) -> anyhow::Result<BesideItems> {
+    let beside = |own: Option<ByteCount>, option: &str, theirs: &str| {
+        let given = own.map(|given| given.bytes).or(args.memcached.megabytes_of(theirs)?);
+        if given.is_some_and(|given| given < item_bytes) {
+            bail!("{option} (or -o {theirs}) has to be at least --max-item, {item_bytes} bytes");
+        }
+        given.map(usize::try_from).transpose().context("too many bytes")
+    };
+    Ok(BesideItems {
+        incoming_bytes: beside(args.incoming_memory, "--incoming-memory", "read_buf_mem_limit")?,
+        send_bytes: beside(args.send_memory, "--send-memory", "resp_obj_mem_limit")?,
+    })
+}
+
 pub(super) fn read_accounts(path: &Path) -> anyhow::Result<Accounts> {
-    let text = base::read_bytes(path, MAX_SECRET_BYTES).context("cannot read the accounts")?;
+    let text = read_secret(path).context("cannot read the accounts")?;
     Accounts::read(&text).with_context(|| format!("the accounts in {}", path.display()))
 }
 
@@ -173,7 +192,8 @@ mod tests {
     #[test]
     fn memcacheds_command_line_is_understood() {
         let line = "-l 127.0.0.1,::1 -p 11300 -U 11301 -m 128 -c 77 -t 2 -I 2m -M -C -F -X -A \
-                    -B ascii -b 9 -u nobody -k -R 20 -vv -P /tmp/pid -o idle_timeout=7,modern";
+                    -B ascii -b 9 -u nobody -k -R 20 -vv -P /tmp/pid -o idle_timeout=7,modern,\
+                    resp_obj_mem_limit=9";
         let args = read(line).expect("understood");
         let options = options(&args).expect("meant");
         let shown: Vec<_> = options.listen.iter().map(ToString::to_string).collect();
@@ -184,6 +204,7 @@ mod tests {
         assert!(!options.evict && !options.cas && !options.flush && !options.list_keys);
         assert!(options.shutdown.is_some() && options.accounts.is_none());
         assert_eq!(options.idle_timeout.map(|idle| idle.as_secs()), Some(7));
+        assert_eq!(options.send_bytes, Some(9 << 20));
     }
 
     #[test]
@@ -221,5 +242,18 @@ mod tests {
         assert_eq!(same.udp_port, UdpPort::Same);
         let unix = read("--listen unix:/tmp/a -U 5").expect("understood");
         assert!(options(&unix).is_err());
+    }
+
+    #[test]
+    fn memory_beside_the_items_holds_at_least_one_of_them() {
+        let meant = |line: &str| options(&read(line).expect("understood"));
+        let given = meant("--send-memory 8MiB --incoming-memory 4MiB").expect("meant");
+        assert_eq!((given.send_bytes, given.incoming_bytes), (Some(8 << 20), Some(4 << 20)));
+        assert_eq!(meant("-o resp_obj_mem_limit=0").expect("meant").send_bytes, None);
+        for option in ["--send-memory", "--incoming-memory"] {
+            let line = format!("{option} 512KiB");
+            let refused = meant(&line).expect_err("refused").to_string();
+            assert!(refused.starts_with(option) && refused.contains("1048576"), "{refused}");
+        }
     }
 }

@@ -2,17 +2,39 @@
 //! blocks and never send them can only exhaust this.
 //!
 //! A block reserves all its bytes as soon as it is announced, so that one that has begun can always
-//! be finished.
+//! be finished. While others are refused, it has to come with at least [`LEAST_BYTES`] each
+//! [`CHECK_NS`], or its connection is closed: data that are announced and not sent would otherwise
+//! keep large values of all clients out for ever. Without refusals it may take its time.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering::Relaxed};
+
+use wire::Ns;
+
+/// How often the progress of a block is checked.
+const CHECK_NS: Ns = 1_000_000_000;
+
+/// What has to come of a block between two checks, while others are refused.
+const LEAST_BYTES: usize = 64 << 10;
 
 /// The memory that all blocks of a service have reserved.
 #[derive(Debug)]
 pub(super) struct IncomingMemory {
     limit_bytes: usize,
     reserved_bytes: AtomicUsize,
+    /// Refused blocks since the start.
     refused: AtomicU64,
+    /// How many of them are no longer counted.
+    forgotten: AtomicU64,
+}
+
+/// The progress of a block at its last check.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Progress {
+    filled_bytes: usize,
+    refused: u64,
+    /// When it is checked next.
+    pub(super) check_at: Ns,
 }
 
 /// A part of it, released when this is dropped.
@@ -25,7 +47,8 @@ pub(super) struct Reservation {
 impl IncomingMemory {
     /// Creates a limit of `limit_bytes` for all blocks together.
     pub(super) fn new(limit_bytes: usize) -> Self {
-        Self { limit_bytes, reserved_bytes: AtomicUsize::new(0), refused: AtomicU64::new(0) }
+        let (reserved_bytes, refused) = (AtomicUsize::new(0), AtomicU64::new(0));
+        Self { limit_bytes, reserved_bytes, refused, forgotten: AtomicU64::new(0) }
     }
 
     /// Reserves `bytes`. Returns `None`, and counts it, where the limit would be passed.
@@ -37,6 +60,18 @@ impl IncomingMemory {
             return None;
         }
         Some(Reservation { of: Arc::clone(self), bytes })
+    }
+
+    /// Returns the progress of a block of which `filled_bytes` have come.
+    pub(super) fn progress(&self, now: Ns, filled_bytes: usize) -> Progress {
+        Progress { filled_bytes, refused: self.refused.load(Relaxed), check_at: now + CHECK_NS }
+    }
+
+    /// Whether a block came too slowly since a check while others were refused.
+    pub(super) fn is_too_slow(&self, since: &Progress, filled_bytes: usize) -> bool {
+        debug_assert!(filled_bytes >= since.filled_bytes, "a block has lost bytes");
+        let is_slow = filled_bytes - since.filled_bytes < LEAST_BYTES;
+        is_slow && self.refused.load(Relaxed) != since.refused
     }
 
     /// Returns the limit, in bytes.
@@ -51,12 +86,12 @@ impl IncomingMemory {
 
     /// Returns the number of refused blocks.
     pub(super) fn refused(&self) -> u64 {
-        self.refused.load(Relaxed)
+        self.refused.load(Relaxed) - self.forgotten.load(Relaxed)
     }
 
     /// Resets the number of refused blocks.
     pub(super) fn reset_refused(&self) {
-        self.refused.store(0, Relaxed);
+        self.forgotten.store(self.refused.load(Relaxed), Relaxed);
     }
 }
 

@@ -86,6 +86,7 @@ struct ServiceCounts {
     auth_cmds: AtomicU64,
     auth_errors: AtomicU64,
     slow_peers: AtomicU64,
+    slow_blocks: AtomicU64,
     idle_kicks: AtomicU64,
 }
 
@@ -186,6 +187,22 @@ impl Service {
             tracing::warn!(
                 %peer, closed, limit_bytes,
                 "closed the slowest reader: unsent answers exceed their memory"
+            );
+        }
+    }
+
+    /// Logs a connection that was closed because its data came slowly while those of others were
+    /// refused: the first, and then each time that their number has doubled.
+    pub(super) fn log_slow_block(&self, peer: Option<&Address>) {
+        let closed = self.rare.slow_blocks.fetch_add(1, Relaxed) + 1;
+        if closed.is_power_of_two() {
+            let limit_bytes = self.incoming.limit_bytes();
+            let peer = peer.map(ToString::to_string).unwrap_or_default();
+            tracing::warn!(
+                peer,
+                closed,
+                limit_bytes,
+                "closed a slow sender: data on their way in exceed their memory"
             );
         }
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use cache::model::Clock;
 use cache::server::{CacheConnection, Options, Service};
-use wire::{Connection, Flow, Input, Output, ProtocolError};
+use wire::{Connection, Flow, Input, Output, ProtocolError, Wake};
 
 pub const SECOND_NS: u64 = 1_000_000_000;
 
@@ -71,6 +71,16 @@ impl Session {
     pub fn say(&mut self, bytes: impl AsRef<[u8]>) -> String {
         self.hear(bytes.as_ref());
         String::from_utf8_lossy(&self.out.take()).into_owned()
+    }
+
+    /// Lets the time come that the connection waits for, if it waits for one.
+    pub fn pass_time(&mut self) -> bool {
+        let Some(deadline) = self.connection.deadline() else { return false };
+        self.now_ns = self.now_ns.max(deadline);
+        if let Err(fault) = self.connection.resume(self.now_ns, Wake::Timer, &mut self.out) {
+            self.ended = Some(Err(fault));
+        }
+        true
     }
 
     /// The bytes that the connection has not understood yet.

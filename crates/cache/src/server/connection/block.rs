@@ -1,6 +1,8 @@
 //! A large data block that is being received.
 
-use crate::server::incoming_memory::Reservation;
+use wire::Ns;
+
+use crate::server::incoming_memory::{IncomingMemory, Progress, Reservation};
 
 /// A data block's buffer starts with at most this many bytes and doubles as they come, so that a
 /// mere announcement of a large block takes no memory.
@@ -15,6 +17,8 @@ pub(super) struct Block {
     pub(super) bytes: Vec<u8>,
     filled: usize,
     total: usize,
+    /// Its progress at the last check; none before the first.
+    progress: Option<Progress>,
     /// Its reservation, until it is stored or dropped.
     pub(super) reservation: Option<Reservation>,
 }
@@ -22,8 +26,28 @@ pub(super) struct Block {
 impl Block {
     /// A block of `total` bytes for `request`, for which `reservation` keeps memory.
     pub(super) fn new(request: &[u8], total: usize, reservation: Reservation) -> Self {
-        let request = request.to_vec();
-        Self { request, bytes: Vec::new(), filled: 0, total, reservation: Some(reservation) }
+        let (request, reservation) = (request.to_vec(), Some(reservation));
+        Self { request, bytes: Vec::new(), filled: 0, total, progress: None, reservation }
+    }
+
+    /// Has the progress of a new block checked from now on.
+    #[inline]
+    pub(super) fn watch(&mut self, now: Ns, incoming: &IncomingMemory) {
+        if self.progress.is_none() {
+            self.progress = Some(incoming.progress(now, self.filled));
+        }
+    }
+
+    /// When its progress is to be checked.
+    pub(super) fn check_at(&self) -> Option<Ns> {
+        self.progress.map(|progress| progress.check_at)
+    }
+
+    /// Checks its progress, if it is time. Returns whether it came too slowly.
+    pub(super) fn is_too_slow(&mut self, now: Ns, incoming: &IncomingMemory) -> bool {
+        let Some(since) = self.progress.filter(|since| since.check_at <= now) else { return false };
+        self.progress = Some(incoming.progress(now, self.filled));
+        incoming.is_too_slow(&since, self.filled)
     }
 
     pub(super) fn is_complete(&self) -> bool {

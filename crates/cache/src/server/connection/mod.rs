@@ -19,6 +19,7 @@ use std::sync::Arc;
 use memchr::memchr;
 use wire::{Closed, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
+use super::clients::ClientEntry;
 use super::options::Speech;
 use super::sampling::Meter;
 use crate::model::Seconds;
@@ -157,10 +158,14 @@ impl Connection for CacheConnection {
         if let Some(client) = &self.client {
             client.note(now_s);
         }
-        match self.begin_batch() {
+        let result = match self.begin_batch() {
             false => self.work::<false>(now, now_s, input, out),
             true => self.work::<true>(now, now_s, input, out),
+        };
+        if self.state == State::Block {
+            self.block.watch(now, &self.service.incoming);
         }
+        result
     }
 
     fn resume(&mut self, now: Ns, _why: Wake, out: &mut Output) -> Result<Flow, ProtocolError> {
@@ -170,12 +175,21 @@ impl Connection for CacheConnection {
         }
         let now_s = self.service.seconds(now);
         self.note_activity(false, out);
+        if self.state == State::Block && self.block.is_too_slow(now, &self.service.incoming) {
+            self.refuse_block(now_s, out);
+            self.service.log_slow_block(self.client.as_ref().map(ClientEntry::address));
+            return Err(ProtocolError::new("data come slowly, and others need their memory"));
+        }
         while let State::List(listing, cursor) = self.state
             && !out.is_full()
         {
             self.step_list(now_s, listing, cursor, out);
         }
         Ok(Flow::Continue)
+    }
+
+    fn deadline(&self) -> Option<Ns> {
+        if self.state == State::Block { self.block.check_at() } else { None }
     }
 
     fn place(&mut self) -> Option<&mut [u8]> {

@@ -148,17 +148,43 @@ impl CacheConnection {
         (used, total): (usize, usize),
         out: &mut Output,
     ) -> Step {
+        self.refuse(now_s, request, why, out);
+        self.refuse_bytes(total);
+        Step::Consumed(used)
+    }
+
+    fn refuse(
+        &mut self,
+        now_s: Seconds,
+        request: &StoreRequest<'_>,
+        why: StoreError,
+        out: &mut Output,
+    ) {
         let change = &request.change;
         let replaces = change.mode == Mode::Set && change.compare.is_none();
         self.service.store.refuse(now_s, change.entry.key, replaces, why);
         self.observe_store(now_s, request, Err(&why));
         put_refused(request, why, out);
-        self.refuse_bytes(total);
-        Step::Consumed(used)
     }
 
-    /// Carries out the request of a block that is complete, which is parsed again.
+    /// Carries out the request of a block that is complete.
     pub(super) fn finish_block(&mut self, now_s: Seconds, out: &mut Output) {
+        self.end_block(now_s, |connection, request, bytes| {
+            let (value, end) = bytes.split_at(request.value_bytes.min(bytes.len()));
+            connection.store(now_s, request, value, end, out);
+        });
+    }
+
+    /// Refuses the request of a block that is not complete.
+    #[cold]
+    pub(super) fn refuse_block(&mut self, now_s: Seconds, out: &mut Output) {
+        self.end_block(now_s, |connection, request, _| {
+            connection.refuse(now_s, request, StoreError::NoRoom, out);
+        });
+    }
+
+    /// Ends a block with its request, which is parsed again, and its bytes.
+    fn end_block(&mut self, now_s: Seconds, act: impl FnOnce(&mut Self, &StoreRequest<'_>, &[u8])) {
         self.state = self.idle();
         let Block { request: head, bytes, reservation: _until_stored, .. } =
             std::mem::take(&mut self.block);
@@ -178,8 +204,7 @@ impl CacheConnection {
         };
         // It has been parsed before, with the same result.
         let Some(request) = request else { return };
-        let (value, end) = bytes.split_at(request.value_bytes.min(bytes.len()));
-        self.store(now_s, &request, value, end, out);
+        act(self, &request, &bytes);
     }
 
     /// Returns the request of a packet that has been accepted before.
