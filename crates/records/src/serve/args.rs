@@ -43,7 +43,7 @@ pub(crate) struct RecordsArgs {
     pub(super) listen: Vec<String>,
 
     /// The port where --listen names none [default: 5075]
-    #[arg(long, short)]
+    #[arg(long, short, value_name = "PORT")]
     pub(super) port: Option<u16>,
 
     /// The port where searches are received [default: 5076; any, where --listen has port 0]
@@ -64,6 +64,12 @@ pub(crate) struct RecordsArgs {
     #[arg(long, value_name = "BYTES", default_value = "1GiB")]
     pub(super) max_message: ByteCount,
 
+    /// Memory for what all clients are still to be sent: half for large arrays, of which two always
+    /// fit and an update waits otherwise; half for the rest, for which the slowest clients are
+    /// closed
+    #[arg(long, value_name = "BYTES", default_value = "48MiB")]
+    pub(super) send_memory: ByteCount,
+
     /// Send messages in segments of at most this size, for clients with small buffers
     #[arg(long, value_name = "BYTES", value_parser = segment_bytes)]
     pub(super) segment: Option<usize>,
@@ -72,6 +78,7 @@ pub(crate) struct RecordsArgs {
     #[arg(
         long,
         short = 'c',
+        value_name = "NUMBER",
         default_value_t = 1024,
         value_parser = clap::value_parser!(u32).range(1..)
     )]

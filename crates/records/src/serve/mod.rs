@@ -14,17 +14,19 @@ use wire::Address;
 
 use crate::server::{BoundRecords, Options, RecordsServer, StartError};
 use options::{options, service};
-use putlog::PutLogFile;
+use putlog::{OpenPutLog, PutLogFile};
 
 pub(crate) use args::RecordsArgs;
 
 impl Run for RecordsArgs {
     fn run(self) -> Outcome {
         let mut harness = Harness::begin(crate::SERVICE.name, &self.common)?;
-        let options = options(&self).map_err(Failure::usage)?;
+        let options = options(&self)?;
         self.check_exposure(&harness, &options)?;
-        let put_log = self.put_log.as_deref().map(PutLogFile::open).transpose()?;
-        let service = service(&self, put_log.as_ref().map(PutLogFile::log))?;
+        let put_log = self.put_log.as_deref();
+        let put_log = put_log.map(|path| harness.open_to_append("--put-log", path)).transpose()?;
+        let put_log = put_log.map(OpenPutLog::new);
+        let service = service(&self, put_log.as_ref().map(OpenPutLog::log))?;
         let producer = self.producer.start(&service).map_err(Failure::usage)?.map(Arc::new);
         if service.names().is_empty() {
             tracing::warn!(
@@ -34,6 +36,7 @@ impl Run for RecordsArgs {
         let bound = BoundRecords::bind(options).map_err(explained)?;
         harness.bind_metrics(&self.http)?;
         let mut harness = harness.drop_privileges(bound.listeners())?;
+        let put_log = put_log.map(OpenPutLog::start).transpose()?;
         let server = bound.start(Arc::clone(&service)).map_err(explained)?;
         harness.serve_metrics(metrics(&server, put_log.as_ref()))?;
         if let Some(producer) = &producer {

@@ -23,18 +23,34 @@ pub(super) fn service(
         let message = "--max-message has to be 1 KiB to 4 GiB - 1, which is what a message can say";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let send_bytes = send_bytes(args)?;
     let declared = args.config.as_deref().map(read_config).transpose().map_err(Failure::usage)?;
     let mut declared = declared.unwrap_or_default();
     let access = std::mem::take(&mut declared.access);
     let limits = Limits {
         message_bytes,
         unfinished_bytes: message_bytes.saturating_mul(2),
+        in_flight_bytes: send_bytes,
         segment_bytes: args.segment,
         ..Limits::default()
     };
     let service = Service::with(limits, access, put_log);
     service.declare(declared).map_err(Failure::usage)?;
     Ok(service)
+}
+
+/// The least of `--send-memory`.
+const LEAST_SEND_BYTES: u64 = 1 << 20;
+
+/// Half of `--send-memory`: for large arrays, or for the rest. There are two limits because an
+/// array that is larger than its limit is sent all the same: of that one updates wait, where of the
+/// other connections are closed.
+fn send_bytes(args: &RecordsArgs) -> Result<usize, Failure> {
+    let bytes = args.send_memory.bytes;
+    if bytes < LEAST_SEND_BYTES {
+        return Err(Failure::Usage("--send-memory has to be at least 1MiB".to_owned()));
+    }
+    Ok(usize::try_from(bytes / 2).unwrap_or(usize::MAX))
 }
 
 /// A million records with long descriptions take less.
@@ -46,7 +62,20 @@ fn read_config(path: &Path) -> anyhow::Result<Declarations> {
 }
 
 /// What was typed, and what the environment says where nothing was.
-pub(super) fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
+pub(super) fn options(args: &RecordsArgs) -> Result<Options, Failure> {
+    let send_bytes = send_bytes(args)?;
+    let addresses = addresses(args).map_err(Failure::usage)?;
+    let connections = raise_descriptor_limit(args.max_connections, args.threads.threads);
+    Ok(Options {
+        threads: usize::from(args.threads.threads),
+        most_connections: connections as usize,
+        send_bytes,
+        ..addresses
+    })
+}
+
+/// Where it listens and searches.
+fn addresses(args: &RecordsArgs) -> anyhow::Result<Options> {
     let said = ServerEnvironment::read(&|name| std::env::var(name).ok())?;
     let port = args.port.unwrap_or(said.port);
     let mut listen = Vec::new();
@@ -78,10 +107,8 @@ pub(super) fn options(args: &RecordsArgs) -> anyhow::Result<Options> {
     }
     Ok(Options {
         listen,
-        threads: usize::from(args.threads.threads),
-        most_connections: raise_descriptor_limit(args.max_connections, args.threads.threads)
-            as usize,
         idle_timeout: said.idle_timeout,
         discovery: Discovery { listen: searches, beacons, ignore: said.ignore },
+        ..Options::default()
     })
 }

@@ -53,6 +53,7 @@ pub(super) struct ProducerArgs {
     #[arg(
         long,
         requires = "producer",
+        value_name = "NUMBER",
         default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(..=1000)
     )]

@@ -2,9 +2,8 @@
 //! its own writes them. Control plane.
 
 use std::fmt::{self, Write as _};
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
@@ -32,6 +31,14 @@ enum Entry {
     End,
 }
 
+/// The file, open and not yet written.
+#[derive(Debug)]
+pub(super) struct OpenPutLog {
+    sender: SyncSender<Entry>,
+    receiver: Receiver<Entry>,
+    writer: Writer,
+}
+
 /// The file, with the thread that writes it.
 #[derive(Debug)]
 pub(super) struct PutLogFile {
@@ -40,24 +47,18 @@ pub(super) struct PutLogFile {
     writer: JoinHandle<()>,
 }
 
-impl PutLogFile {
-    /// Appends to the file at `path`.
-    pub(super) fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = OpenOptions::new().create(true).append(true).open(path);
-        let file = file.with_context(|| format!("cannot write the log {}", path.display()))?;
+impl OpenPutLog {
+    /// Appends to `file`.
+    pub(super) fn new(file: File) -> Self {
         let (sender, receiver) = sync_channel(MAX_WAITING);
-        let lost = Arc::new(AtomicU64::new(0));
-        let writer = Writer { file, lost: Arc::clone(&lost), said: 0, warned: None };
-        let writer = std::thread::Builder::new()
-            .name("put-log".to_owned())
-            .spawn(move || writer.run(&receiver))?;
-        Ok(Self { sender, lost, writer })
+        let writer = Writer { file, lost: Arc::default(), said: 0, warned: None };
+        Self { sender, receiver, writer }
     }
 
     /// What the server calls for each put: it never waits. A line for which there is no room is
     /// counted as lost.
     pub(super) fn log(&self) -> PutLog {
-        let (sender, lost) = (self.sender.clone(), Arc::clone(&self.lost));
+        let (sender, lost) = (self.sender.clone(), Arc::clone(&self.writer.lost));
         PutLog::new(move |entry| match sender.try_send(Entry::Line(format!("{}\n", line(entry)))) {
             Ok(()) => {}
             Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) => {
@@ -66,6 +67,17 @@ impl PutLogFile {
         })
     }
 
+    /// Starts the thread that writes: as the user that the service has become.
+    pub(super) fn start(self) -> anyhow::Result<PutLogFile> {
+        let Self { sender, receiver, writer } = self;
+        let lost = Arc::clone(&writer.lost);
+        let thread = std::thread::Builder::new().name("put-log".to_owned());
+        let writer = thread.spawn(move || writer.run(&receiver)).context("--put-log")?;
+        Ok(PutLogFile { sender, lost, writer })
+    }
+}
+
+impl PutLogFile {
     /// A reader of how many puts were lost.
     pub(super) fn lost(&self) -> impl Fn() -> u64 + Send + Sync + 'static {
         let lost = Arc::clone(&self.lost);
@@ -81,6 +93,7 @@ impl PutLogFile {
 }
 
 /// The thread's part.
+#[derive(Debug)]
 struct Writer {
     file: File,
     lost: Arc<AtomicU64>,
@@ -154,13 +167,10 @@ fn clipped(value: &impl fmt::Display) -> String {
 
 fn line(entry: &PutEntry<'_>) -> serde_json::Value {
     let kind = entry.record.kind();
-    let value = |bit: usize| entry.record.read(|nodes| clipped(&nodes[bit]));
-    let fields: serde_json::Map<_, _> = entry
-        .fields
-        .iter()
-        .take(MAX_FIELDS)
-        .filter_map(|bit| Some((kind.path(bit)?.0, json!(value(bit)))))
-        .collect();
+    let fields: serde_json::Map<_, _> = entry.record.read(|nodes| {
+        let bits = entry.fields.iter().take(MAX_FIELDS);
+        bits.filter_map(|bit| Some((kind.path(bit)?.0, json!(clipped(&nodes[bit]))))).collect()
+    });
     json!({
         "seconds": entry.time.seconds,
         "nanoseconds": entry.time.nanoseconds,

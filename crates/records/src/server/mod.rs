@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
-use wire::{Address, Config, ListenOptions, Listener, ServerBuilder, WhenFull};
+use wire::{Address, Config, ListenOptions, Listener, SendMemory, ServerBuilder, WhenFull};
 
 pub use channel::Identity;
 pub use connection::RecordsConnection;
@@ -42,6 +42,9 @@ pub struct Options {
     pub most_connections: usize,
     /// A connection without a byte in either direction for this long is closed.
     pub idle_timeout: Duration,
+    /// The memory of the unsent bytes of all connections, without large arrays; beyond it, the
+    /// slowest peers are closed.
+    pub send_bytes: usize,
     /// How it is found.
     pub discovery: Discovery,
 }
@@ -54,6 +57,7 @@ impl Default for Options {
             most_connections: 1024,
             // EPICS_PVA_CONN_TMO is 30 s, of which peers make 4/3.
             idle_timeout: Duration::from_secs(40),
+            send_bytes: 24 << 20,
             discovery: Discovery::default(),
         }
     }
@@ -123,6 +127,7 @@ impl BoundRecords {
             input_limit_bytes: INPUT_LIMIT_BYTES,
             output_limit_bytes: OUTPUT_LIMIT_BYTES,
             idle_timeout: Some(options.idle_timeout),
+            send_memory: SendMemory::new(options.send_bytes),
             thread_name: "records",
             ..Config::default()
         };
