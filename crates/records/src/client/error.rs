@@ -41,12 +41,13 @@ pub enum ClientError {
 }
 
 impl ClientError {
-    /// Whether the connection or the channel is lost, so that another may be had.
+    /// Whether the connection or the channel is lost, so that another may be had. So it is after
+    /// bytes that are no messages: another server may have had the address for a moment.
     pub fn is_loss(&self) -> bool {
         match self {
-            Self::Io(..) | Self::Closed(_) | Self::ChannelClosed => true,
+            Self::Io(..) | Self::Closed(_) | Self::ChannelClosed | Self::Broken(..) => true,
             Self::TimedOut(..) | Self::NotFound(_) => true,
-            Self::Broken(..) | Self::Refused(_) | Self::Finished | Self::WrongType => false,
+            Self::Refused(_) | Self::Finished | Self::WrongType => false,
         }
     }
 }

@@ -10,6 +10,7 @@ use super::error::ClientError;
 use crate::environment::ClientEnvironment;
 use crate::protocol::messages::{Guid, Search, SearchResponse};
 use crate::protocol::{Command, HEADER_BYTES, Header, Order, Reader, Sender, message};
+use wire::ProtocolError;
 
 /// An unanswered search is repeated after this time, then after twice as long, and so on.
 const FIRST_WAIT: Duration = Duration::from_millis(100);
@@ -33,19 +34,22 @@ const AT_ONCE: usize = 4096;
 /// Finds the server of a channel.
 ///
 /// # Errors
-/// When no server answers that has it in time.
+/// When no server answers that has it in time; if another program has answered instead, what came
+/// from it.
 pub fn find(
     name: &str,
     environment: &ClientEnvironment,
     settings: &Settings,
 ) -> Result<SocketAddr, ClientError> {
-    let found = find_all(&[name], environment, settings)?;
+    let mut foreign = None;
+    let found = find_all(&[name], environment, settings, |error| foreign = Some(error))?;
     let first = found.into_iter().flatten().next();
-    first.ok_or_else(|| ClientError::NotFound(name.to_owned()))
+    first.ok_or_else(|| foreign.unwrap_or_else(|| ClientError::NotFound(name.to_owned())))
 }
 
 /// Finds the servers of channels, many names with each datagram: for each name its server's
-/// address, or none where no server answers that has it in time.
+/// address, or none where no server answers that has it in time. `observe` is called with what came
+/// from programs that don't speak this protocol.
 ///
 /// # Errors
 /// When the system has no socket for it.
@@ -53,19 +57,24 @@ pub fn find_all(
     names: &[&str],
     environment: &ClientEnvironment,
     settings: &Settings,
+    mut observe: impl FnMut(ClientError),
 ) -> Result<Vec<Option<SocketAddr>>, ClientError> {
     let mut all = vec![None; names.len()];
     for server in &environment.name_servers {
         if !all.contains(&None) {
             break;
         }
+        let client = Client::connect(*server, settings.clone());
+        let asked = client.and_then(|mut client| client.search(names, &mut all));
         // One that isn't there has none of them.
-        if let Ok(mut client) = Client::connect(*server, settings.clone()) {
-            let _ = client.search(names, &mut all);
+        if let Err(error @ ClientError::Broken(..)) = asked {
+            observe(error);
         }
     }
     if all.contains(&None) && !environment.searches.is_empty() {
-        Searcher::open(environment)?.find(names, &mut all, settings.timeout)?;
+        let mut searcher = Searcher::open(environment)?;
+        searcher.find(names, &mut all, settings.timeout)?;
+        searcher.foreign.into_iter().for_each(observe);
     }
     Ok(all)
 }
@@ -114,6 +123,8 @@ struct Searcher<'a> {
     to: &'a [SocketAddr],
     sequence: u32,
     buffer: Vec<u8>,
+    /// What came last that is no message.
+    foreign: Option<ClientError>,
 }
 
 impl<'a> Searcher<'a> {
@@ -130,7 +141,8 @@ impl<'a> Searcher<'a> {
             Ok::<_, std::io::Error>((socket, port))
         };
         let (socket, port) = open().map_err(failed)?;
-        Ok(Self { socket, port, is_v6, to, sequence: 0, buffer: vec![0; 64 << 10] })
+        let buffer = vec![0; 64 << 10];
+        Ok(Self { socket, port, is_v6, to, sequence: 0, buffer, foreign: None })
     }
 
     /// Searches for what has no server yet until it is found, less and less often.
@@ -215,8 +227,9 @@ impl<'a> Searcher<'a> {
             self.socket.set_read_timeout(Some(left)).map_err(failed)?;
             match self.socket.recv_from(&mut self.buffer) {
                 Ok((len, from)) => match answer(&self.buffer[..len], from) {
-                    Some(answer) => return Ok(Some(answer)),
-                    None => continue,
+                    Ok(Some(answer)) => return Ok(Some(answer)),
+                    Ok(None) => {}
+                    Err(fault) => self.foreign = Some(ClientError::Broken(from, fault)),
                 },
                 Err(error)
                     if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) =>
@@ -235,21 +248,29 @@ fn failed(error: std::io::Error) -> ClientError {
     ClientError::Io((Ipv4Addr::UNSPECIFIED, 0).into(), error)
 }
 
-/// The server that answers with this datagram, and the numbers of its channels.
-fn answer(datagram: &[u8], from: SocketAddr) -> Option<(FoundServer, Vec<u32>)> {
-    let header = Header::read(datagram.first_chunk::<HEADER_BYTES>()?).ok()?;
+/// The server that answers with this datagram, and the numbers of its channels; none if it is
+/// another message.
+fn answer(
+    datagram: &[u8],
+    from: SocketAddr,
+) -> Result<Option<(FoundServer, Vec<u32>)>, ProtocolError> {
+    let Some(header) = datagram.first_chunk::<HEADER_BYTES>() else {
+        return Err(ProtocolError::new("a datagram is shorter than a header"));
+    };
+    let header = Header::read(header)?;
     if header.is_control || header.command() != Command::SearchResponse {
-        return None;
+        return Ok(None);
     }
     let mut reader = Reader::new(&datagram[HEADER_BYTES..], header.order);
     let said = SearchResponse::read(&mut reader);
-    if reader.end().is_err() || &*said.protocol != "tcp" {
-        return None;
+    reader.end()?;
+    if &*said.protocol != "tcp" {
+        return Ok(None);
     }
     let is_senders = said.server.ip().is_unspecified();
     let ip = if is_senders { from.ip().to_canonical() } else { said.server.ip() };
     let found = FoundServer { guid: said.guid, server: SocketAddr::new(ip, said.server.port()) };
-    Some((found, if said.found { said.channels } else { Vec::new() }))
+    Ok(Some((found, if said.found { said.channels } else { Vec::new() })))
 }
 
 impl Client {

@@ -136,8 +136,7 @@ impl Session {
     /// Waits until there is a connection again, if `why` means that it is lost.
     ///
     /// # Errors
-    /// `why`, if it means something else or this session doesn't reconnect; and a server that
-    /// breaks the protocol.
+    /// `why`, if it means something else or this session doesn't reconnect.
     pub fn recover(&mut self, why: ClientError) -> Result<(), ClientError> {
         let Self { name, settings, locate, begin, link, backoff, connected, .. } = self;
         let Some(observe) = self.observe.as_mut().filter(|_| why.is_loss()) else {

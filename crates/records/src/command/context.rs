@@ -82,7 +82,9 @@ impl CommandContext {
     pub(super) fn find_all(&self, names: &[&str]) -> anyhow::Result<Vec<Option<SocketAddr>>> {
         Ok(match self.server {
             Some(server) => vec![Some(server); names.len()],
-            None => find::find_all(names, &self.environment, &self.settings)?,
+            None => find::find_all(names, &self.environment, &self.settings, |error| {
+                note(error.to_string());
+            })?,
         })
     }
 

@@ -175,7 +175,7 @@ impl Header {
     pub fn read(bytes: &[u8; HEADER_BYTES]) -> Result<Self, ProtocolError> {
         let [magic, version, flags, code, size @ ..] = *bytes;
         if magic != MAGIC || version == 0 {
-            return Err(ProtocolError::new("what came is no pvAccess message"));
+            return Err(foreign(bytes));
         }
         let order = if flags & BIG == 0 { Order::Little } else { Order::Big };
         let segment = match (flags & SEGMENT) >> 4 {
@@ -221,6 +221,17 @@ impl Header {
     }
 }
 
+/// The fault of bytes that are no header of this protocol.
+#[cold]
+fn foreign(bytes: &[u8; HEADER_BYTES]) -> ProtocolError {
+    let why = match bytes[0] {
+        MAGIC => format!("it has version 0, and {VERSION} is spoken here"),
+        first => format!("it begins with the byte {first:02x}, not {MAGIC:02x}"),
+    };
+    let shown = bytes.escape_ascii();
+    ProtocolError::new(format!("\"{shown}\" is the header of no pvAccess message: {why}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -234,6 +245,9 @@ mod tests {
         for code in 0..=255 {
             assert_eq!(Command::from(code).code(), code);
         }
-        Header::read(b"GET / HT").unwrap_err();
+        let said = |bytes| Header::read(bytes).unwrap_err().to_string();
+        let http = said(b"HTTP/1.1");
+        assert!(http.contains("\"HTTP/1.1\"") && http.contains("byte 48, not ca"), "{http}");
+        assert!(said(&[0xCA, 0, 0, 0, 0, 0, 0, 0]).contains("version 0"));
     }
 }
