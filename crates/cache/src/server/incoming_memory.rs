@@ -2,7 +2,7 @@
 //! blocks and never send them can only exhaust this.
 //!
 //! A block reserves all its bytes as soon as it is announced, so that one that has begun can always
-//! be finished. While others are refused, it has to come with at least [`LEAST_BYTES`] each
+//! be finished. While others are refused, it has to come with at least [`MIN_BYTES`] each
 //! [`CHECK_NS`], or its connection is closed: data that are announced and not sent would otherwise
 //! keep large values of all clients out for ever. Without refusals it may take its time.
 
@@ -15,7 +15,7 @@ use wire::Ns;
 const CHECK_NS: Ns = 1_000_000_000;
 
 /// What has to come of a block between two checks, while others are refused.
-const LEAST_BYTES: usize = 64 << 10;
+const MIN_BYTES: usize = 64 << 10;
 
 /// The memory that all blocks of a service have reserved.
 #[derive(Debug)]
@@ -70,7 +70,7 @@ impl IncomingMemory {
     /// Whether a block came too slowly since a check while others were refused.
     pub(super) fn is_too_slow(&self, since: &Progress, filled_bytes: usize) -> bool {
         debug_assert!(filled_bytes >= since.filled_bytes, "a block has lost bytes");
-        let is_slow = filled_bytes - since.filled_bytes < LEAST_BYTES;
+        let is_slow = filled_bytes - since.filled_bytes < MIN_BYTES;
         is_slow && self.refused.load(Relaxed) != since.refused
     }
 

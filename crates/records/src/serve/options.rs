@@ -40,14 +40,14 @@ pub(super) fn service(
 }
 
 /// The least of `--send-memory`.
-const LEAST_SEND_BYTES: u64 = 1 << 20;
+const MIN_SEND_BYTES: u64 = 1 << 20;
 
 /// Half of `--send-memory`: for large arrays, or for the rest. There are two limits because an
 /// array that is larger than its limit is sent all the same: of that one updates wait, where of the
 /// other connections are closed.
 fn send_bytes(args: &RecordsArgs) -> Result<usize, Failure> {
     let bytes = args.send_memory.bytes;
-    if bytes < LEAST_SEND_BYTES {
+    if bytes < MIN_SEND_BYTES {
         return Err(Failure::Usage("--send-memory has to be at least 1MiB".to_owned()));
     }
     Ok(usize::try_from(bytes / 2).unwrap_or(usize::MAX))
