@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use wire::clock;
 
-use crate::drive::{CASES, Samples};
+use crate::drive::{CASES, SampleTimer};
 use crate::observe::thread_cpu;
 use crate::plan::{Plan, Registry, parse_setting};
 
@@ -120,7 +120,7 @@ fn evaluate(
 
 /// Samples, and what their evaluations took.
 struct Sampler {
-    samples: Samples,
+    samples: SampleTimer,
     least_ns: f64,
     /// How many samples came to each time per evaluation, in tenths of a nanosecond.
     tenths: std::collections::BTreeMap<u64, u64>,
@@ -128,7 +128,7 @@ struct Sampler {
 
 impl Sampler {
     fn calibrated(own: &mut dyn Busy) -> Self {
-        let samples = Samples::calibrated(own);
+        let samples = SampleTimer::calibrated(own);
         Self { samples, least_ns: f64::INFINITY, tenths: std::collections::BTreeMap::new() }
     }
 

@@ -12,7 +12,7 @@ use wire::{ProtocolError, clock};
 
 use super::config::{Command, WorkerConfig};
 use super::recorder::Recorder;
-use super::result::Piece;
+use super::result::LoadResult;
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 
@@ -26,7 +26,7 @@ const MAX_CALLS: u64 = 1 << 30;
 pub(crate) const CASES: usize = 1024;
 
 /// Times samples of as many calls each.
-pub(crate) struct Samples {
+pub(crate) struct SampleTimer {
     /// Calls in one sample.
     pub(crate) calls: u64,
     /// How many samples there are so far, and how many bytes their calls were about.
@@ -37,7 +37,7 @@ pub(crate) struct Samples {
     next: usize,
 }
 
-impl Samples {
+impl SampleTimer {
     /// Doubles the calls until a sample is long enough; that warms everything up as well.
     pub(crate) fn calibrated(client: &mut dyn Busy) -> Self {
         let mut samples = Self { calls: 1, count: 0, bytes: 0, ended: clock::now(), next: 0 };
@@ -90,7 +90,7 @@ impl BusyWorker {
     }
 
     /// Does one piece of work.
-    pub(super) fn execute(&mut self, command: Command) -> Piece {
+    pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         let (start, cpu) = (clock::now(), thread_cpu());
         let mut bytes = 0;
@@ -104,7 +104,7 @@ impl BusyWorker {
         let duration_ns = self.recorder.last_answer.saturating_sub(start);
         let rate = bytes as f64 * 1e9 / duration_ns.max(1) as f64;
         let result = self.recorder.result();
-        Piece {
+        LoadResult {
             duration_ns,
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
@@ -116,7 +116,7 @@ impl BusyWorker {
     /// Samples until that time; returns how many bytes they were about.
     fn run(&mut self, until: u64) -> u64 {
         self.check();
-        let mut samples = Samples::calibrated(&mut *self.client);
+        let mut samples = SampleTimer::calibrated(&mut *self.client);
         let mut events = Events::default();
         while samples.count == 0
             || (samples.ended < until && !self.config.stop.load(Ordering::Relaxed))
@@ -172,7 +172,7 @@ mod tests {
     #[test]
     fn a_sample_is_long_enough_and_every_call_is_counted() {
         let mut client = Counting::default();
-        let mut samples = Samples::calibrated(&mut client);
+        let mut samples = SampleTimer::calibrated(&mut client);
         assert!(samples.calls > 1 && samples.calls.is_power_of_two());
         let before = client.called;
         (0..7).for_each(|_| _ = samples.take(&mut client));

@@ -14,7 +14,7 @@ use super::arrivals::Arrivals;
 use super::config::{Command, Parts, WorkerConfig};
 use super::interval::Figure;
 use super::recorder::Recorder;
-use super::result::Piece;
+use super::result::LoadResult;
 use super::timed::Timed;
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
@@ -92,7 +92,7 @@ impl CallWorker {
     }
 
     /// Does one piece of work.
-    pub(super) fn execute(&mut self, command: Command) -> Piece {
+    pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         let (start, cpu) = (clock::now(), thread_cpu());
         let worked = match command {
@@ -107,7 +107,7 @@ impl CallWorker {
         let generator = thread_cpu().since(cpu);
         let each = self.recorder.take_each(self.config.workload.operations());
         let result = self.recorder.result();
-        Piece {
+        LoadResult {
             duration_ns: self.recorder.last_answer.saturating_sub(start),
             // A call blocks while the target works, so CPU time says how busy the client itself is.
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,

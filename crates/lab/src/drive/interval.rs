@@ -29,7 +29,7 @@ pub struct Interval {
     pub group: usize,
     /// Which operation, as an index into the service's.
     pub operation: usize,
-    /// LiveStats since the zero of the run's clock.
+    /// Seconds since the zero of the run's clock.
     pub second: u64,
     /// Nanoseconds.
     pub histogram: Counted,

@@ -13,7 +13,7 @@ use wire::{Ns, clock};
 use super::interval::{Figure, Interval};
 use super::tally::Counted;
 
-/// LiveStats of threads that are kept until somebody takes them.
+/// Seconds of threads that are kept until somebody takes them.
 const KEPT: usize = 256;
 
 /// A second is told of once it is over for so long: threads end it with their next answer.
@@ -22,7 +22,7 @@ const SETTLED_NS: Ns = 200_000_000;
 /// What threads of load have measured in one second.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
-    /// LiveStats since the zero of the run's clock.
+    /// Seconds since the zero of the run's clock.
     pub second: u64,
     /// Operations answered.
     pub operations: u64,
@@ -112,13 +112,12 @@ impl Publisher {
     #[cold]
     pub(super) fn tell(
         &mut self,
-        seconds: &LiveStats,
+        live: &LiveStats,
         second: u64,
         (operations, wrong, missing): (u64, u64, u64),
         finished: &[Interval],
     ) {
-        let looks_on =
-            seconds.wanted.load(Ordering::Relaxed) && seconds.open.load(Ordering::Relaxed);
+        let looks_on = live.wanted.load(Ordering::Relaxed) && live.open.load(Ordering::Relaxed);
         let new = finished.get(self.intervals..).unwrap_or_default();
         if !looks_on || (new.is_empty() && operations == self.operations) {
             return;
@@ -130,7 +129,7 @@ impl Publisher {
             missing: missing - self.missing,
             times: new.iter().map(|one| (one.figure, one.histogram.clone())).collect(),
         };
-        if seconds.tell.try_send(news).is_ok() {
+        if live.tell.try_send(news).is_ok() {
             let intervals = finished.len();
             *self = Self { intervals, operations, wrong, missing };
         }
@@ -142,49 +141,49 @@ mod tests {
     use super::*;
     use crate::drive::tally::Tally;
 
-    fn told(seconds: &LiveStats, publisher: &mut Publisher, second: u64, operations: u64) {
+    fn told(live: &LiveStats, publisher: &mut Publisher, second: u64, operations: u64) {
         let mut tally = Tally::new();
         tally.record(operations);
         let histogram = tally.take().expect("a value");
         let (figure, group, operation) = (Figure::Latency, 0, 0);
         let one = Interval { figure, group, operation, second, histogram };
         let finished = vec![one; publisher.intervals + 1];
-        publisher.tell(seconds, second, (operations, 0, 0), &finished);
+        publisher.tell(live, second, (operations, 0, 0), &finished);
     }
 
     #[test]
     fn each_second_is_told_once_and_only_to_who_looks_on() {
-        let seconds = LiveStats::new(clock::now().saturating_sub(10_000_000_000));
+        let live = LiveStats::new(clock::now().saturating_sub(10_000_000_000));
         let mut publisher = Publisher::default();
-        seconds.begin();
-        told(&seconds, &mut publisher, 1, 5);
-        assert!(seconds.take().0.is_empty(), "nobody wanted it");
-        seconds.want();
-        told(&seconds, &mut publisher, 2, 7);
-        told(&seconds, &mut publisher, 3, 12);
-        told(&seconds, &mut publisher, 60, 13);
-        let (taken, settled) = seconds.take();
+        live.begin();
+        told(&live, &mut publisher, 1, 5);
+        assert!(live.take().0.is_empty(), "nobody wanted it");
+        live.want();
+        told(&live, &mut publisher, 2, 7);
+        told(&live, &mut publisher, 3, 12);
+        told(&live, &mut publisher, 60, 13);
+        let (taken, settled) = live.take();
         let rates: Vec<_> = taken.iter().map(|one| (one.second, one.operations)).collect();
         assert_eq!(rates, [(2, 7), (3, 5)], "the last lies ahead");
         assert!((9..60).contains(&settled));
-        assert!(seconds.take().0.is_empty(), "it was told once");
-        seconds.end();
-        told(&seconds, &mut publisher, 4, 20);
-        seconds.begin();
-        assert!(seconds.take().0.is_empty(), "a slice that is over is told as a whole");
+        assert!(live.take().0.is_empty(), "it was told once");
+        live.end();
+        told(&live, &mut publisher, 4, 20);
+        live.begin();
+        assert!(live.take().0.is_empty(), "a slice that is over is told as a whole");
     }
 
     #[test]
     fn who_does_not_take_what_is_told_holds_nobody_up() {
-        let seconds = LiveStats::new(clock::now().saturating_sub(10_000_000_000));
-        seconds.want();
-        seconds.begin();
+        let live = LiveStats::new(clock::now().saturating_sub(10_000_000_000));
+        live.want();
+        live.begin();
         let mut publisher = Publisher::default();
         let all = 3 * KEPT as u64;
-        (1..=all).for_each(|operations| told(&seconds, &mut publisher, 1, operations));
-        assert_eq!(seconds.take().0.len(), KEPT);
-        told(&seconds, &mut publisher, 2, all + 1);
-        let (rest, _) = seconds.take();
+        (1..=all).for_each(|operations| told(&live, &mut publisher, 1, operations));
+        assert_eq!(live.take().0.len(), KEPT);
+        told(&live, &mut publisher, 2, all + 1);
+        let (rest, _) = live.take();
         assert_eq!(rest[0].operations, all + 1 - KEPT as u64, "it comes with the next second");
     }
 }

@@ -35,14 +35,14 @@ mod transport;
 mod worker;
 
 pub use arrivals::{Arrivals, Schedule, Spacing, Stretch};
-pub(crate) use busy::{CASES, Samples};
+pub(crate) use busy::{CASES, SampleTimer};
 pub use clients::Clients;
 pub use interval::{Figure, Interval};
-pub use live_stats::{LiveStats as Seconds, Second};
+pub use live_stats::{LiveStats, Second};
 pub use once::once_main;
 pub use overhead::overhead;
-pub use result::{Counts, Found, Piece};
-pub use session::{DriveError, Load, Session};
+pub use result::{Counts, LoadResult, WrongAnswer};
+pub use session::{DriveError, Session, SessionConfig};
 pub use slowest::{Slow, Slowest};
 pub use streams::StreamSum;
 pub(crate) use streams::{add as add_streams, fairness};

@@ -10,7 +10,7 @@ use wire::clock;
 
 use super::arrivals::Arrivals;
 use super::config::{Command, WorkerConfig};
-use super::result::Piece;
+use super::result::LoadResult;
 use super::slot::SlotConfig;
 use super::transport::Mirror;
 use super::worker::Worker;
@@ -26,7 +26,7 @@ pub fn overhead(
     pipeline: usize,
     length_ns: u64,
     cpu: Option<usize>,
-) -> io::Result<Piece> {
+) -> io::Result<LoadResult> {
     let text = format!("service = '{}'\noperation = 'ask'", null::SERVICE.name);
     let scenario = Scenario::parse(&text, &null::SERVICE).map_err(io::Error::other)?;
     let workload = scenario.begin();
@@ -59,11 +59,11 @@ mod tests {
 
     #[test]
     fn what_comes_back_by_itself_is_counted_and_right() {
-        let piece = overhead(3, 4, 20_000_000, None).unwrap();
-        assert_eq!((piece.counts.wrong, piece.counts.missing), (0, 0));
-        assert!(piece.counts.operations > 100, "{:?}", piece.counts);
-        let recorded: u64 = piece.intervals.iter().map(|one| one.histogram.len()).sum();
-        assert_eq!(recorded, piece.counts.operations);
-        assert_eq!(piece.trouble, None);
+        let result = overhead(3, 4, 20_000_000, None).unwrap();
+        assert_eq!((result.counts.wrong, result.counts.missing), (0, 0));
+        assert!(result.counts.operations > 100, "{:?}", result.counts);
+        let recorded: u64 = result.intervals.iter().map(|one| one.histogram.len()).sum();
+        assert_eq!(recorded, result.counts.operations);
+        assert_eq!(result.trouble, None);
     }
 }

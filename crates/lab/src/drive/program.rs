@@ -18,7 +18,7 @@ use wire::{Ns, ProtocolError, clock};
 use super::once::{self, Once, Run};
 use super::plain::Plain;
 use super::recorder::Recorder;
-use super::result::Piece;
+use super::result::LoadResult;
 use crate::cpus::pin_this_thread;
 use crate::observe::Cpu;
 
@@ -90,7 +90,7 @@ impl Program {
         length_ns: u64,
         clock_zero: Ns,
         stop: &Arc<AtomicBool>,
-    ) -> Piece {
+    ) -> LoadResult {
         let started = clock::now();
         let outcome = self.once(length_ns, stop);
         let wall_ns = clock::now() - started;
@@ -119,7 +119,7 @@ impl Program {
         };
         let spent = Cpu::exact(cost.user_ns, cost.system_ns);
         let generator = if self.is_target { Cpu::default() } else { spent };
-        Piece {
+        LoadResult {
             duration_ns: sums.duration_ns,
             generator,
             program_ns: used(|once| once.user_ns) + used(|once| once.system_ns),
@@ -271,12 +271,12 @@ impl Reading<'_> {
 ///
 /// # Errors
 /// Which line can't be read, and why.
-pub fn read_lines(scenario: &Scenario, text: &str) -> Result<Piece, String> {
+pub fn read_lines(scenario: &Scenario, text: &str) -> Result<LoadResult, String> {
     let mut recorder = Recorder::new(0, scenario.operations(), 0);
     let sums = Reading { scenario, started: 0, wall_ns: u64::MAX }.read(text, &mut recorder)?;
     recorder.end_second();
     let (duration_ns, figures) = (sums.duration_ns, sums.figures);
-    Ok(Piece { duration_ns, figures, ..recorder.result() })
+    Ok(LoadResult { duration_ns, figures, ..recorder.result() })
 }
 
 /// The beginning of a line that can't be read.
@@ -317,7 +317,7 @@ mod tests {
         assert_eq!((counts.operations, counts.unchecked, counts.wrong), (8, 3, 1));
         let timed: u64 = recorder.finished.iter().map(|one| one.histogram.len()).sum();
         assert_eq!((timed, recorder.finished[0].second), (7, 5));
-        assert_eq!(recorder.found[0].finding.note, "stale");
+        assert_eq!(recorder.wrong_answers[0].finding.note, "stale");
     }
 
     #[test]

@@ -8,13 +8,13 @@ use wire::Ns;
 use super::config::WorkerConfig;
 use super::interval::{FIGURES, Figure, Interval};
 use super::live_stats::{LiveStats, Publisher};
-use super::result::{Counts, Found, Piece};
+use super::result::{Counts, LoadResult, WrongAnswer};
 use super::slowest::{Slow, Slowest};
 use super::streams::StreamSum;
 use super::tally::Tally;
 
 /// At most this many wrong answers keep their bytes in one piece of one thread.
-const MAX_FOUND: usize = 16;
+const MAX_WRONG_ANSWERS: usize = 16;
 
 /// Collects one thread's latencies and hands each second's on as it ends.
 #[derive(Debug)]
@@ -29,7 +29,7 @@ pub(super) struct Recorder {
     second_ends: Ns,
     clock_zero: Ns,
     pub(super) counts: Counts,
-    pub(super) found: Vec<Found>,
+    pub(super) wrong_answers: Vec<WrongAnswer>,
     pub(super) finished: Vec<Interval>,
     pub(super) slowest: Slowest,
     pub(super) last_answer: Ns,
@@ -63,7 +63,7 @@ impl Recorder {
             second_ends: 0,
             clock_zero,
             counts: Counts::default(),
-            found: Vec::new(),
+            wrong_answers: Vec::new(),
             finished: Vec::new(),
             slowest: Slowest::default(),
             last_answer: 0,
@@ -113,8 +113,8 @@ impl Recorder {
     #[cold]
     fn keep_findings(&mut self, now: Ns, events: &mut Events) {
         for finding in events.findings.drain(..) {
-            if self.found.len() < MAX_FOUND {
-                self.found.push(Found { at: now - self.clock_zero, finding });
+            if self.wrong_answers.len() < MAX_WRONG_ANSWERS {
+                self.wrong_answers.push(WrongAnswer { at: now - self.clock_zero, finding });
             }
         }
     }
@@ -181,13 +181,13 @@ impl Recorder {
     }
 
     /// What was recorded; it is not here any more.
-    pub(super) fn result(&mut self) -> Piece {
-        Piece {
+    pub(super) fn result(&mut self) -> LoadResult {
+        LoadResult {
             counts: self.counts,
             intervals: std::mem::take(&mut self.finished),
-            found: std::mem::take(&mut self.found),
+            wrong_answers: std::mem::take(&mut self.wrong_answers),
             slowest: std::mem::take(&mut self.slowest),
-            ..Piece::default()
+            ..LoadResult::default()
         }
     }
 
@@ -197,7 +197,7 @@ impl Recorder {
         self.finished.clear();
         self.publisher = Publisher::default();
         self.slowest = Slowest::default();
-        self.found.clear();
+        self.wrong_answers.clear();
         self.counts = Counts::default();
         self.streams = StreamSum { group: self.group, ..StreamSum::default() };
         self.last_answer = 0;

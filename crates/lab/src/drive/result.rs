@@ -68,7 +68,7 @@ impl Counts {
 
 /// A wrong answer and when it came.
 #[derive(Clone, Debug)]
-pub struct Found {
+pub struct WrongAnswer {
     /// On the run's clock.
     pub at: Ns,
     /// The answer.
@@ -77,7 +77,7 @@ pub struct Found {
 
 /// What one piece of load gave, summed over its threads.
 #[derive(Clone, Debug, Default)]
-pub struct Piece {
+pub struct LoadResult {
     /// From the first request to the last answer, in nanoseconds.
     pub duration_ns: u64,
     /// What came.
@@ -93,7 +93,7 @@ pub struct Piece {
     /// Latencies by group, operation and second.
     pub intervals: Vec<Interval>,
     /// The first wrong answers.
-    pub found: Vec<Found>,
+    pub wrong_answers: Vec<WrongAnswer>,
     /// The slowest requests.
     pub slowest: Slowest,
     /// What went wrong with a connection, if anything did.
@@ -108,7 +108,7 @@ pub struct Piece {
     pub streams: Vec<StreamSum>,
 }
 
-impl Piece {
+impl LoadResult {
     /// Adds what another thread has measured at the same time.
     pub(super) fn add(&mut self, other: Self) {
         self.duration_ns = self.duration_ns.max(other.duration_ns);
@@ -116,7 +116,7 @@ impl Piece {
         self.generator = self.generator.plus(other.generator);
         self.busy = self.busy.max(other.busy);
         self.intervals.extend(other.intervals);
-        self.found.extend(other.found);
+        self.wrong_answers.extend(other.wrong_answers);
         self.slowest.add(other.slowest);
         self.trouble = self.trouble.take().or(other.trouble);
         self.pressure.add(other.pressure);

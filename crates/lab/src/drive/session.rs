@@ -16,7 +16,7 @@ use super::clients::Clients;
 use super::config::{Command, Parts, WorkerConfig};
 use super::live_stats::LiveStats;
 use super::program::Program;
-use super::result::Piece;
+use super::result::LoadResult;
 use super::slot::SlotConfig;
 use super::transport::Sockets;
 use super::worker::Worker;
@@ -29,7 +29,7 @@ const OPEN_WITHIN: Duration = Duration::from_secs(30);
 
 /// What a session needs to know.
 #[derive(Clone, Debug)]
-pub struct Load<'a> {
+pub struct SessionConfig<'a> {
     /// Where the target is.
     pub address: &'a Address,
     /// How it is spoken to.
@@ -90,7 +90,7 @@ struct Programmed {
 
 struct Thread {
     commands: Sender<Command>,
-    pieces: Receiver<Piece>,
+    results: Receiver<LoadResult>,
     handle: Option<JoinHandle<()>>,
     /// Where it calls what may hang.
     watched: Option<Arc<Watched>>,
@@ -103,7 +103,7 @@ impl Session {
     ///
     /// # Errors
     /// When a connection can't be made.
-    pub fn open(load: &Load<'_>) -> Result<Self, DriveError> {
+    pub fn open(load: &SessionConfig<'_>) -> Result<Self, DriveError> {
         let workload = load.workload.begin();
         let reach = load.speaks.dialect.reach;
         let preparation = match reach {
@@ -164,11 +164,11 @@ impl Session {
     ///
     /// # Errors
     /// When a thread has ended.
-    pub fn prepare(&mut self) -> Result<Piece, DriveError> {
+    pub fn prepare(&mut self) -> Result<LoadResult, DriveError> {
         let (Preparation { parts, is_in_order, within, .. }, threads) =
             (self.preparation.clone(), self.preparing);
         if parts == 0 {
-            return Ok(Piece::default());
+            return Ok(LoadResult::default());
         }
         let written = self.command(|index| {
             let share = |at: u64| {
@@ -191,22 +191,22 @@ impl Session {
     ///
     /// # Errors
     /// When a thread has ended.
-    pub fn run(&mut self, length_ns: u64) -> Result<Piece, DriveError> {
+    pub fn run(&mut self, length_ns: u64) -> Result<LoadResult, DriveError> {
         if let Some(Programmed { program, scenario, clock_zero, stop }) = &self.program {
             return Ok(program.run(scenario, length_ns, *clock_zero, stop));
         }
         self.command(|_| Command::Run(length_ns))
     }
 
-    fn command(&mut self, command: impl Fn(u64) -> Command) -> Result<Piece, DriveError> {
+    fn command(&mut self, command: impl Fn(u64) -> Command) -> Result<LoadResult, DriveError> {
         for (index, thread) in self.threads.iter().enumerate() {
             if thread.given_up.is_none() {
                 thread.commands.send(command(index as u64)).map_err(|_| DriveError::Ended)?;
             }
         }
-        let mut sum = Piece::default();
+        let mut sum = LoadResult::default();
         for thread in &mut self.threads {
-            sum.add(thread.piece()?);
+            sum.add(thread.result()?);
         }
         sum.streams = super::streams::joined(sum.streams);
         Ok(sum)
@@ -215,7 +215,7 @@ impl Session {
 
 /// Starts one thread of load with the engine that the dialect needs.
 fn start(
-    load: &Load<'_>,
+    load: &SessionConfig<'_>,
     clients: &Clients,
     workload: Arc<dyn Workload>,
     config: WorkerConfig,
@@ -260,10 +260,10 @@ impl Thread {
     /// A thread that opens its worker and then executes commands until there are no more.
     fn start<W>(
         open: impl FnOnce() -> std::io::Result<W> + Send + 'static,
-        execute: impl Fn(&mut W, Command) -> Piece + Send + 'static,
+        execute: impl Fn(&mut W, Command) -> LoadResult + Send + 'static,
     ) -> std::io::Result<Self> {
         let (commands, received) = channel::<Command>();
-        let (finished, pieces) = channel::<Piece>();
+        let (finished, results) = channel::<LoadResult>();
         let (opened, has_opened) = channel::<std::io::Result<()>>();
         let run = move || {
             let mut worker = match open() {
@@ -286,20 +286,20 @@ impl Thread {
                 RecvTimeoutError::Disconnected => "the thread ended".to_owned(),
             }))
         })?;
-        Ok(Self { commands, pieces, handle: Some(handle), watched: None, given_up: None })
+        Ok(Self { commands, results, handle: Some(handle), watched: None, given_up: None })
     }
 
     /// What its work has come to; of a thread that hangs in a call, that it does.
-    fn piece(&mut self) -> Result<Piece, DriveError> {
+    fn result(&mut self) -> Result<LoadResult, DriveError> {
         if let Some(trouble) = self.given_up.clone() {
-            return Ok(Piece { trouble: Some(trouble), ..Piece::default() });
+            return Ok(LoadResult { trouble: Some(trouble), ..LoadResult::default() });
         }
         let Some(watched) = self.watched.clone() else {
-            return self.pieces.recv().map_err(|_| DriveError::Ended);
+            return self.results.recv().map_err(|_| DriveError::Ended);
         };
         loop {
-            match self.pieces.recv_timeout(LOOK_EVERY) {
-                Ok(piece) => return Ok(piece),
+            match self.results.recv_timeout(LOOK_EVERY) {
+                Ok(result) => return Ok(result),
                 Err(RecvTimeoutError::Disconnected) => return Err(DriveError::Ended),
                 Err(RecvTimeoutError::Timeout) => {}
             }
@@ -310,9 +310,9 @@ impl Thread {
                      its slot is given up"
                 );
                 self.given_up = Some(trouble.clone());
-                let mut piece = Piece { trouble: Some(trouble), ..Piece::default() };
-                piece.counts.missing = 1;
-                return Ok(piece);
+                let mut result = LoadResult { trouble: Some(trouble), ..LoadResult::default() };
+                result.counts.missing = 1;
+                return Ok(result);
             }
         }
     }
@@ -329,7 +329,7 @@ impl Session {
     fn close(&mut self) {
         for mut thread in self.threads.drain(..) {
             drop(thread.commands);
-            drop(thread.pieces);
+            drop(thread.results);
             // One that hangs can't be joined; it ends with its call, or with this program.
             if let Some(handle) = thread.handle.take().filter(|_| thread.given_up.is_none()) {
                 let _ = handle.join();

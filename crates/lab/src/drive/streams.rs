@@ -50,8 +50,8 @@ pub(crate) fn joined(threads: Vec<StreamSum>) -> Vec<StreamSum> {
 }
 
 /// Adds a piece's sums, joined by group, to a trial's.
-pub(crate) fn add(trial: &mut Vec<StreamSum>, piece: Vec<StreamSum>) {
-    for sum in piece {
+pub(crate) fn add(trial: &mut Vec<StreamSum>, sums: Vec<StreamSum>) {
+    for sum in sums {
         match trial.iter_mut().find(|group| group.group == sum.group) {
             Some(group) => group.add(&sum),
             None => trial.push(sum),
@@ -90,10 +90,10 @@ mod tests {
     fn pieces_add_up_stream_by_stream_and_threads_side_by_side() {
         let sum =
             |group, each: &[u64]| StreamSum { group, each: each.to_vec(), missed: 2, merged: 1 };
-        let piece = || joined(vec![sum(0, &[1, 2]), sum(1, &[9]), sum(0, &[3])]);
+        let sums = || joined(vec![sum(0, &[1, 2]), sum(1, &[9]), sum(0, &[3])]);
         let mut trial = Vec::new();
-        add(&mut trial, piece());
-        add(&mut trial, piece());
+        add(&mut trial, sums());
+        add(&mut trial, sums());
         assert_eq!(trial[0], StreamSum { group: 0, each: vec![2, 4, 6], missed: 8, merged: 4 });
         assert_eq!((trial[1].updates(), trial.len()), (18, 2));
     }

@@ -292,6 +292,6 @@ mod tests {
         assert_eq!(timed.wake(), Some(2_100));
         timed.free(1, 9_950);
         assert_eq!(timed.due(2_100).map(|due| due.slot), Some(0));
-        assert_eq!(timed.wake(), None, "the piece ends before the pause does");
+        assert_eq!(timed.wake(), None, "the run ends before the pause does");
     }
 }

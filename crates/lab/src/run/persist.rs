@@ -281,7 +281,7 @@ impl<'a> RunWriter<'a> {
             let name = name.clone();
             self.ledger.add_counter(&CounterRow { trial_id: id, name, grows, value })?;
         }
-        for found in &trial.found {
+        for found in &trial.wrong_answers {
             self.ledger.add_finding(&FindingRow {
                 trial_id: id,
                 at_ns: found.at,

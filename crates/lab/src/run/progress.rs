@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::slice_stats::{SliceStats, TargetStatus};
-use crate::drive::Seconds;
+use crate::drive::LiveStats;
 use crate::observe::Watch;
 
 /// Where a run is.
@@ -25,7 +25,7 @@ pub struct Progress<'a> {
     /// The sensors; their recent samples may be read after the call.
     pub watch: &'a Watch,
     /// Figures of the slice that is measured, second by second, once a view asks for them.
-    pub seconds: &'a Arc<Seconds>,
+    pub live_stats: &'a Arc<LiveStats>,
 }
 
 /// An event of a run.

@@ -18,7 +18,7 @@ use super::target_run::TargetRun;
 use super::trial::Trial;
 use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
-use crate::drive::{Load, Session};
+use crate::drive::{Session, SessionConfig};
 use crate::in_process::Assignment;
 use crate::observe::{CounterMeter, GroupMeter};
 use crate::plan::{CountersOf, Point, Target, TargetKind};
@@ -265,12 +265,12 @@ impl Runner<'_> {
                 return target_run.trial.fail(FailedAt::Prepare, problem);
             }
         };
-        let load = Load { program, ..self.load(here, deployed, target, round) };
+        let load = SessionConfig { program, ..self.load(here, deployed, target, round) };
         let outcome = Session::open(&load).and_then(|mut session| {
             let before = self.now();
             if !is_restored {
-                let piece = session.prepare()?;
-                target_run.trial.prepared(piece, self.now() - before);
+                let result = session.prepare()?;
+                target_run.trial.prepared(result, self.now() - before);
             }
             let before = self.now();
             if self.plan.rounds.warm_up.ns > 0 && !target_run.trial.has_failed() {
@@ -296,8 +296,8 @@ impl Runner<'_> {
         deployed: &'b Deployed,
         target: &'b Target,
         round: u64,
-    ) -> Load<'b> {
-        Load {
+    ) -> SessionConfig<'b> {
+        SessionConfig {
             program: None,
             address: &deployed.address,
             batch: deployed.batch.clone(),
@@ -307,7 +307,7 @@ impl Runner<'_> {
             round,
             clock_zero: self.clock_zero,
             stop: self.stop.clone(),
-            live: Some(self.seconds.clone()),
+            live: Some(self.live_stats.clone()),
         }
     }
 
@@ -319,7 +319,7 @@ impl Runner<'_> {
         let load = self.load(here, deployed, target, round);
         let before = self.now();
         match Session::open(&load).and_then(|mut session| session.prepare()) {
-            Ok(piece) => target_run.trial.prepared(piece, self.now() - before),
+            Ok(result) => target_run.trial.prepared(result, self.now() - before),
             Err(error) => return target_run.fail(FailedAt::Prepare, &error),
         }
         drop(target_run.service.take());
@@ -384,7 +384,7 @@ impl Runner<'_> {
                 let begins = by_second.then_some(RunEvent::SliceBegins { target, second });
                 self.report(point, ordinal, &activity, begins);
                 if by_second {
-                    self.seconds.begin();
+                    self.live_stats.begin();
                 }
                 target_run.take_turn(rounds.stops_between);
                 let start = self.now();
@@ -393,7 +393,7 @@ impl Runner<'_> {
                 if take_turns {
                     target_run.leave_turn(rounds.stops_between);
                 }
-                self.seconds.end();
+                self.live_stats.end();
                 if let Some(stats) = seen {
                     self.report(point, ordinal, &activity, Some(RunEvent::SliceEnds(&stats)));
                 }

@@ -17,7 +17,7 @@ use super::stopping::Stopping;
 use super::target_run::TargetRun;
 use super::trial::Trial;
 use crate::deploy::Deployer;
-use crate::drive::Seconds;
+use crate::drive::LiveStats;
 use crate::observe::Watch;
 use crate::plan::Plan;
 
@@ -34,7 +34,7 @@ pub(super) struct Runner<'a> {
     pub(super) stop: Arc<AtomicBool>,
     pub(super) clock_zero: wire::Ns,
     /// Where load threads publish the figures of each second, for live views.
-    pub(super) seconds: Arc<Seconds>,
+    pub(super) live_stats: Arc<LiveStats>,
     pub(super) started: Instant,
     /// Every trial so far, by point.
     pub(super) trials: Vec<Vec<Trial>>,
@@ -76,7 +76,7 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
         random: SmallRng::seed_from_u64(seed),
         stop,
         clock_zero,
-        seconds: Arc::new(Seconds::new(clock_zero)),
+        live_stats: Arc::new(LiveStats::new(clock_zero)),
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
         looks: LookSchedule::of(plan),
@@ -154,7 +154,7 @@ impl Runner<'_> {
         let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
         let done = done.min(1.0);
-        let (watch, seconds) = (&self.watch, &self.seconds);
-        (self.progress)(&Progress { point, round, activity, done, left, event, watch, seconds });
+        let (watch, live_stats) = (&self.watch, &self.live_stats);
+        (self.progress)(&Progress { point, round, activity, done, left, event, watch, live_stats });
     }
 }

@@ -4,7 +4,7 @@
 use ledger::Validity;
 
 use super::trial::{Slice, Trial};
-use crate::drive::{Counted, Counts, Figure, Piece, Pressure};
+use crate::drive::{Counted, Counts, Figure, LoadResult, Pressure};
 use crate::plan::Point;
 
 /// The figures of one slice.
@@ -31,16 +31,16 @@ pub struct SliceStats {
 }
 
 impl SliceStats {
-    pub(super) fn of(target: usize, slice: &Slice, piece: &Piece) -> Self {
-        let times = piece.intervals.iter().map(|one| (one.figure, one.histogram.clone()));
+    pub(super) fn of(target: usize, slice: &Slice, result: &LoadResult) -> Self {
+        let times = result.intervals.iter().map(|one| (one.figure, one.histogram.clone()));
         Self {
             target,
-            duration_ns: piece.duration_ns,
-            counts: piece.counts,
+            duration_ns: result.duration_ns,
+            counts: result.counts,
             server_ns: slice.server.map(|cpu| cpu.total_ns),
-            generator_ns: piece.generator.total_ns,
-            busy: piece.busy,
-            pressure: piece.pressure,
+            generator_ns: result.generator.total_ns,
+            busy: result.busy,
+            pressure: result.pressure,
             times: times.collect(),
             disturbed: slice.disturbed.clone(),
         }

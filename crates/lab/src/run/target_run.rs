@@ -11,7 +11,7 @@ use super::slice_stats::SliceStats;
 use super::trial::{Slice, Trial};
 use super::usage::{ProcessReadings, Window};
 use crate::deploy::{Deployed, Guard};
-use crate::drive::{DriveError, Piece, Session};
+use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
     self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Totals, Wait, Watch,
 };
@@ -53,7 +53,7 @@ impl TargetRun {
         let before = read(&mut self.meter);
         let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
         self.meter.iter_mut().for_each(GroupMeter::forget_peak);
-        let (outcome, window) = self.piece(length_ns, &here.events, watch);
+        let (outcome, window) = self.measure(length_ns, &here.events, watch);
         let after = read(&mut self.meter);
         // The peak during the slice, which may be above the resident size after it.
         let peak_bytes = self.meter.as_mut().and_then(GroupMeter::peak_bytes);
@@ -61,39 +61,39 @@ impl TargetRun {
         let processes = self.processes(written, after.map(|(_, resident_bytes)| resident_bytes));
         let server = before.zip(after).map(|((before, _), (after, _))| after.since(before));
         self.keep_largest(after.map(|(_, resident_bytes)| resident_bytes));
-        let piece = match outcome {
-            Ok(piece) => piece,
+        let result = match outcome {
+            Ok(result) => result,
             Err(error) => {
                 self.fail(FailedAt::Measure, &error);
                 return None;
             }
         };
-        self.keep_largest(piece.cost.map(|cost| cost.peak_bytes));
-        let exact = piece.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
+        self.keep_largest(result.cost.map(|cost| cost.peak_bytes));
+        let exact = result.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
         let server = exact.or(server);
-        let broken = piece.trouble.is_some();
+        let broken = result.trouble.is_some();
         if broken && let Some(how) = self.death() {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
-        let seen = self.disturbance(&window, server, &piece, here);
+        let seen = self.disturbance(&window, server, &result, here);
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
-            duration_ns: piece.duration_ns,
-            operations: piece.counts.operations,
+            duration_ns: result.duration_ns,
+            operations: result.counts.operations,
             server,
-            generator: piece.generator,
+            generator: result.generator,
             disturbed: seen.reason().filter(|_| judged),
         };
-        let stats = SliceStats::of(self.trial.target, &slice, &piece);
+        let stats = SliceStats::of(self.trial.target, &slice, &result);
         if slice.disturbed.is_some() && self.repeats > 0 && !broken {
             self.repeats -= 1;
-            self.trial.set_aside(slice, piece);
+            self.trial.set_aside(slice, result);
         } else {
             self.measured += 1;
             self.trial.usage.add(&window, &seen, &processes);
-            self.trial.add(slice, piece);
+            self.trial.add(slice, result);
         }
         if broken {
             self.session = None;
@@ -137,12 +137,12 @@ impl TargetRun {
 
     /// Loads the target for `length_ns` while its events are performed. Returns the readings
     /// around it, too.
-    fn piece(
+    fn measure(
         &mut self,
         length_ns: u64,
         events: &[Event],
         watch: &mut Watch,
-    ) -> (Result<Piece, DriveError>, Window) {
+    ) -> (Result<LoadResult, DriveError>, Window) {
         let subject = self.deployed.as_ref().map(|deployed| Subject {
             name: deployed.name.clone(),
             group: deployed.group(),
@@ -175,7 +175,7 @@ impl TargetRun {
         &self,
         window: &Window,
         server: Option<Cpu>,
-        piece: &Piece,
+        result: &LoadResult,
         here: &Point,
     ) -> Disturbance {
         let target = &here.targets[self.trial.target];
@@ -192,15 +192,15 @@ impl TargetRun {
             },
             Wait {
                 side: "the generator",
-                waited_ns: piece.generator.waited_ns,
+                waited_ns: result.generator.waited_ns,
                 runnable: here.clients.iter().map(|group| group.threads).sum(),
                 cores: &load_cores,
             },
         ];
         let server_ns = server.map(|cpu| cpu.total_ns);
         // The lab's own threads are in its process; a program is not.
-        let counted_ns = piece.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
-        let clients_ns = piece.program_ns.saturating_sub(counted_ns);
+        let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
+        let clients_ns = result.program_ns.saturating_sub(counted_ns);
         let own = OwnCpu { server_ns, clients_ns, waits: &waits };
         Disturbance::measure(&window.before, &window.after, &own, &cpus)
     }

@@ -7,7 +7,9 @@ use wire::Ns;
 
 use super::events::EventOutcome;
 use super::usage::Usage;
-use crate::drive::{self, Counts, Figure, Found, Interval, Piece, Pressure, Slowest, StreamSum};
+use crate::drive::{
+    self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
+};
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
 use crate::plan::Requirement;
 
@@ -54,7 +56,7 @@ pub struct Trial {
     pub(crate) steady_after_ns: Option<u64>,
     pub(crate) slices: Vec<Slice>,
     pub(crate) intervals: Vec<Interval>,
-    pub(crate) found: Vec<Found>,
+    pub(crate) wrong_answers: Vec<WrongAnswer>,
     /// Figures reported by client programs.
     pub(crate) figures: Vec<(String, f64)>,
     /// The target's own counters over the slices that count; `None` before the first of them.
@@ -74,7 +76,7 @@ pub struct Trial {
 }
 
 /// At most this many wrong answers are kept with their bytes in one trial.
-const MAX_FOUND: usize = 64;
+const MAX_WRONG_ANSWERS: usize = 64;
 
 /// At most this many events of one trial are kept: the first ones.
 const MAX_EVENTS: usize = 10_000;
@@ -101,7 +103,7 @@ impl Trial {
             steady_after_ns: None,
             slices: Vec::new(),
             intervals: Vec::new(),
-            found: Vec::new(),
+            wrong_answers: Vec::new(),
             figures: Vec::new(),
             counters: None,
             pressure: Pressure::default(),
@@ -139,18 +141,18 @@ impl Trial {
     }
 
     /// Adds the preparation. A target that isn't completely prepared has failed.
-    pub(crate) fn prepared(&mut self, piece: Piece, took_ns: u64) {
+    pub(crate) fn prepared(&mut self, result: LoadResult, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
-        self.counts.wrong = piece.counts.wrong;
-        let missing = piece.counts.missing;
-        if missing > 0 && piece.trouble.is_none() {
+        self.counts.wrong = result.counts.wrong;
+        let missing = result.counts.missing;
+        if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
-        self.judge_answers(&piece.found, piece.trouble.as_deref());
-        if missing > 0 || piece.trouble.is_some() || piece.counts.wrong > 0 {
+        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        if missing > 0 || result.trouble.is_some() || result.counts.wrong > 0 {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
-        self.found.extend(piece.found);
+        self.wrong_answers.extend(result.wrong_answers);
     }
 
     /// Sets its metrics, by their names in suites.
@@ -187,41 +189,41 @@ impl Trial {
     }
 
     /// Sets a disturbed slice aside, which is measured again. Its wrong answers count.
-    pub(crate) fn set_aside(&mut self, slice: Slice, piece: Piece) {
-        self.counts.wrong += piece.counts.wrong;
-        self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let left = MAX_FOUND.saturating_sub(self.found.len());
-        self.found.extend(piece.found.into_iter().take(left));
+    pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
+        self.counts.wrong += result.counts.wrong;
+        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
+        self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.slices.push(slice);
     }
 
     /// Adds a measured slice. A disturbed one that can't be measured again makes the trial
     /// disturbed.
-    pub(crate) fn add(&mut self, slice: Slice, piece: Piece) {
+    pub(crate) fn add(&mut self, slice: Slice, result: LoadResult) {
         if let Some(reason) = &slice.disturbed
             && self.validity == Validity::Valid
         {
             self.validity = Validity::Disturbed;
             self.reason = Some(reason.clone());
         }
-        self.measured_ns += piece.duration_ns;
-        self.counts.add(piece.counts);
-        self.generator = self.generator.plus(piece.generator);
-        let resident_bytes = piece.generator_bytes.or_else(own_resident_bytes);
+        self.measured_ns += result.duration_ns;
+        self.counts.add(result.counts);
+        self.generator = self.generator.plus(result.generator);
+        let resident_bytes = result.generator_bytes.or_else(own_resident_bytes);
         self.generator_rss_bytes = self.generator_rss_bytes.max(resident_bytes);
-        self.busy_ns += piece.busy * piece.duration_ns as f64;
+        self.busy_ns += result.busy * result.duration_ns as f64;
         self.server = self.server.zip(slice.server).map(|(sum, server)| sum.plus(server));
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
-        self.judge_claims(piece.counts);
-        self.judge_answers(&piece.found, piece.trouble.as_deref());
-        let left = MAX_FOUND.saturating_sub(self.found.len());
-        self.found.extend(piece.found.into_iter().take(left));
-        self.intervals.extend(piece.intervals);
-        self.figures.extend(piece.figures);
-        self.pressure.add(piece.pressure);
-        self.slowest.add(piece.slowest);
-        drive::add_streams(&mut self.streams, piece.streams);
+        self.judge_claims(result.counts);
+        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
+        self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
+        self.intervals.extend(result.intervals);
+        self.figures.extend(result.figures);
+        self.pressure.add(result.pressure);
+        self.slowest.add(result.slowest);
+        drive::add_streams(&mut self.streams, result.streams);
     }
 
     /// The bytes of values that a client claims can't exceed what the sockets carried.
@@ -266,7 +268,7 @@ impl Trial {
     /// The trial without its histograms and answers, which take megabytes.
     pub(crate) fn condensed(mut self) -> Self {
         self.intervals = Vec::new();
-        self.found = Vec::new();
+        self.wrong_answers = Vec::new();
         self.figures = Vec::new();
         self.events = Vec::new();
         self.streams = Vec::new();
@@ -276,11 +278,11 @@ impl Trial {
     }
 
     /// Wrong answers make a trial invalid: the speed of a wrong answer means nothing.
-    pub(crate) fn judge_answers(&mut self, found: &[Found], trouble: Option<&str>) {
+    pub(crate) fn judge_answers(&mut self, wrong_answers: &[WrongAnswer], trouble: Option<&str>) {
         if let Some(trouble) = trouble {
             self.invalidate(trouble);
         }
-        if let Some(first) = found.first() {
+        if let Some(first) = wrong_answers.first() {
             self.invalidate(format!("wrong answers: {}", first.finding.note));
         } else if self.counts.wrong > 0 {
             self.invalidate("wrong answers");
@@ -342,17 +344,17 @@ mod tests {
     /// A trial of one piece with these counts.
     fn measured(counts: Counts) -> Trial {
         let mut trial = Trial::begin(0, 1, 0);
-        let piece = Piece { counts, duration_ns: 1_000_000_000, ..Piece::default() };
+        let result = LoadResult { counts, duration_ns: 1_000_000_000, ..LoadResult::default() };
         let slice = Slice {
             start: 0,
-            duration_ns: piece.duration_ns,
+            duration_ns: result.duration_ns,
             operations: counts.operations,
             server: None,
             generator: Cpu::default(),
             counters: Default::default(),
             disturbed: None,
         };
-        trial.add(slice, piece);
+        trial.add(slice, result);
         trial
     }
 

@@ -5,7 +5,7 @@ use ledger::FailedAt;
 
 use super::runner::Runner;
 use super::trial::Trial;
-use crate::drive::{DriveError, Figure, Piece, Session, empty_histogram};
+use crate::drive::{DriveError, Figure, LoadResult, Session, empty_histogram};
 
 /// The length of the buckets in which throughput and latency are judged.
 const BUCKET_NS: u64 = 100_000_000;
@@ -29,10 +29,10 @@ impl Runner<'_> {
         let (mut rates, mut tails) = (Vec::new(), Vec::new());
         trial.stationary = Some(false);
         while (rates.len() as u64) < most && trial.is_valid() && !self.stopped() {
-            let piece = session.run(BUCKET_NS)?;
-            rates.push(piece.counts.operations as f64 / piece.duration_ns.max(1) as f64);
-            tails.push(tail_ns(&piece));
-            keep_wrong_answers(trial, piece);
+            let result = session.run(BUCKET_NS)?;
+            rates.push(result.counts.operations as f64 / result.duration_ns.max(1) as f64);
+            tails.push(tail_ns(&result));
+            keep_wrong_answers(trial, result);
             if (rates.len() as u64) < least || rates.len() % LOOK_EVERY != 0 {
                 continue;
             }
@@ -48,18 +48,18 @@ impl Runner<'_> {
 }
 
 /// The 99th percentile of a piece's latencies, on the scale on which percentiles vary evenly.
-fn tail_ns(piece: &Piece) -> f64 {
+fn tail_ns(result: &LoadResult) -> f64 {
     let mut all = empty_histogram();
-    let latencies = piece.intervals.iter().filter(|one| one.figure == Figure::Latency);
+    let latencies = result.intervals.iter().filter(|one| one.figure == Figure::Latency);
     latencies.for_each(|interval| interval.histogram.add_to(&mut all));
     (all.value_at_quantile(0.99).max(1) as f64).ln()
 }
 
-fn keep_wrong_answers(trial: &mut Trial, piece: Piece) {
-    trial.counts.wrong += piece.counts.wrong;
-    trial.judge_answers(&piece.found, piece.trouble.as_deref());
-    if let Some(trouble) = piece.trouble {
+fn keep_wrong_answers(trial: &mut Trial, result: LoadResult) {
+    trial.counts.wrong += result.counts.wrong;
+    trial.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+    if let Some(trouble) = result.trouble {
         trial.fail(FailedAt::WarmUp, trouble);
     }
-    trial.found.extend(piece.found);
+    trial.wrong_answers.extend(result.wrong_answers);
 }

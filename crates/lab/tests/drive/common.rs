@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use base::units::Span;
-use lab::drive::{Load, Session};
+use lab::drive::{Session, SessionConfig};
 use lab::plan::{Arrivals, Clients};
 use load::{
     Busy, Caller, Dialect, DialectRow, Draw, Operation, Part, Preparation, Scenario, Service,
@@ -145,7 +145,7 @@ pub(crate) fn load<T>(
     clients: Clients,
     then: impl FnOnce(&mut Session) -> T,
 ) -> T {
-    let load = Load {
+    let load = SessionConfig {
         address: &address,
         batch: None,
         program: None,

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use base::units::{Rate, Span};
-use lab::drive::{Figure, Piece};
+use lab::drive::{Figure, LoadResult};
 use lab::plan::{Arrivals, Clients, Spacing};
 use load::{
     Busy, Caller, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Outcome, Reach,
@@ -207,7 +207,7 @@ fn run(
     pipeline: usize,
     timeout: Span,
     length: Duration,
-) -> Piece {
+) -> LoadResult {
     run_clients(habit, dialect, clients(pipeline, timeout), length)
 }
 
@@ -216,70 +216,70 @@ fn run_clients(
     dialect: &'static DialectRow,
     clients: Clients,
     length: Duration,
-) -> Piece {
+) -> LoadResult {
     let workload = common::scenario(&SERVICE, SAY);
     common::load(serve(habit), dialect, &workload, clients, |session| {
-        session.run(length.as_nanos() as u64).expect("a piece")
+        session.run(length.as_nanos() as u64).expect("a result")
     })
 }
 
 #[test]
 fn every_request_is_answered_checked_and_timed() {
     for pipeline in [1, 7] {
-        let piece = run(Habit::default(), &PLAIN, pipeline, LONG, SHORT);
-        assert_eq!(piece.trouble, None);
-        assert!(piece.counts.operations > 0);
-        assert_eq!((piece.counts.wrong, piece.counts.missing), (0, 0));
-        let timed: u64 = piece.intervals.iter().map(|interval| interval.histogram.len()).sum();
-        assert_eq!(timed, piece.counts.operations);
-        assert_eq!(piece.counts.hits, piece.counts.operations);
+        let result = run(Habit::default(), &PLAIN, pipeline, LONG, SHORT);
+        assert_eq!(result.trouble, None);
+        assert!(result.counts.operations > 0);
+        assert_eq!((result.counts.wrong, result.counts.missing), (0, 0));
+        let timed: u64 = result.intervals.iter().map(|interval| interval.histogram.len()).sum();
+        assert_eq!(timed, result.counts.operations);
+        assert_eq!(result.counts.hits, result.counts.operations);
     }
 }
 
 #[test]
 fn nothing_is_sent_before_a_greeting_and_everything_after_it() {
-    let piece = run(Habit { greets: true, ..Habit::default() }, &GREETED, 4, LONG, SHORT);
-    assert_eq!((piece.trouble, piece.counts.wrong), (None, 0));
-    assert!(piece.counts.operations > 0);
+    let result = run(Habit { greets: true, ..Habit::default() }, &GREETED, 4, LONG, SHORT);
+    assert_eq!((result.trouble, result.counts.wrong), (None, 0));
+    assert!(result.counts.operations > 0);
 }
 
 #[test]
 fn a_service_that_closes_after_each_reply_is_connected_to_again() {
-    let piece = run(Habit { closes: true, ..Habit::default() }, &CLOSING, 1, LONG, SHORT);
-    assert_eq!((piece.trouble, piece.counts.missing), (None, 0));
-    assert!(piece.counts.operations > 3, "{} operations", piece.counts.operations);
+    let result = run(Habit { closes: true, ..Habit::default() }, &CLOSING, 1, LONG, SHORT);
+    assert_eq!((result.trouble, result.counts.missing), (None, 0));
+    assert!(result.counts.operations > 3, "{} operations", result.counts.operations);
 }
 
 #[test]
 fn a_late_answer_is_missing_and_not_taken_for_the_next_ones() {
     let late = Some(Duration::from_millis(100));
     let habit = Habit { first_after: late, ..Habit::default() };
-    let piece = run(habit, &PLAIN, 1, Span::from_ms(10), Duration::from_millis(300));
-    assert_eq!(piece.trouble, None);
-    assert_eq!(piece.counts.wrong, 0, "{:?}", piece.found);
-    assert!(piece.counts.missing >= 3, "the first of each connection is given up");
-    assert!(piece.counts.operations > 0, "the connections go on");
-    let longest = piece.intervals.iter().map(|interval| interval.histogram.max()).max();
+    let result = run(habit, &PLAIN, 1, Span::from_ms(10), Duration::from_millis(300));
+    assert_eq!(result.trouble, None);
+    assert_eq!(result.counts.wrong, 0, "{:?}", result.wrong_answers);
+    assert!(result.counts.missing >= 3, "the first of each connection is given up");
+    assert!(result.counts.operations > 0, "the connections go on");
+    let longest = result.intervals.iter().map(|interval| interval.histogram.max()).max();
     assert!(longest.unwrap() >= 9_990_000, "a missing answer counts with the time waited for it");
 }
 
 #[test]
 fn a_wrong_answer_is_found_with_its_bytes() {
-    let piece = run(Habit { wrong_at: Some(5), ..Habit::default() }, &PLAIN, 3, LONG, SHORT);
-    assert_eq!(piece.counts.wrong, 3, "one on each connection");
-    let found = &piece.found[0].finding;
+    let result = run(Habit { wrong_at: Some(5), ..Habit::default() }, &PLAIN, 3, LONG, SHORT);
+    assert_eq!(result.counts.wrong, 3, "one on each connection");
+    let found = &result.wrong_answers[0].finding;
     assert_eq!((&found.expected[..], &found.received[..]), (&b"5"[..], &b"x"[..]));
 }
 
 #[test]
 fn a_connection_that_breaks_is_said_and_its_requests_are_missing() {
-    let piece = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 2, LONG, SHORT);
-    assert!(piece.trouble.unwrap().contains("the target closed the connection"));
-    assert!(piece.counts.missing >= 3);
+    let result = run(Habit { leaves_at: Some(5), ..Habit::default() }, &PLAIN, 2, LONG, SHORT);
+    assert!(result.trouble.unwrap().contains("the target closed the connection"));
+    assert!(result.counts.missing >= 3);
 }
 
 /// As [`run`], with what the suite says of its clients changed.
-fn run_as(change: impl FnOnce(&mut Clients), length: Duration) -> Piece {
+fn run_as(change: impl FnOnce(&mut Clients), length: Duration) -> LoadResult {
     let mut clients = clients(1, LONG);
     change(&mut clients);
     run_clients(Habit::default(), &PLAIN, clients, length)
@@ -293,12 +293,12 @@ fn a_schedule_is_kept_with_its_latency_service_time_and_lag() {
             clients.arrivals = Arrivals::open(rate, Spacing::Constant);
             clients.spin = spin;
         };
-        let piece = run_as(open, Duration::from_millis(500));
-        assert_eq!((piece.trouble, piece.counts.wrong, piece.counts.missing), (None, 0, 0));
-        assert_eq!(piece.counts.operations, 1000, "every arrival of half a second is sent");
-        assert_eq!(piece.pressure.offered, 1000);
+        let result = run_as(open, Duration::from_millis(500));
+        assert_eq!((result.trouble, result.counts.wrong, result.counts.missing), (None, 0, 0));
+        assert_eq!(result.counts.operations, 1000, "every arrival of half a second is sent");
+        assert_eq!(result.pressure.offered, 1000);
         for figure in [Figure::Latency, Figure::Service, Figure::Lag] {
-            let of_figure = piece.intervals.iter().filter(|interval| interval.figure == figure);
+            let of_figure = result.intervals.iter().filter(|interval| interval.figure == figure);
             let count: u64 = of_figure.map(|interval| interval.histogram.len()).sum();
             assert_eq!(count, 1000, "{figure:?}");
         }
@@ -308,20 +308,20 @@ fn a_schedule_is_kept_with_its_latency_service_time_and_lag() {
 #[test]
 fn thinking_slots_pause_between_answer_and_request() {
     let think = |clients: &mut Clients| clients.arrivals = Arrivals::Think(Span::from_ms(100));
-    let piece = run_as(think, Duration::from_millis(450));
-    assert_eq!(piece.trouble, None);
+    let result = run_as(think, Duration::from_millis(450));
+    assert_eq!(result.trouble, None);
     // Three connections with a pause of 100 ms send at most five times each; a busy machine less.
-    assert!((3..=15).contains(&piece.counts.operations), "{}", piece.counts.operations);
+    assert!((3..=15).contains(&result.counts.operations), "{}", result.counts.operations);
 }
 
 #[test]
 fn connections_are_remade_as_often_as_the_suite_says() {
     for every in [1, 3] {
         let remade = |clients: &mut Clients| clients.reconnect_every = Some(every);
-        let piece = run_as(remade, SHORT);
-        assert_eq!((piece.trouble, piece.counts.wrong, piece.counts.missing), (None, 0, 0));
+        let result = run_as(remade, SHORT);
+        assert_eq!((result.trouble, result.counts.wrong, result.counts.missing), (None, 0, 0));
         // The toy numbers its requests anew on every connection and checks them.
-        assert!(piece.counts.operations > 3 * every, "{}", piece.counts.operations);
+        assert!(result.counts.operations > 3 * every, "{}", result.counts.operations);
     }
 }
 
@@ -331,11 +331,11 @@ fn no_latency_counts_time_before_its_piece() {
     let workload = common::scenario(&SERVICE, SAY);
     common::load(serve(Habit::default()), &PLAIN, &workload, remade, |session| {
         for _ in 0..3 {
-            let piece = session.run(50_000_000).expect("a piece");
-            let longest = piece.intervals.iter().map(|interval| interval.histogram.max()).max();
+            let result = session.run(50_000_000).expect("a result");
+            let longest = result.intervals.iter().map(|interval| interval.histogram.max()).max();
             // A bucket's end is up to a thousandth beyond what is in it.
-            let most = piece.duration_ns + piece.duration_ns / 500;
-            assert!(longest.expect("answers") <= most, "{longest:?} in {}", piece.duration_ns);
+            let most = result.duration_ns + result.duration_ns / 500;
+            assert!(longest.expect("answers") <= most, "{longest:?} in {}", result.duration_ns);
             // The other targets of a round are measured meanwhile.
             std::thread::sleep(SHORT);
         }
@@ -385,10 +385,10 @@ fn a_call_that_never_returns_ends_its_slot_with_a_reason() {
     let scenario = common::scenario(&SERVICE, SAY);
     common::load(serve(Habit::default()), &HANGING, &scenario, clients, |session| {
         for missing in [1, 0] {
-            let piece = session.run(100_000_000).expect("a piece");
-            let trouble = piece.trouble.expect("a reason");
+            let result = session.run(100_000_000).expect("a result");
+            let trouble = result.trouble.expect("a reason");
             assert!(trouble.contains("within its time-out of 50 ms"), "{trouble}");
-            assert_eq!(piece.counts.missing, missing, "it is given up once");
+            assert_eq!(result.counts.missing, missing, "it is given up once");
         }
     });
 }
@@ -425,14 +425,14 @@ impl Busy for Adding {
 
 #[test]
 fn calls_of_nanoseconds_are_timed_many_at_a_time_and_each_is_checked() {
-    let piece = run_clients(Habit::default(), &BUSY, clients(1, LONG), SHORT);
-    assert_eq!(piece.trouble, None);
+    let result = run_clients(Habit::default(), &BUSY, clients(1, LONG), SHORT);
+    assert_eq!(result.trouble, None);
     // Three slots, before and after.
-    assert_eq!((piece.counts.wrong, piece.found.len()), (6, 6));
-    assert!(piece.counts.operations > 100_000, "{:?}", piece.counts);
-    let timed: u64 = piece.intervals.iter().map(|one| one.histogram.len()).sum();
-    assert_eq!(timed + piece.counts.wrong, piece.counts.operations);
-    assert!(piece.figures.iter().any(|(name, rate)| name == "bytes_per_s" && *rate > 0.0));
+    assert_eq!((result.counts.wrong, result.wrong_answers.len()), (6, 6));
+    assert!(result.counts.operations > 100_000, "{:?}", result.counts);
+    let timed: u64 = result.intervals.iter().map(|one| one.histogram.len()).sum();
+    assert_eq!(timed + result.counts.wrong, result.counts.operations);
+    assert!(result.figures.iter().any(|(name, rate)| name == "bytes_per_s" && *rate > 0.0));
 }
 
 #[test]
@@ -441,13 +441,13 @@ fn each_operation_of_a_schedule_is_booked_as_itself() {
     let clients = Clients { arrivals: open, ..clients(1, LONG) };
     let scenario = common::scenario(&SERVICE, "mix = { say = 1, shout = 1 }");
     common::load(serve(Habit::default()), &CALLED, &scenario, clients, |session| {
-        let piece = session.run(300_000_000).expect("a piece");
+        let result = session.run(300_000_000).expect("a result");
         for figure in [Figure::Latency, Figure::Service, Figure::Lag] {
             let count = |operation| -> u64 {
-                let of = piece.intervals.iter().filter(|one| one.figure == figure);
+                let of = result.intervals.iter().filter(|one| one.figure == figure);
                 of.filter(|one| one.operation == operation).map(|one| one.histogram.len()).sum()
             };
-            assert_eq!(count(0) + count(1), piece.counts.operations, "{figure:?}");
+            assert_eq!(count(0) + count(1), result.counts.operations, "{figure:?}");
             assert!(count(0) > 0 && count(1) > 0, "{figure:?}");
         }
     });
@@ -459,13 +459,13 @@ fn what_is_only_a_library_is_called_with_the_same_schedule_checks_and_histograms
     for arrivals in [Arrivals::Closed, open] {
         let scheduled = arrivals != Arrivals::Closed;
         let clients = Clients { arrivals, ..clients(1, LONG) };
-        let piece = run_clients(Habit::default(), &CALLED, clients, Duration::from_millis(300));
-        assert_eq!(piece.trouble, None);
-        assert!(!piece.found.is_empty());
-        assert!(piece.counts.operations >= 3 && piece.counts.wrong > 0);
-        assert_eq!(piece.figures.len() as u64, piece.counts.operations - piece.counts.wrong);
+        let result = run_clients(Habit::default(), &CALLED, clients, Duration::from_millis(300));
+        assert_eq!(result.trouble, None);
+        assert!(!result.wrong_answers.is_empty());
+        assert!(result.counts.operations >= 3 && result.counts.wrong > 0);
+        assert_eq!(result.figures.len() as u64, result.counts.operations - result.counts.wrong);
         // A third of a second at 300 calls a second, unless the machine stalls past the time-out.
-        assert!(!scheduled || piece.counts.operations == 90, "{}", piece.counts.operations);
+        assert!(!scheduled || result.counts.operations == 90, "{}", result.counts.operations);
     }
 }
 
@@ -481,10 +481,10 @@ fn both_engines_do_steps_once_in_order_and_keep_every_time() {
         common::load(serve(habit), dialect, &steps, clients, |session| {
             for _ in 0..2 {
                 // The length is for other kinds of load.
-                let piece = session.run(1).expect("a piece");
-                let done = (piece.trouble, piece.counts.operations);
+                let result = session.run(1).expect("a result");
+                let done = (result.trouble, result.counts.operations);
                 assert_eq!(done, (None, 12), "{}", dialect.name);
-                let said = piece.figures.iter().filter(|(name, ns)| name == "say_ns" && *ns > 0.0);
+                let said = result.figures.iter().filter(|(name, ns)| name == "say_ns" && *ns > 0.0);
                 assert_eq!(said.count(), 12, "{}", dialect.name);
             }
         });

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use base::units::Span;
-use lab::drive::Piece;
+use lab::drive::LoadResult;
 use lab::plan::Clients;
 use load::{Dialect, DialectRow, Done, Events, Kind, Op, Operation, Reach, Service, Tag};
 use wire::{
@@ -103,7 +103,7 @@ impl Connection for Unused {
 }
 
 /// Prepares 100 keys from three sockets on two threads.
-fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
+fn prepare(keeps: fn(usize) -> bool) -> (LoadResult, Vec<(Address, u64, bool)>) {
     let heard = Heard::default();
     let noted = Arc::clone(&heard);
     let listener = Listener::bind(&any_port(), &ListenOptions::default()).expect("a free port");
@@ -116,18 +116,18 @@ fn prepare(keeps: fn(usize) -> bool) -> (Piece, Vec<(Address, u64, bool)>) {
     // Shorter than what it takes to say something again: it is for what is measured.
     let clients = Clients { timeout: Span::from_ms(20), ..common::clients() };
     let workload = common::scenario(&SERVICE, "operation = 'say'");
-    let piece = common::load((server, address), &TOY, &workload, clients, |session| {
-        session.prepare().expect("a piece")
+    let result = common::load((server, address), &TOY, &workload, clients, |session| {
+        session.prepare().expect("a result")
     });
     let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
-    (piece, heard)
+    (result, heard)
 }
 
 #[test]
 fn every_key_is_prepared_though_every_third_datagram_is_lost() {
-    let (piece, heard) = prepare(|number| number % 3 != 2);
-    assert_eq!(piece.trouble, None);
-    assert_eq!((piece.counts.operations, piece.counts.missing, piece.counts.wrong), (100, 0, 0));
+    let (result, heard) = prepare(|number| number % 3 != 2);
+    assert_eq!(result.trouble, None);
+    assert_eq!((result.counts.operations, result.counts.missing, result.counts.wrong), (100, 0, 0));
     let kept: BTreeSet<u64> = heard.iter().filter(|one| one.2).map(|one| one.1).collect();
     assert_eq!(kept, (0..100).collect(), "every key was answered");
     assert!(heard.len() >= 149, "100 answers are two of every three: {}", heard.len());
@@ -135,18 +135,18 @@ fn every_key_is_prepared_though_every_third_datagram_is_lost() {
 
 #[test]
 fn one_socket_prepares_so_that_no_write_can_overtake_another() {
-    let (piece, heard) = prepare(|_| true);
-    assert_eq!((piece.trouble, piece.counts.operations), (None, 100));
+    let (result, heard) = prepare(|_| true);
+    assert_eq!((result.trouble, result.counts.operations), (None, 100));
     let sockets: BTreeSet<String> = heard.iter().map(|one| one.0.to_string()).collect();
     assert_eq!(sockets.len(), 1, "{sockets:?}");
 }
 
 #[test]
 fn no_more_is_under_way_than_a_receive_buffer_holds_and_silence_is_an_error() {
-    let (piece, heard) = prepare(|_| false);
-    let trouble = piece.trouble.expect("nothing was answered");
+    let (result, heard) = prepare(|_| false);
+    let trouble = result.trouble.expect("nothing was answered");
     assert!(trouble.contains("preparing key 0: none of 10 datagrams within 3500 ms"), "{trouble}");
     let keys: BTreeSet<u64> = heard.iter().map(|one| one.1).collect();
     assert_eq!(keys, (0..64).collect(), "the others wait for service");
-    assert_eq!(piece.counts.operations, 0);
+    assert_eq!(result.counts.operations, 0);
 }

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use base::units::Rate;
-use lab::drive::Piece;
+use lab::drive::LoadResult;
 use lab::plan::{Arrivals, Clients, Spacing};
 use load::{Dialect, DialectRow, Done, Events, Kind, Op, Operation, Reach, Service, Tag};
 use wire::{Connection, Flow, Input, Ns, Output, ProtocolError};
@@ -96,13 +96,13 @@ impl Connection for Closing {
     }
 }
 
-fn run(dialect: &'static DialectRow, arrivals: Arrivals) -> Piece {
+fn run(dialect: &'static DialectRow, arrivals: Arrivals) -> LoadResult {
     let scenario = common::scenario(&SERVICE, "operation = 'ask'");
     let clients =
         Clients { connections: 2, pipeline: 8, arrivals, threads: 1, ..common::clients() };
     let server = common::serve(|| Closing { answered: 0 });
     common::load(server, dialect, &scenario, clients, |session| {
-        session.run(200_000_000).expect("a piece")
+        session.run(200_000_000).expect("a result")
     })
 }
 
@@ -110,23 +110,23 @@ fn run(dialect: &'static DialectRow, arrivals: Arrivals) -> Piece {
 fn requests_that_may_be_repeated_are_sent_again_on_the_next_connection() {
     let open = Arrivals::open(Rate { per_second: 2_000.0 }, Spacing::Constant);
     for arrivals in [Arrivals::Closed, open.clone()] {
-        let piece = run(&HARMLESS, arrivals.clone());
-        assert_eq!((piece.trouble, piece.counts.wrong), (None, 0), "{arrivals}");
-        assert_eq!(piece.counts.missing, 0, "{arrivals}");
-        assert!(piece.counts.operations > 20, "{}", piece.counts.operations);
+        let result = run(&HARMLESS, arrivals.clone());
+        assert_eq!((result.trouble, result.counts.wrong), (None, 0), "{arrivals}");
+        assert_eq!(result.counts.missing, 0, "{arrivals}");
+        assert!(result.counts.operations > 20, "{}", result.counts.operations);
         if arrivals == open {
-            assert_eq!(piece.counts.operations, 400, "every scheduled request is answered");
+            assert_eq!(result.counts.operations, 400, "every scheduled request is answered");
         }
     }
 }
 
 #[test]
 fn requests_that_may_have_been_carried_out_are_missing() {
-    let piece = run(&HARMFUL, Arrivals::Closed);
-    assert_eq!((piece.trouble, piece.counts.wrong), (None, 0));
-    assert!(piece.counts.missing > 0 && piece.counts.operations > 20);
+    let result = run(&HARMFUL, Arrivals::Closed);
+    assert_eq!((result.trouble, result.counts.wrong), (None, 0));
+    assert!(result.counts.missing > 0 && result.counts.operations > 20);
     // In an open loop the places of missing requests are free again.
     let open = Arrivals::open(Rate { per_second: 2_000.0 }, Spacing::Constant);
-    let piece = run(&HARMFUL, open);
-    assert_eq!(piece.counts.operations + piece.counts.missing, 400);
+    let result = run(&HARMFUL, open);
+    assert_eq!(result.counts.operations + result.counts.missing, 400);
 }

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use base::units::Span;
-use lab::drive::{Figure, Piece};
+use lab::drive::{Figure, LoadResult};
 use lab::plan::{Arrivals, Clients};
 use load::{
     Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Reach, Service, Tag, Update,
@@ -179,7 +179,7 @@ impl Connection for Counting {
 }
 
 /// Three connections with so many streams each; the pieces that `lengths` ask for.
-fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<Piece> {
+fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<LoadResult> {
     let make = move || Counting { habit, next_at: None, streams: BTreeMap::new() };
     let workload = common::scenario(&SERVICE, "operation = 'count'");
     let clients = Clients {
@@ -190,8 +190,8 @@ fn run(habit: Habit, streams: usize, pause: Span, lengths: &[Duration]) -> Vec<P
     };
     common::load(common::serve(make), &DIALECT, &workload, clients, |session| {
         assert_eq!(session.prepare().expect("nothing to write").counts.operations, 0);
-        let pieces = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
-        pieces.map(|piece| piece.expect("a piece")).collect()
+        let results = lengths.iter().map(|length| session.run(length.as_nanos() as u64));
+        results.map(|result| result.expect("a result")).collect()
     })
 }
 
@@ -199,26 +199,26 @@ const NO_PAUSE: Span = Span::from_ms(0);
 
 #[test]
 fn every_stream_is_counted_and_ends_with_its_piece() {
-    for piece in run(Habit::default(), 4, NO_PAUSE, &[SHORT * 2, SHORT * 2]) {
-        assert_eq!(piece.trouble, None);
-        let counts = piece.counts;
-        assert_eq!((counts.wrong, counts.missing), (0, 0), "{:?}", piece.found);
-        let [streams] = &piece.streams[..] else { panic!("one group: {:?}", piece.streams) };
+    for result in run(Habit::default(), 4, NO_PAUSE, &[SHORT * 2, SHORT * 2]) {
+        assert_eq!(result.trouble, None);
+        let counts = result.counts;
+        assert_eq!((counts.wrong, counts.missing), (0, 0), "{:?}", result.wrong_answers);
+        let [streams] = &result.streams[..] else { panic!("one group: {:?}", result.streams) };
         assert_eq!((streams.each.len(), streams.missed, streams.merged), (12, 0, 0));
         assert!(streams.each.iter().all(|updates| *updates > 0));
         assert_eq!((streams.updates(), counts.operations), (counts.updates, counts.updates));
         assert_eq!((counts.elements, counts.payload_bytes), (counts.updates, counts.updates * 8));
         assert!(counts.received_bytes > counts.payload_bytes && counts.sent_bytes > 0);
-        let stale = piece.intervals.iter().filter(|one| one.figure == Figure::Staleness);
+        let stale = result.intervals.iter().filter(|one| one.figure == Figure::Staleness);
         assert_eq!(stale.map(|one| one.histogram.len()).sum::<u64>(), counts.updates);
-        assert!(piece.intervals.iter().all(|one| one.figure != Figure::Latency));
+        assert!(result.intervals.iter().all(|one| one.figure != Figure::Latency));
     }
 }
 
 #[test]
 fn what_is_left_out_is_counted_beside_what_the_target_says_of_it() {
-    let pieces = run(Habit { skips: true, ..Habit::default() }, 1, NO_PAUSE, &[SHORT * 2]);
-    let (counts, streams) = (pieces[0].counts, &pieces[0].streams[0]);
+    let results = run(Habit { skips: true, ..Habit::default() }, 1, NO_PAUSE, &[SHORT * 2]);
+    let (counts, streams) = (results[0].counts, &results[0].streams[0]);
     assert_eq!(counts.wrong, 0);
     let skips: u64 = streams.each.iter().map(|updates| updates / 10).sum();
     assert_eq!((streams.missed, streams.merged), (2 * skips, skips));
@@ -226,31 +226,31 @@ fn what_is_left_out_is_counted_beside_what_the_target_says_of_it() {
 
 #[test]
 fn a_value_that_does_not_advance_is_wrong() {
-    let pieces = run(Habit { repeats: Some(3), ..Habit::default() }, 2, NO_PAUSE, &[SHORT * 2]);
-    assert_eq!(pieces[0].counts.wrong, 6, "the third of each stream");
-    assert_eq!(pieces[0].found[0].finding.note, "the value does not advance");
+    let results = run(Habit { repeats: Some(3), ..Habit::default() }, 2, NO_PAUSE, &[SHORT * 2]);
+    assert_eq!(results[0].counts.wrong, 6, "the third of each stream");
+    assert_eq!(results[0].wrong_answers[0].finding.note, "the value does not advance");
 }
 
 #[test]
 fn a_stream_that_ends_by_itself_is_said() {
-    let pieces = run(Habit { ends: Some(3), ..Habit::default() }, 1, NO_PAUSE, &[SHORT]);
-    assert!(pieces[0].trouble.as_deref().unwrap().contains("ended a stream"));
+    let results = run(Habit { ends: Some(3), ..Habit::default() }, 1, NO_PAUSE, &[SHORT]);
+    assert!(results[0].trouble.as_deref().unwrap().contains("ended a stream"));
 }
 
 #[test]
 fn a_stream_that_brings_nothing_is_missing() {
-    let pieces = run(Habit { deaf: true, ..Habit::default() }, 2, NO_PAUSE, &[SHORT]);
-    assert_eq!(pieces[0].counts.missing, 3, "one of two streams of each connection");
-    assert_eq!(pieces[0].streams[0].each.iter().filter(|updates| **updates == 0).count(), 3);
+    let results = run(Habit { deaf: true, ..Habit::default() }, 2, NO_PAUSE, &[SHORT]);
+    assert_eq!(results[0].counts.missing, 3, "one of two streams of each connection");
+    assert_eq!(results[0].streams[0].each.iter().filter(|updates| **updates == 0).count(), 3);
 }
 
 #[test]
 fn a_slow_reader_takes_one_update_and_pauses() {
     // Longer than what is read at once, so that no read brings two.
     let habit = Habit { padding: 100_000, ..Habit::default() };
-    let pieces = run(habit, 1, Span::from_ms(50), &[SHORT * 2]);
-    assert_eq!((&pieces[0].trouble, pieces[0].counts.wrong), (&None, 0));
-    for updates in &pieces[0].streams[0].each {
+    let results = run(habit, 1, Span::from_ms(50), &[SHORT * 2]);
+    assert_eq!((&results[0].trouble, results[0].counts.wrong), (&None, 0));
+    for updates in &results[0].streams[0].each {
         // A read may end one update and bring the next, at most.
         assert!((1..=18).contains(updates), "{updates} updates in eight pauses");
     }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use anyhow::Context;
 use base::units::Span;
 use lab::cpus::pin_this_thread;
-use lab::drive::{Load, Session};
+use lab::drive::{Session, SessionConfig};
 use lab::plan::{Arrivals, Clients};
 use load::{Scenario, Speaks, null as null_load};
 use null::NullConnection;
@@ -57,10 +57,10 @@ pub(super) fn engine(cpus: &[usize]) -> anyhow::Result<Vec<Engine>> {
     let cost = |pipeline| {
         // A thread of its own is pinned and gone.
         let run = || lab::drive::overhead(connections, pipeline, 500 * MILLISECOND_NS, cpu);
-        let piece = std::thread::scope(|scope| scope.spawn(run).join());
-        let piece = piece.map_err(|_| anyhow::anyhow!("the engine's thread ended"))??;
-        let operations = piece.counts.operations.max(1) as f64;
-        let cpu_ns_per_op = piece.generator.total_ns as f64 / operations;
+        let result = std::thread::scope(|scope| scope.spawn(run).join());
+        let result = result.map_err(|_| anyhow::anyhow!("the engine's thread ended"))??;
+        let operations = result.counts.operations.max(1) as f64;
+        let cpu_ns_per_op = result.generator.total_ns as f64 / operations;
         Ok(Engine { connections, pipeline, cpu_ns_per_op })
     };
     [1, 64].into_iter().map(cost).collect()
@@ -81,7 +81,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         spin: false,
     };
     let connections = clients.connections;
-    let load = Load {
+    let load = SessionConfig {
         address,
         speaks: &Speaks::plainly(&null_load::DIALECT),
         batch: None,
@@ -95,13 +95,13 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
     };
     let mut session = Session::open(&load)?;
     session.run(100 * MILLISECOND_NS)?;
-    let piece = session.run(700 * MILLISECOND_NS)?;
-    let operations = piece.counts.operations.max(1) as f64;
+    let result = session.run(700 * MILLISECOND_NS)?;
+    let operations = result.counts.operations.max(1) as f64;
     Ok(Ceiling {
         connections,
         pipeline,
-        rate_per_s: operations * 1e9 / piece.duration_ns.max(1) as f64,
-        generator_cpu_ns_per_op: piece.generator.total_ns as f64 / operations,
-        busy: piece.busy,
+        rate_per_s: operations * 1e9 / result.duration_ns.max(1) as f64,
+        generator_cpu_ns_per_op: result.generator.total_ns as f64 / operations,
+        busy: result.busy,
     })
 }

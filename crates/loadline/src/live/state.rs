@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use lab::drive::{Counted, Figure, Second, Seconds, empty_histogram};
+use lab::drive::{Counted, Figure, LiveStats, Second, empty_histogram};
 use lab::observe::{RecentSamples, Series};
 use lab::plan::{Plan, Target};
 use lab::run::{Progress, RunEvent, SliceStats, TargetStatus};
@@ -38,7 +38,7 @@ pub(super) struct State {
     pub(super) cores: Vec<(usize, f64)>,
     said: VecDeque<String>,
     recent_samples: Option<RecentSamples>,
-    seconds: Option<Arc<Seconds>>,
+    live_stats: Option<Arc<LiveStats>>,
     within: Option<Within>,
 }
 
@@ -213,7 +213,7 @@ impl State {
             cores: Vec::new(),
             said: VecDeque::new(),
             recent_samples: None,
-            seconds: None,
+            live_stats: None,
             within: None,
         }
     }
@@ -221,9 +221,9 @@ impl State {
     /// Adds an event reported `at` this time of the run.
     pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
         self.recent_samples.get_or_insert_with(|| progress.watch.recent_samples());
-        self.seconds.get_or_insert_with(|| {
-            progress.seconds.want();
-            progress.seconds.clone()
+        self.live_stats.get_or_insert_with(|| {
+            progress.live_stats.want();
+            progress.live_stats.clone()
         });
         self.place(progress.point, progress.round, progress.activity);
         self.done = progress.done;
@@ -321,8 +321,8 @@ impl State {
         if !recent.is_empty() {
             self.seen(&recent);
         }
-        if let Some(seconds) = self.seconds.as_ref().filter(|_| self.within.is_some()) {
-            let (taken, settled) = seconds.take();
+        if let Some(live_stats) = self.live_stats.as_ref().filter(|_| self.within.is_some()) {
+            let (taken, settled) = live_stats.take();
             self.passed(&taken, settled);
         }
     }

@@ -9,7 +9,7 @@ use wire::{Input, Interest, Ns, ProtocolError, clock};
 use super::super::arrivals::Arrivals;
 use super::super::config::{Command, WorkerConfig};
 use super::super::recorder::Recorder;
-use super::super::result::Piece;
+use super::super::result::LoadResult;
 use super::super::slot::{Slot, SlotConfig, State};
 use super::super::transport::Transport;
 use super::state::{Work, Worker};
@@ -83,7 +83,7 @@ impl<T: Transport> Worker<T> {
     }
 
     /// Does one piece of work and says what it gave.
-    pub(in crate::drive) fn execute(&mut self, command: Command) -> Piece {
+    pub(in crate::drive) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         self.trouble = None;
         let (start, cpu) = (clock::now(), thread_cpu());
@@ -98,7 +98,7 @@ impl<T: Transport> Worker<T> {
         // A thread that has nothing to do blocks, or spins through empty polls: it is busy for
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
-        Piece {
+        LoadResult {
             duration_ns: self.last_answer(&work).saturating_sub(start),
             generator,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
