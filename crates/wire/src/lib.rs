@@ -18,7 +18,7 @@
 //!   the peer's last request meanwhile.
 //! - From inside a loop: [`Loop::connect`] calls another server, [`Loop::watch`] wakes for a child
 //!   or any other descriptor.
-//! - Shared with the load generator's loop: [`Poller`], [`stream`], [`clock`].
+//! - Shared with the load generator's loop: [`Poller`], [`Uring`], [`stream`], [`clock`].
 //! - Deterministic tests of a server with its protocol: [`simulation`].
 //! - The limit of open descriptors: [`allow_descriptors`]. Control plane.
 //!
@@ -98,9 +98,11 @@ pub use protocol::{
 };
 pub use send_memory::{SendHold, SendMemory};
 pub use server::{Server, ServerBuilder};
+pub use system::{MAX_BATCH, Outcome};
 pub use tasks::{PoolFull, Task, TaskPanicked, TaskPool};
 #[cfg(feature = "tls")]
 pub use tls::{ClientCertificates, Tls, TlsError, TlsSettings};
 #[cfg(feature = "tls")]
 pub use tls_client::{TlsStream, TlsTrust};
 pub use turn::deliver;
+pub use uring::Uring;

@@ -246,11 +246,6 @@ impl std::fmt::Debug for Server {
     }
 }
 
-/// Names io_uring as what is missing.
-fn no_ring(error: io::Error) -> io::Error {
-    io::Error::new(error.kind(), format!("this kernel gives no io_uring: {error}"))
-}
-
 /// What a thread is started with; the rest is created on the thread itself.
 struct WorkerSeed {
     index: ThreadIndex,
@@ -264,11 +259,7 @@ impl WorkerSeed {
     fn build<C: Connection>(self, factories: Arc<[Factory<C>]>) -> io::Result<Worker<C, Kernel>> {
         // The kernel interrupts the thread that created a ring when the ring is closed: that has
         // to be the thread that uses it.
-        let ring = match self.shared.config.backend {
-            Backend::Epoll => None,
-            Backend::Uring => Some(Uring::new().map_err(no_ring)?),
-            Backend::Auto => Uring::new().ok(),
-        };
+        let ring = Uring::for_backend(self.shared.config.backend)?;
         let mut worker = Worker::new(self.index, self.shared, factories, self.kernel, ring);
         worker.acceptor = self.acceptor;
         let endpoints = self.endpoints.into_iter();

@@ -76,10 +76,10 @@ pub(crate) trait System {
 }
 
 /// The most requests of one batch.
-pub(crate) const MAX_BATCH: usize = 64;
+pub const MAX_BATCH: usize = 64;
 
 /// A request's completion: the bytes moved. `CANCELED` marks one that was never made.
-pub(crate) type Outcome = Result<usize, Errno>;
+pub type Outcome = Result<usize, Errno>;
 
 /// The receives, or the sends, of several sockets in one call, which ends with the completion of
 /// all of them.

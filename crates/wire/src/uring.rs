@@ -13,13 +13,15 @@ use rustix::fd::{AsFd as _, BorrowedFd};
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketFlags, SocketType, socketpair};
 
+use crate::Backend;
 use crate::system::{MAX_BATCH, Outcome};
 
 /// After this many refused submissions in a row the ring is given up.
 const MAX_REFUSALS: usize = 100;
 
-/// One thread's ring.
-pub(crate) struct Uring {
+/// One thread's ring: the receives, or the sends, of up to [`MAX_BATCH`] sockets in one system
+/// call. The server loop and the load generator share it.
+pub struct Uring {
     /// None once the ring is given up.
     ring: Option<IoUring>,
     entries: Vec<squeue::Entry>,
@@ -27,12 +29,27 @@ pub(crate) struct Uring {
 }
 
 impl Uring {
+    /// The ring that `backend` asks for: none for epoll, nor for auto where the kernel grants none.
+    ///
+    /// # Errors
+    /// When [`Backend::Uring`] insists on a ring, as in [`Uring::new`].
+    pub fn for_backend(backend: Backend) -> io::Result<Option<Self>> {
+        let named = |error: io::Error| {
+            io::Error::new(error.kind(), format!("this kernel gives no io_uring: {error}"))
+        };
+        match backend {
+            Backend::Epoll => Ok(None),
+            Backend::Uring => Self::new().map(Some).map_err(named),
+            Backend::Auto => Ok(Self::new().ok()),
+        }
+    }
+
     /// A new ring, after one send and one receive over it have succeeded.
     ///
     /// # Errors
     /// When the kernel has no io_uring, forbids it, or lacks these operations: before Linux 5.6,
     /// and in some sandboxes.
-    pub(crate) fn new() -> io::Result<Self> {
+    pub fn new() -> io::Result<Self> {
         let mut ring = Self::of(IoUring::new(MAX_BATCH as u32)?);
         let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let pair = || socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None);
@@ -52,13 +69,13 @@ impl Uring {
     }
 
     /// Whether the ring was given up: the loop then continues with plain system calls.
-    pub(crate) fn has_no_ring(&self) -> bool {
+    pub fn has_no_ring(&self) -> bool {
         self.ring.is_none()
     }
 
     /// Receives once, without blocking, from each of at most [`MAX_BATCH`] sockets. Returns their
     /// outcomes in the same order.
-    pub(crate) fn receive_from<'a>(
+    pub fn receive_from<'a>(
         &mut self,
         jobs: impl Iterator<Item = (BorrowedFd<'a>, &'a mut [u8])>,
     ) -> &[Outcome] {
@@ -75,7 +92,7 @@ impl Uring {
 
     /// Sends once, without blocking, over each of at most [`MAX_BATCH`] sockets. Returns their
     /// outcomes in the same order.
-    pub(crate) fn send_over<'a>(
+    pub fn send_over<'a>(
         &mut self,
         jobs: impl Iterator<Item = (BorrowedFd<'a>, &'a [u8])>,
     ) -> &[Outcome] {

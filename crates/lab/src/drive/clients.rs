@@ -2,6 +2,7 @@
 
 use base::units::Span;
 use load::Scenario;
+use wire::Backend;
 
 use super::arrivals::Arrivals;
 
@@ -28,6 +29,8 @@ pub struct Clients {
     pub reconnect_every: Option<u64>,
     /// Whether the last microseconds before a scheduled request are spun away.
     pub spin: bool,
+    /// How threads make the system calls of their connections.
+    pub io: Backend,
 }
 
 impl Clients {

@@ -7,7 +7,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use load::{Caller, Preparation, Reach, Scenario, Speaks, Workload};
-use wire::{Address, Ns, ProtocolError, clock};
+use wire::{Address, Backend, Ns, ProtocolError, clock};
 
 use super::batch::{Batch, BatchCaller};
 use super::busy::BusyWorker;
@@ -252,7 +252,9 @@ fn start(
     };
     let (depth, reconnect_every) = (clients.pipeline, clients.reconnect_every);
     let slot_config = SlotConfig { workload, speaks, datagrams, depth, reconnect_every };
-    let open = move || Worker::open(config, slot_config, Sockets::new(address, datagrams)?);
+    // Of one connection there is nothing to make together.
+    let io = if config.slots.len() > 1 { clients.io } else { Backend::Epoll };
+    let open = move || Worker::open(config, slot_config, Sockets::new(address, datagrams, io)?);
     Thread::start(open, Worker::execute)
 }
 

@@ -4,6 +4,7 @@
 use std::sync::Arc;
 
 use load::{Dialect, Events, Op, Speaks, Stream, Tag, Workload};
+use wire::stream::ReadOutcome;
 use wire::{Input, Interest, Ns, Output, ProtocolError};
 
 use super::config::Parts;
@@ -74,6 +75,8 @@ pub(super) struct Slot {
     pub(super) state: State,
     /// Whether the socket took less than was offered, so that it must be watched for writing.
     pub(super) blocked: bool,
+    /// Whether its last read brought more than a submission reads.
+    pub(super) reads_much: bool,
     /// While a slow reader pauses: when it reads again.
     pub(super) reads_at: Option<Ns>,
     pub(super) stream: Stream,
@@ -100,6 +103,7 @@ impl Slot {
             output: Output::new(OUTPUT_LIMIT),
             state: State::Connecting,
             blocked: false,
+            reads_much: false,
             reads_at: None,
             stream,
             pending: vec![None; places],
@@ -284,6 +288,42 @@ impl Slot {
         prepared.times += 1;
         self.dialect.expire(tag);
         self.dialect.prepare(now, tag, prepared.part, &mut self.output);
+    }
+
+    /// Parses what a read brought into `lent`, or, where an answer is unfinished, into the slot's
+    /// own input; what it comes to is in `events`. An unfinished answer moves to the slot's input.
+    #[inline]
+    pub(super) fn understand(
+        &mut self,
+        now: Ns,
+        outcome: ReadOutcome,
+        lent: &mut Input,
+        events: &mut Events,
+    ) -> Result<(), ProtocolError> {
+        events.clear();
+        match outcome {
+            ReadOutcome::Bytes(_) => {}
+            ReadOutcome::Blocked => return Ok(()),
+            ReadOutcome::Closed => {
+                self.dialect.closed(now, events)?;
+                events.close = true;
+                return Ok(());
+            }
+            ReadOutcome::Failed(kind) => {
+                return Err(ProtocolError::new(format!("reading: {kind}")));
+            }
+            ReadOutcome::Full(fault) => return Err(fault),
+        }
+        if self.input.is_empty() {
+            let understood = self.dialect.receive(now, lent, events, &mut self.output);
+            if !lent.is_empty() {
+                self.input = lent.split_rest();
+            }
+            return understood;
+        }
+        let understood = self.dialect.receive(now, &mut self.input, events, &mut self.output);
+        self.input.release();
+        understood
     }
 
     /// Records the answered requests of `events` and frees their places. `timed` says whether

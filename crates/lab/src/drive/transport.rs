@@ -4,8 +4,9 @@
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 
+use rustix::io::Errno;
 use wire::stream::{self, FlushOutcome, ReadOutcome};
-use wire::{Address, Input, Interest, Output, Poller};
+use wire::{Address, Backend, Input, Interest, MAX_BATCH, Outcome, Output, Poller, Uring};
 
 /// Connections by number, and which of them are ready.
 pub(super) trait Transport {
@@ -32,6 +33,18 @@ pub(super) trait Transport {
 
     /// Sends at most `most` bytes.
     fn flush(&mut self, index: usize, output: &mut Output, most: usize) -> FlushOutcome;
+
+    /// The most slots that are read, or sent for, by one call; 1 where each takes its own.
+    fn max_submission(&self) -> usize;
+
+    /// Reads once for each of at most [`Transport::max_submission`] slots, into the space beside its
+    /// number. Returns their outcomes in the same order; no bytes are the end.
+    fn submit_reads<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a mut [u8])>)
+    -> &[Outcome];
+
+    /// Sends once for each of at most [`Transport::max_submission`] slots. Returns their outcomes in the
+    /// same order.
+    fn submit_sends<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a [u8])>) -> &[Outcome];
 }
 
 /// Streams or datagram sockets to one address.
@@ -39,12 +52,17 @@ pub(super) struct Sockets {
     address: Address,
     datagrams: bool,
     poller: Poller,
+    /// Makes the calls of several slots together; none where each is made by itself.
+    uring: Option<Uring>,
     sockets: Vec<OwnedFd>,
 }
 
 impl Sockets {
-    pub(super) fn new(address: Address, datagrams: bool) -> io::Result<Self> {
-        Ok(Self { address, datagrams, poller: Poller::new()?, sockets: Vec::new() })
+    /// Streams, or else datagram sockets, to `address`. Only streams make their calls together: a
+    /// datagram socket is read until it has no more.
+    pub(super) fn new(address: Address, datagrams: bool, io: Backend) -> io::Result<Self> {
+        let uring = if datagrams { None } else { Uring::for_backend(io)? };
+        Ok(Self { address, datagrams, poller: Poller::new()?, uring, sockets: Vec::new() })
     }
 }
 
@@ -94,6 +112,31 @@ impl Transport for Sockets {
     fn flush(&mut self, index: usize, output: &mut Output, most: usize) -> FlushOutcome {
         stream::flush(&self.sockets[index], output, most)
     }
+
+    #[inline]
+    fn max_submission(&self) -> usize {
+        match &self.uring {
+            Some(uring) if !uring.has_no_ring() => MAX_BATCH,
+            _ => 1,
+        }
+    }
+
+    #[inline]
+    fn submit_reads<'a>(
+        &mut self,
+        jobs: impl Iterator<Item = (usize, &'a mut [u8])>,
+    ) -> &[Outcome] {
+        let Self { sockets, uring, .. } = self;
+        let jobs = jobs.map(|(index, space)| (sockets[index].as_fd(), space));
+        uring.as_mut().map_or(&[], |uring| uring.receive_from(jobs))
+    }
+
+    #[inline]
+    fn submit_sends<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a [u8])>) -> &[Outcome] {
+        let Self { sockets, uring, .. } = self;
+        let jobs = jobs.map(|(index, bytes)| (sockets[index].as_fd(), bytes));
+        uring.as_mut().map_or(&[], |uring| uring.send_over(jobs))
+    }
 }
 
 /// No transport: what a slot sends comes back to it at once, without a system call.
@@ -103,6 +146,7 @@ pub(super) struct Mirror {
     /// Slots with something to read, for this wait and for the next one.
     now: Vec<usize>,
     next: Vec<usize>,
+    outcomes: Vec<Outcome>,
 }
 
 #[derive(Debug, Default)]
@@ -112,7 +156,8 @@ struct Mirrored {
 }
 
 impl Mirror {
-    fn queue(&mut self, index: usize) {
+    /// Reports slot `index` as ready by the next wait.
+    pub(super) fn queue(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         if !std::mem::replace(&mut slot.is_queued, true) {
             self.next.push(index);
@@ -180,5 +225,41 @@ impl Transport for Mirror {
         }
         self.queue(index);
         FlushOutcome::Done
+    }
+
+    #[inline]
+    fn max_submission(&self) -> usize {
+        MAX_BATCH
+    }
+
+    #[inline]
+    fn submit_reads<'a>(
+        &mut self,
+        jobs: impl Iterator<Item = (usize, &'a mut [u8])>,
+    ) -> &[Outcome] {
+        self.outcomes.clear();
+        for (index, space) in jobs {
+            let sent = &mut self.slots[index].bytes;
+            let count = sent.len().min(space.len());
+            space[..count].copy_from_slice(&sent.bytes()[..count]);
+            sent.consume(count);
+            if !sent.is_empty() {
+                self.queue(index);
+            }
+            // What sends nothing is not at its end.
+            self.outcomes.push(if count > 0 { Ok(count) } else { Err(Errno::AGAIN) });
+        }
+        &self.outcomes
+    }
+
+    #[inline]
+    fn submit_sends<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a [u8])>) -> &[Outcome] {
+        self.outcomes.clear();
+        for (index, bytes) in jobs {
+            self.slots[index].bytes.append(bytes);
+            self.queue(index);
+            self.outcomes.push(Ok(bytes.len()));
+        }
+        &self.outcomes
     }
 }

@@ -4,10 +4,11 @@ use std::path::Path;
 
 use base::units::Span;
 use load::{Kind, Reach, Scenario, Service, WorkloadSpec};
+use wire::Backend;
 
 use super::check::{Result, check_cpus, unique};
 use super::error::Source;
-use super::suite::{ClientsSpec, ConnectSpec, WaitSpec};
+use super::suite::{ClientsSpec, ConnectSpec, IoSpec, WaitSpec};
 use super::types::Target;
 use crate::drive::{Arrivals, Clients, batch};
 
@@ -151,6 +152,11 @@ fn resolve_group(
         pipeline: spec.pipeline,
         reconnect_every,
         spin: spec.wait.map_or(!spec.cpus.is_empty(), |wait| wait == WaitSpec::Hybrid),
+        io: match spec.io {
+            IoSpec::Auto => Backend::Auto,
+            IoSpec::Epoll => Backend::Epoll,
+            IoSpec::Uring => Backend::Uring,
+        },
         threads,
         cpus: spec.cpus.clone(),
         // A step may be the loading of a whole data set, and a batch anything.

@@ -221,6 +221,9 @@ pub(crate) struct ClientsSpec {
     pub(crate) reconnect_every: Option<u64>,
     /// `hybrid` or `block`: how a scheduled request is waited for.
     pub(crate) wait: Option<WaitSpec>,
+    /// How the system calls of a thread's connections are made.
+    #[serde(default)]
+    pub(crate) io: IoSpec,
 }
 
 /// `connect = …`
@@ -241,6 +244,19 @@ pub(crate) enum WaitSpec {
     Hybrid,
     /// Only block.
     Block,
+}
+
+/// `io = …`
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum IoSpec {
+    /// Those of all ready connections together where the kernel allows it.
+    #[default]
+    Auto,
+    /// Each by itself.
+    Epoll,
+    /// Together, or not at all.
+    Uring,
 }
 
 fn one() -> usize {

@@ -12,7 +12,9 @@ use load::{
     Busy, Caller, Dialect, DialectRow, Draw, Operation, Part, Preparation, Scenario, Service,
     Speaks, SpecError, UniformDraw, Workload,
 };
-use wire::{Address, Config, Connection, ListenOptions, Listener, ProtocolError, Server, clock};
+use wire::{
+    Address, Backend, Config, Connection, ListenOptions, Listener, ProtocolError, Server, clock,
+};
 
 /// Longer than any answer takes.
 pub(crate) const LONG: Span = Span::from_ms(20_000);
@@ -134,6 +136,7 @@ pub(crate) fn clients() -> Clients {
         timeout: LONG,
         reconnect_every: None,
         spin: false,
+        io: Backend::Auto,
     }
 }
 

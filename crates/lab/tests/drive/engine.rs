@@ -9,7 +9,7 @@ use load::{
     Busy, Caller, Dialect, DialectRow, Done, Events, Finding, Kind, Op, Operation, Outcome, Reach,
     Service, Tag,
 };
-use wire::{Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
+use wire::{Backend, Connection, Flow, Input, Ns, Output, Peer, ProtocolError, Wake};
 
 use super::common::{self, Client, LONG, SHORT};
 
@@ -233,6 +233,26 @@ fn every_request_is_answered_checked_and_timed() {
         let timed: u64 = result.intervals.iter().map(|interval| interval.histogram.len()).sum();
         assert_eq!(timed, result.counts.operations);
         assert_eq!(result.counts.hits, result.counts.operations);
+    }
+}
+
+/// In a closed loop a request is due the moment that the last one of its slot is answered, so the
+/// latencies of a slot add up to the time from the run's begin to its last answer: however calls
+/// are made, no waiting is left out.
+#[test]
+fn latencies_of_a_closed_loop_leave_no_time_out() {
+    for io in [Backend::Epoll, Backend::Auto] {
+        let (connections, length_ns) = (80, 200_000_000_u64);
+        let many = Clients { connections, threads: 1, io, ..clients(1, LONG) };
+        let result = run_clients(Habit::default(), &PLAIN, many, SHORT);
+        assert_eq!((result.trouble, result.counts.wrong, result.counts.missing), (None, 0, 0));
+        let mut latency = lab::drive::empty_histogram();
+        result.intervals.iter().for_each(|one| one.histogram.add_to(&mut latency));
+        let sum_ns = latency.mean() * latency.len() as f64;
+        // A bucket is a thousandth wide.
+        let least_ns = (connections as u64 * length_ns) as f64;
+        let most_ns = connections as f64 * result.duration_ns as f64;
+        assert!(sum_ns >= 0.998 * least_ns && sum_ns <= 1.002 * most_ns, "{sum_ns} with {io:?}");
     }
 }
 

@@ -15,7 +15,7 @@ use lab::plan::{Arrivals, Clients};
 use load::{Scenario, Speaks, null as null_load};
 use null::NullConnection;
 use wire::clock::{MILLISECOND_NS, now};
-use wire::{Address, Config, ListenOptions, Listener, Server};
+use wire::{Address, Backend, Config, ListenOptions, Listener, Server};
 
 /// What the generator reached with one thread.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +79,7 @@ fn ceiling(address: &Address, cpus: &[usize], pipeline: usize) -> anyhow::Result
         timeout: Span::from_ms(1000),
         reconnect_every: None,
         spin: false,
+        io: Backend::Auto,
     };
     let connections = clients.connections;
     let load = SessionConfig {

@@ -1,12 +1,14 @@
 //! One thread of load: its slots, its event loop, and the pieces of work that it is to do.
 //!
-//! `turn` is the loop; `scheduled`, `streaming` and `preparing` are what it does for requests that
-//! are due at a time, for slots that subscribe, and before the load begins.
+//! `turn` is the loop; `submit` makes the calls of several slots together; `scheduled`, `streaming`
+//! and `preparing` are what it does for requests that are due at a time, for slots that subscribe,
+//! and before the load begins.
 
 mod preparing;
 mod scheduled;
 mod state;
 mod streaming;
+mod submit;
 mod turn;
 
 pub(super) use state::Worker;

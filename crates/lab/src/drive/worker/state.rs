@@ -1,23 +1,49 @@
 //! What one thread of the event loop holds, and what it is doing.
 
 use load::Events;
-use wire::{Input, Ns};
+use wire::{Input, Ns, Outcome};
 
 use super::super::config::{Parts, WorkerConfig};
 use super::super::recorder::Recorder;
 use super::super::slot::{Slot, SlotConfig};
 use super::super::timed::Timed;
 
+/// The most bytes read for one slot by one submission; after as many a slot is read by calls of
+/// its own, with more space. Not a power of two, so that the starts of all inputs don't share the
+/// same few cache sets.
+pub(super) const READ_BYTES: usize = (16 << 10) + 5 * 64;
+
+/// The memory of a thread's submissions.
+#[derive(Debug, Default)]
+pub(super) struct Submissions {
+    /// What each slot of a submission is read into.
+    pub(super) inputs: Vec<Input>,
+    /// The slots that are read, and their outcomes.
+    pub(super) reading: Vec<usize>,
+    pub(super) outcomes: Vec<Outcome>,
+    /// The slots whose requests wait for the next submission of sends.
+    pub(super) sending: Vec<usize>,
+}
+
+impl Submissions {
+    /// The memory for a number of slots, of which one submission takes at most `most`.
+    pub(super) fn new(slots: usize, most: usize) -> Self {
+        let count = if most > 1 { slots.min(most) } else { 0 };
+        Self { inputs: (0..count).map(|_| Input::new()).collect(), ..Self::default() }
+    }
+}
+
 /// A thread's state.
 pub(in crate::drive) struct Worker<T> {
     pub(super) config: WorkerConfig,
     pub(super) slot_config: SlotConfig,
     pub(super) slots: Vec<Slot>,
-    pub(super) transport: T,
+    pub(in crate::drive) transport: T,
     pub(super) recorder: Recorder,
     pub(super) events: Events,
     /// Lent to every connection in turn: only an unfinished answer stays with its connection.
     pub(super) lent: Input,
+    pub(super) submissions: Submissions,
     pub(super) trouble: Option<String>,
     /// The largest datagram that has been sent to prepare, in bytes.
     pub(super) largest_bytes: usize,

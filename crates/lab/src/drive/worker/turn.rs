@@ -12,7 +12,7 @@ use super::super::recorder::Recorder;
 use super::super::result::LoadResult;
 use super::super::slot::{Slot, SlotConfig, State};
 use super::super::transport::Transport;
-use super::state::{Work, Worker};
+use super::state::{READ_BYTES, Submissions, Work, Worker};
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 
@@ -47,6 +47,7 @@ impl<T: Transport> Worker<T> {
             let slot = Slot::open(&slot_config, config.stream(index));
             slots.push(slot.map_err(std::io::Error::other)?);
         }
+        let submissions = Submissions::new(slots.len(), transport.max_submission());
         let mut worker = Self {
             recorder: Recorder::of(&config),
             config,
@@ -55,6 +56,7 @@ impl<T: Transport> Worker<T> {
             transport,
             events: Events::default(),
             lent: Input::new(),
+            submissions,
             trouble: None,
             largest_bytes: 0,
             runs: 0,
@@ -159,9 +161,13 @@ impl<T: Transport> Worker<T> {
                 let before = std::mem::replace(&mut now, clock::now());
                 spun_ns += if wait_ns == 0 { now - before } else { 0 };
             }
-            for event in 0..ready {
-                spun_ns += self.send_first(work, &mut now);
-                now = self.turn(self.transport.ready(event), work);
+            if ready > 1 && self.submits(work) {
+                now = self.turn_together(ready, work);
+            } else {
+                for event in 0..ready {
+                    spun_ns += self.send_first(work, &mut now);
+                    now = self.turn(self.transport.ready(event), work);
+                }
             }
             if now >= look_at {
                 look_at = now + LOOK_EVERY_NS;
@@ -205,7 +211,7 @@ impl<T: Transport> Worker<T> {
 
     /// One ready connection: reads, settles what was answered, refills, writes once.
     #[inline]
-    fn turn(&mut self, index: usize, work: &mut Work) -> Ns {
+    pub(super) fn turn(&mut self, index: usize, work: &mut Work) -> Ns {
         if self.slots[index].state == State::Connecting {
             return self.greet(index, work);
         }
@@ -222,7 +228,8 @@ impl<T: Transport> Worker<T> {
                 break;
             }
             now = clock::now();
-            let understood = self.understand(index, now, outcome);
+            let slot = &mut self.slots[index];
+            let understood = slot.understand(now, outcome, &mut self.lent, &mut self.events);
             if datagrams {
                 // What a datagram held beyond its answer belongs to nothing that follows.
                 self.slots[index].input = Input::new();
@@ -250,48 +257,20 @@ impl<T: Transport> Worker<T> {
         // An unfinished answer goes on in its own buffer, everything else in the lent one.
         let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
         let outcome = self.transport.read(index, input, INPUT_LIMIT);
-        if let ReadOutcome::Bytes(count) = outcome {
-            self.recorder.counts.received_bytes += count as u64;
-        }
+        self.count_read(index, &outcome);
         outcome
     }
 
     #[inline]
-    fn understand(
-        &mut self,
-        index: usize,
-        now: Ns,
-        outcome: ReadOutcome,
-    ) -> Result<(), ProtocolError> {
-        self.events.clear();
-        let slot = &mut self.slots[index];
-        match outcome {
-            ReadOutcome::Bytes(_) => {}
-            ReadOutcome::Blocked => return Ok(()),
-            ReadOutcome::Closed => {
-                slot.dialect.closed(now, &mut self.events)?;
-                self.events.close = true;
-                return Ok(());
-            }
-            ReadOutcome::Failed(kind) => {
-                return Err(ProtocolError::new(format!("reading: {kind}")));
-            }
-            ReadOutcome::Full(fault) => return Err(fault),
+    pub(super) fn count_read(&mut self, index: usize, outcome: &ReadOutcome) {
+        if let ReadOutcome::Bytes(count) = outcome {
+            self.recorder.counts.received_bytes += *count as u64;
+            self.slots[index].reads_much = *count >= READ_BYTES;
         }
-        let own = !slot.input.is_empty();
-        let input = if own { &mut slot.input } else { &mut self.lent };
-        let understood = slot.dialect.receive(now, input, &mut self.events, &mut slot.output);
-        if !own && !self.lent.is_empty() {
-            slot.input = self.lent.split_rest();
-        }
-        if own && slot.input.is_empty() {
-            slot.input.release();
-        }
-        understood
     }
 
     #[inline]
-    fn settle(&mut self, index: usize, now: Ns, work: &mut Work) {
+    pub(super) fn settle(&mut self, index: usize, now: Ns, work: &mut Work) {
         let slot = &mut self.slots[index];
         if self.events.ready && slot.state == State::Opening {
             slot.state = State::Ready;
@@ -312,7 +291,14 @@ impl<T: Transport> Worker<T> {
 
     /// Sends what the work wants and what is still unsent.
     #[inline]
-    fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
+    pub(super) fn refill(&mut self, index: usize, now: Ns, work: &mut Work) {
+        self.fill(index, now, work);
+        self.flush(index);
+    }
+
+    /// Writes the requests that the work wants.
+    #[inline]
+    pub(super) fn fill(&mut self, index: usize, now: Ns, work: &mut Work) {
         let datagrams = self.slot_config.datagrams;
         match work {
             Work::Prepare(parts) if datagrams => self.prepare_by_datagrams(index, now, parts),
@@ -337,7 +323,6 @@ impl<T: Transport> Worker<T> {
             }
             _ => {}
         }
-        self.flush(index);
     }
 
     #[inline]
@@ -401,7 +386,7 @@ impl<T: Transport> Worker<T> {
     }
 
     /// The connection is made again: the server closes it, or it has carried all that it may.
-    fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
+    pub(super) fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
         match self.slots[index].reopen(&self.slot_config, now, &mut self.recorder) {
             Ok(lost) => {
                 if let Work::Timed(timed) = work {
