@@ -79,7 +79,7 @@ impl Parser {
         })
     }
 
-    /// The head of a request about a key, for a value of so many bytes where it sets one.
+    /// The head of a request about a key, for a value of `value_bytes` where it sets one.
     fn write(&self, operation: usize, key: &[u8], value_bytes: usize) -> Vec<u8> {
         let (is_get, named) = (operation == READ_GET, String::from_utf8_lossy(key));
         match self.form {

@@ -6,11 +6,11 @@ use wire::{Input, Output, ProtocolError};
 
 use super::in_flight::{Form, InFlight};
 
-/// What reading an answer has come to.
+/// The outcome of reading an answer.
 pub(super) enum Step {
-    /// So many bytes are understood; the request is not fully answered.
+    /// This many bytes are parsed; the request is not fully answered.
     Part(usize),
-    /// So many bytes are understood; the request is answered.
+    /// This many bytes are parsed; the request is answered.
     Done(usize),
     /// More bytes are needed.
     More,
@@ -29,8 +29,7 @@ pub(super) trait InTurn {
     /// Reads the next part of the answer to the oldest request.
     fn step(&mut self, form: Form, bytes: &[u8], events: &mut Events) -> Step;
 
-    /// Stores a key that was not there, without an answer: nobody waits for it, and whether it was
-    /// right, later reads tell.
+    /// Stores a key that was not there, without an answer: whether it was stored, later reads show.
     fn put_missed(&self, key: u64, out: &mut Output);
 
     /// The oldest request is answered.

@@ -37,7 +37,7 @@ pub struct Memcached {
     meta_head: Line,
 }
 
-/// A piece of a line that says how long a value is. Most values are as long as the last one was.
+/// The part of a line with a value's length. Most values are as long as the last one.
 #[derive(Debug)]
 struct Line {
     before: &'static [u8],
@@ -127,7 +127,7 @@ impl Memcached {
         self.in_flight.expire(tag)
     }
 
-    /// The answer is not whole, and nothing more will come of it.
+    /// The answer is not whole, and no more of it will come.
     pub(super) fn cut_off(&mut self, received: &[u8], events: &mut Events) {
         while self.in_flight.form().is_some() {
             self.in_flight.wrong(received, "the answer is cut off", events);
@@ -276,7 +276,7 @@ impl Memcached {
         Step::Done(used)
     }
 
-    /// The end of the line has not come. It will not come any more once there is too much of it.
+    /// The end of the line has not come. A line that is too long is broken.
     #[cold]
     fn unfinished(&mut self, bytes: &[u8], events: &mut Events) -> Step {
         if bytes.len() > MAX_LINE_BYTES { self.broken(bytes, events) } else { Step::More }

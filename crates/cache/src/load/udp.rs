@@ -51,7 +51,7 @@ impl MemcachedUdp {
         }
     }
 
-    /// Begins a datagram, and gives what will read its answer.
+    /// Begins a datagram, and returns the reader of its answer.
     fn begin(&mut self, out: &mut Output) -> Option<&mut Memcached> {
         let number = self.next;
         self.next = self.next.wrapping_add(1);
@@ -88,7 +88,7 @@ impl MemcachedUdp {
 
 impl Dialect for MemcachedUdp {
     fn request(&mut self, now: Ns, tag: Tag, op: Op, out: &mut Output) {
-        // A store that nobody asked the engine for would need a datagram of its own.
+        // A store that is no operation of the engine's would need a datagram of its own.
         let operation = if op.operation == ASIDE { MG } else { op.operation };
         if let Some(reader) = self.begin(out) {
             reader.request(now, tag, Op { operation, ..op }, out);
@@ -127,7 +127,7 @@ impl Dialect for MemcachedUdp {
                 }
             }
         }
-        // Anything else is an answer that is late, or nobody's.
+        // Anything else is an answer that is late, or to no request.
         input.consume(input.len());
         Ok(())
     }
@@ -137,7 +137,7 @@ impl Dialect for MemcachedUdp {
         if let Some(index) = found
             && (!self.waiting[index].reader.is_awaited() || self.waiting.len() > MAX_FORGOTTEN)
         {
-            // Its answer, if it comes, is nobody's.
+            // Its answer, if it comes, is ignored.
             self.release(index);
         }
     }

@@ -55,7 +55,7 @@ impl Answer {
         }
     }
 
-    /// The next bytes of the body have come. Says whether it is still within its limit.
+    /// The next bytes of the body have come. Returns whether it is still within its limit.
     #[inline]
     pub(super) fn body(&mut self, request: &Request, piece: &[u8]) -> bool {
         let is_right = match &request.expected.body {
@@ -82,7 +82,7 @@ impl Answer {
         self.body_bytes <= MAX_BODY_BYTES
     }
 
-    /// The answer is whole: says what is wrong with it, if anything is.
+    /// The answer is whole: returns what is wrong with it, if anything is.
     #[inline]
     pub(super) fn end(&mut self, request: &Request) -> bool {
         let came = self.body_bytes;
@@ -145,7 +145,7 @@ impl Answer {
         self.wrong = None;
     }
 
-    /// Whether it says that there is no such thing, which may be the right answer.
+    /// Whether it is a "not there", which may be the right answer.
     #[inline]
     pub(super) fn is_missing(&self) -> bool {
         self.is_missing

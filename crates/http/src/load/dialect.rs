@@ -71,8 +71,8 @@ impl Http {
         Err(fault)
     }
 
-    /// Reads the next part of the oldest request's answer and says how many bytes it has used;
-    /// `None` when more have to come or nothing more will.
+    /// Reads the next part of the oldest request's answer. Returns the number of bytes used;
+    /// `None` when more have to come or no more will.
     #[inline]
     fn step(&mut self, bytes: &[u8], events: &mut Events) -> Result<(usize, bool), ProtocolError> {
         let oldest = self.in_flight.front();

@@ -1,10 +1,10 @@
 //! What requests and their answers may be.
 
-/// An answer's body may be this long; a longer one is wrong, and its connection is given up.
+/// The longest body of an answer; a longer one is wrong, and its connection is given up.
 pub const MAX_BODY_BYTES: u64 = 1 << 30;
 
-/// A body that a suite says or expects may be this long.
+/// The longest body that a suite sends or expects.
 pub const MAX_SAID_BYTES: u64 = 16 << 20;
 
-/// At most this many requests in one suite.
+/// The most requests of one suite.
 pub const MAX_REQUESTS: usize = 256;

@@ -1,4 +1,4 @@
-//! Counters as Prometheus text over HTTP/1.1: what most web services tell about themselves.
+//! Counters as Prometheus text over HTTP/1.1: what most web services publish about themselves.
 //!
 //! The format is Prometheus' "text-based format", version 0.0.4: a line for each sample, with
 //! `# TYPE` before those of one name. Control plane.
@@ -21,7 +21,7 @@ impl Metrics {
     /// The page at `path` of the host that is called `host` in requests.
     ///
     /// # Errors
-    /// When these can't be said in a request.
+    /// When these can't stand in a request.
     pub fn new(host: impl Into<String>, path: impl Into<String>) -> Result<Self, ProtocolError> {
         let page = Self { host: host.into(), path: path.into() };
         page.request(|request| request.check())?;

@@ -2,7 +2,7 @@
 //! that is right, over HTTP/1.1.
 //!
 //! There is no service behind it that this program could serve, and nothing is written before the
-//! load: what is right stands in the suite. `docs/http.md` says what a suite may say.
+//! load: what is right stands in the suite. `docs/http.md` describes it.
 
 mod answer;
 mod codec;

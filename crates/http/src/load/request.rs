@@ -34,11 +34,11 @@ pub(super) struct Expected {
 pub(super) enum ExpectedBody {
     /// Any.
     Any,
-    /// Any so long.
+    /// Any of this length.
     Long(u64),
     /// These bytes.
     Exactly(Template),
-    /// Bytes with this SHA-256 and, where it is said, so many.
+    /// Bytes with this SHA-256 and, where it is given, this length.
     Digest([u8; 32], Option<u64>),
 }
 

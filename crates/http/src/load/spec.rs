@@ -21,7 +21,7 @@ pub(super) struct RequestSpec {
     pub(super) name: String,
     /// What is asked for, with its query; `{key}` is a key of `[workload.keys]`.
     pub(super) path: String,
-    /// `GET` unless said otherwise.
+    /// `GET` by default.
     pub(super) method: Option<String>,
     /// Headers beside `host`, which is `localhost` unless it is among them.
     #[serde(default)]
@@ -35,11 +35,11 @@ pub(super) struct RequestSpec {
     pub(super) expect: ExpectSpec,
 }
 
-/// `expect = { … }`: what is left out is not looked at.
+/// `expect = { … }`: what is left out is not checked.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ExpectSpec {
-    /// 200 unless said otherwise.
+    /// 200 by default.
     pub(super) status: Option<u16>,
     /// Headers that have to be there with exactly these values.
     #[serde(default)]

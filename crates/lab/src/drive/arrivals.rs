@@ -9,11 +9,11 @@ use base::units::{Rate, Span};
 pub enum Arrivals {
     /// A slot sends when it is answered.
     Closed,
-    /// A slot does the workload's steps in order, one after another, and is done.
+    /// A slot does the workload's steps in order, once.
     Steps,
     /// A slot sends again this long after it was answered.
     Think(Span),
-    /// A schedule says when; a request without a free slot waits, and its waiting counts.
+    /// On a schedule; a request without a free slot waits, and its waiting counts.
     Open(Arc<Schedule>),
     /// A slot subscribes to as many keys as its depth, and takes what comes.
     Subscribe {

@@ -89,7 +89,7 @@ impl BusyWorker {
         Ok(Self { recorder: Recorder::of(&config), config, client, operation })
     }
 
-    /// Does one piece of work.
+    /// Executes a command.
     pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         let (start, cpu) = (clock::now(), thread_cpu());

@@ -1,7 +1,7 @@
 //! The second engine: one thread a slot, whose client blocks in `call(op)`.
 //!
-//! A thread that hangs in a call can't be ended. So each says in [`Watched`] since when it has been
-//! in one; the session gives the slot up, and leaves its thread behind, when that is too long.
+//! A thread that hangs in a call can't be ended. So each publishes in [`Watched`] since when it has
+//! been in one; the session gives up the slot, and abandons its thread, when that is too long.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use super::timed::Timed;
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 
-/// A thread that waits for a scheduled call looks at least this often whether the run is stopped.
+/// The interval at which a thread that waits for a scheduled call checks for the run's stop.
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A call is given up when it is not back this long after its time-out, in nanoseconds.
@@ -91,7 +91,7 @@ impl CallWorker {
         })
     }
 
-    /// Does one piece of work.
+    /// Executes a command.
     pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         let (start, cpu) = (clock::now(), thread_cpu());
@@ -109,7 +109,7 @@ impl CallWorker {
         let result = self.recorder.result();
         LoadResult {
             duration_ns: self.recorder.last_answer.saturating_sub(start),
-            // A call blocks while the target works, so CPU time says how busy the client itself is.
+            // A call blocks while the target works, so CPU time is the client's own work.
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
             trouble,
@@ -189,7 +189,7 @@ impl CallWorker {
         Ok(Answered { operation, sent, at })
     }
 
-    /// Calls, and tells since when for as long as that lasts.
+    /// Calls, and publishes the time of the call's begin meanwhile.
     fn watched<T>(&mut self, timeout_ns: u64, call: impl FnOnce(&mut dyn Caller) -> T) -> T {
         self.watched.timeout_ns.store(timeout_ns, Ordering::Relaxed);
         self.watched.since.store(clock::now(), Ordering::Relaxed);

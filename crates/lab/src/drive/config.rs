@@ -1,4 +1,4 @@
-//! What one thread of load has to know, and what it is commanded to do.
+//! The configuration of one thread of load, and its commands.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -11,17 +11,17 @@ use super::live_stats::LiveStats;
 use super::schedule::ArrivalTimes;
 use super::timed::Timed;
 
-/// What one thread of load does, from its start to its end.
+/// The configuration of one thread of load.
 pub(super) struct WorkerConfig {
     pub(super) group: usize,
-    /// What its slots do.
+    /// The operations of its slots.
     pub(super) scenario: Scenario,
     /// The workload about the target of this session, shared by all slots.
     pub(super) workload: Arc<dyn Workload>,
     pub(super) arrivals: Arrivals,
     pub(super) spin: bool,
     pub(super) slots: std::ops::Range<usize>,
-    /// Which thread of its group this is, of how many.
+    /// This thread's index in its group, and the number of threads there.
     pub(super) thread: (usize, usize),
     pub(super) timeout_ns: u64,
     pub(super) cpu: Option<usize>,
@@ -43,8 +43,8 @@ impl WorkerConfig {
         make(&self.scenario, &*self.workload, self.round, name)
     }
 
-    /// What decides when requests are due in this thread's run of that number; `None` in a closed
-    /// loop. Each run gets arrivals of its own, the same for every target.
+    /// The schedule of this thread's run of that number; `None` in a closed loop. Each run gets
+    /// arrivals of its own, the same for every target.
     pub(super) fn timed(&self, run: u64, start: Ns, until: Ns, places: &[usize]) -> Option<Timed> {
         match &self.arrivals {
             Arrivals::Closed | Arrivals::Steps | Arrivals::Subscribe { .. } => None,
@@ -59,7 +59,7 @@ impl WorkerConfig {
     }
 }
 
-/// One piece of work.
+/// What a thread is commanded to do.
 #[derive(Clone, Debug)]
 pub(super) enum Command {
     /// Write these parts of the preparation.

@@ -1,8 +1,8 @@
-//! One figure's values in one second: what a thread hands on as each second ends.
+//! The histogram of one figure in one second.
 
 use super::tally::Counted;
 
-/// What a histogram is about.
+/// What a histogram counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Figure {
     /// From the moment a request was due to its answer.
@@ -23,7 +23,7 @@ pub(super) const FIGURES: [Figure; 4] =
 /// One figure of one operation in one second of the run's clock.
 #[derive(Clone, Debug)]
 pub struct Interval {
-    /// What it is about.
+    /// What it counts.
     pub figure: Figure,
     /// Which group of clients, as an index into the point's.
     pub group: usize,

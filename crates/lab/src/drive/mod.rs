@@ -1,8 +1,8 @@
 //! The data plane: keeps connections loaded, checks every answer, and counts.
 //!
 //! A [`Session`] holds one target's connections through a round, as threads that wait for commands
-//! between two pieces of work. Within a piece a thread allocates nothing per operation, takes no
-//! lock, and reads the clock once per batch of answers. The dialect is called through a trait
+//! between two runs of load. Within a run a thread allocates nothing per operation, takes no lock,
+//! and reads the clock once per batch of answers. The dialect is called through a trait
 //! object: two indirect calls per batch are lost in the cost of its system calls.
 //!
 //! There are three engines: the event loop (`worker`); `caller`, for calls that block; and `busy`,

@@ -16,13 +16,13 @@ use rustix::process::{Signal, getpgrp, kill_process_group};
 use serde::{Deserialize, Serialize};
 use wire::ProtocolError;
 
-/// At most this much of a run's output is read.
+/// The most of a run's output that is read.
 const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 
-/// How often a run that is waited for is looked at. The watcher's clock measures it, not this.
+/// The interval at which a run is polled. The watcher's clock measures it, not this.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
-/// What the watching process says of one run.
+/// The watching process' report of one run.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Once {
     pub(super) wall_ns: u64,
@@ -123,7 +123,7 @@ pub(super) fn last_lines(text: &str) -> String {
     lines[lines.len().saturating_sub(8)..].join("\n")
 }
 
-/// `loadline once OUTPUT PROGRAM …`: runs the program to its end and says what it cost. Ends it
+/// `loadline once OUTPUT PROGRAM …`: runs the program to its end and reports its cost. Ends it
 /// when standard input closes.
 pub fn once_main(arguments: &[String]) -> ExitCode {
     let [output, program, rest @ ..] = arguments else { return ExitCode::from(2) };

@@ -1,5 +1,5 @@
-//! What the engine itself costs: all that it does for an operation but the system calls, with
-//! every answer checked and every latency recorded.
+//! The engine's own cost: all that it does for an operation but the system calls, with every answer
+//! checked and every latency recorded.
 
 use std::io;
 use std::sync::Arc;
@@ -15,9 +15,9 @@ use super::slot::SlotConfig;
 use super::transport::{Mirror, Transport};
 use super::worker::Worker;
 
-/// Loads nothing at all for `length_ns` nanoseconds, with so many requests under way on each of so
-/// many connections: what they cost is in the piece's CPU time. Runs on the calling thread, which
-/// is pinned to `cpu` if one is named.
+/// Loads a mirror for `length_ns` nanoseconds, with `pipeline` requests under way on each of the
+/// connections: their cost is the result's CPU time. Runs on the calling thread, which is pinned
+/// to `cpu` if one is named.
 ///
 /// # Errors
 /// When the thread can't be pinned.
@@ -93,7 +93,7 @@ mod tests {
     }
 
     impl Faulty {
-        /// The error of the next call, or how many of so many bytes it moves.
+        /// The error of the next call, or how many of its bytes it moves.
         fn next(&mut self, bytes: usize) -> Outcome {
             let (fault, outcome) = match self.random.random_range(0..8) {
                 0 => (0, Err(Errno::CANCELED)),

@@ -1,8 +1,8 @@
-//! Programs as clients: a command of the suite's loads the target and says in JSON lines what came
-//! of it. Control plane.
+//! Programs as clients: a command of the suite's loads the target and reports in JSON lines what
+//! came of it. Control plane.
 //!
-//! A program is started for every piece of load and prints a line when its load begins, and one
-//! whenever it has something to say, each about the time since the one before. The format is
+//! A program is started for every run of load and prints a line when its load begins, and one
+//! whenever it has something to report, each about the time since the one before. The format is
 //! documented in `docs/programs.md`.
 
 use std::collections::BTreeMap;
@@ -47,7 +47,7 @@ pub struct Program {
     pub env: BTreeMap<String, String>,
     /// The CPUs it is pinned to; empty is all.
     pub cpus: Vec<usize>,
-    /// Where its output goes; each piece overwrites the one before.
+    /// Where its output goes; each run overwrites the one before.
     pub folder: PathBuf,
     /// Whether it is the target as well: what it costs is then the target's cost.
     pub is_target: bool,
@@ -83,7 +83,7 @@ struct Line {
 }
 
 impl Program {
-    /// Runs it for so long and says what came of it.
+    /// Runs it for `length_ns` nanoseconds, and returns the result.
     pub(super) fn run(
         &self,
         scenario: &Scenario,
@@ -140,7 +140,7 @@ impl Program {
     fn once(&self, length_ns: u64, stop: &AtomicBool) -> Result<Once, ProtocolError> {
         let failed = |error: std::io::Error| ProtocolError::new(error.to_string());
         std::fs::create_dir_all(&self.folder).map_err(failed)?;
-        // What the last piece said must not be taken for what this one says.
+        // The output of the last run must not be taken for that of this one.
         let _ = std::fs::remove_file(self.output());
         let seconds = (length_ns as f64 / 1e9).to_string();
         let fill = |argument: &String| argument.replace("{seconds}", &seconds);
@@ -161,7 +161,7 @@ impl Program {
     }
 }
 
-/// What all lines said together, beside what the recorder holds.
+/// The sums of all lines, beside what the recorder holds.
 #[derive(Debug, Default, PartialEq)]
 struct Sums {
     duration_ns: u64,

@@ -1,4 +1,4 @@
-//! Collects one thread's latencies, and hands each second's on as it ends. Data plane.
+//! Records one thread's latencies, in a histogram for each second. Data plane.
 
 use std::sync::Arc;
 
@@ -13,10 +13,10 @@ use super::slowest::{Slow, Slowest};
 use super::streams::StreamSum;
 use super::tally::Tally;
 
-/// At most this many wrong answers keep their bytes in one piece of one thread.
+/// The most wrong answers of one command and thread that keep their bytes.
 const MAX_WRONG_ANSWERS: usize = 16;
 
-/// Collects one thread's latencies and hands each second's on as it ends.
+/// Records one thread's latencies, in a histogram for each second.
 #[derive(Debug)]
 pub(super) struct Recorder {
     group: usize,
@@ -36,13 +36,13 @@ pub(super) struct Recorder {
     /// Every operation with its latency, where each is kept.
     each: Option<Vec<(usize, u64)>>,
     pub(super) streams: StreamSum,
-    /// The live view's receiver, and what it was sent of the current slice.
+    /// The live view's receiver, and what it has received of the current slice.
     live: Option<Arc<LiveStats>>,
     publisher: Publisher,
 }
 
 impl Recorder {
-    /// Whether every latency is kept by itself from now on.
+    /// Keeps, or doesn't, every latency by itself from now on.
     pub(super) fn keep_each(&mut self, keep: bool) {
         self.each = keep.then(Vec::new);
     }
@@ -74,7 +74,7 @@ impl Recorder {
         }
     }
 
-    /// The recorder of a thread that has this to do.
+    /// The recorder of a thread.
     pub(super) fn of(config: &WorkerConfig) -> Self {
         let own = Self::new(config.group, config.workload.operations(), config.clock_zero);
         Self { live: config.live.clone(), ..own }
@@ -102,10 +102,10 @@ impl Recorder {
         if let Some(live) = &self.live {
             let Counts { operations, wrong, missing, .. } = self.counts;
             let counts = (operations, wrong, missing);
-            self.publisher.tell(live, self.second, counts, &self.finished);
+            self.publisher.publish(live, self.second, counts, &self.finished);
         }
         self.second = now.saturating_sub(self.clock_zero) / 1_000_000_000;
-        // A program may say any time.
+        // The time of a program's line may be any number.
         let ends = (self.second + 1).saturating_mul(1_000_000_000);
         self.second_ends = self.clock_zero.saturating_add(ends);
     }
@@ -154,7 +154,7 @@ impl Recorder {
         }
     }
 
-    /// One request that was given up: it counts at no less than the time it was waited for.
+    /// One request that was given up: it counts with the time that it was waited for.
     pub(super) fn missing(&mut self, now: Ns, operation: usize, waited_ns: u64) {
         self.counts.missing += 1;
         self.record(Figure::Latency, operation, waited_ns);
@@ -168,7 +168,7 @@ impl Recorder {
         self.current[index].get_or_insert_with(Tally::new).record(ns);
     }
 
-    /// Hands on what the current second holds.
+    /// Ends the current second's histograms.
     pub(super) fn end_second(&mut self) {
         let operations = self.reads.len();
         for (index, current) in self.current.iter_mut().enumerate() {
@@ -180,7 +180,7 @@ impl Recorder {
         }
     }
 
-    /// What was recorded; it is not here any more.
+    /// Takes what was recorded.
     pub(super) fn result(&mut self) -> LoadResult {
         LoadResult {
             counts: self.counts,
@@ -191,7 +191,7 @@ impl Recorder {
         }
     }
 
-    /// Forgets everything, before a piece begins.
+    /// Forgets everything, before a command begins.
     pub(super) fn clear(&mut self) {
         self.end_second();
         self.finished.clear();

@@ -1,4 +1,4 @@
-//! What a piece of load gave: counts, latencies by operation and second, wrong answers.
+//! The result of a run of load: counts, latencies by operation and second, wrong answers.
 
 use load::{Cost, Done, Finding};
 use wire::Ns;
@@ -9,7 +9,7 @@ use super::streams::StreamSum;
 use super::timed::Pressure;
 use crate::observe::Cpu;
 
-/// How many operations came to what. One operation is one answer or one update.
+/// Operations by outcome. One operation is one answer or one update.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Operations answered, right or wrong.
@@ -30,16 +30,16 @@ pub struct Counts {
     pub elements: u64,
     /// The bytes of these elements.
     pub payload_bytes: u64,
-    /// Bytes that the sockets have brought.
+    /// Bytes received by the sockets.
     pub received_bytes: u64,
-    /// Bytes that the sockets have taken.
+    /// Bytes sent by the sockets.
     pub sent_bytes: u64,
     /// Operations whose answers were not checked.
     pub unchecked: u64,
 }
 
 impl Counts {
-    /// Adds what another thread or piece counted.
+    /// Adds the counts of another thread or run.
     pub fn add(&mut self, other: Self) {
         self.operations += other.operations;
         self.wrong += other.wrong;
@@ -75,16 +75,16 @@ pub struct WrongAnswer {
     pub finding: Finding,
 }
 
-/// What one piece of load gave, summed over its threads.
+/// The result of a run of load or of the preparation, summed over its threads.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
     /// From the first request to the last answer, in nanoseconds.
     pub duration_ns: u64,
-    /// What came.
+    /// Operations by outcome.
     pub counts: Counts,
     /// CPU time of the generator's threads.
     pub generator: Cpu,
-    /// CPU time of the program that loaded, of all of it: it is not among the lab's.
+    /// CPU time of the whole program that loaded: it is not part of the lab's.
     pub program_ns: u64,
     /// The most memory of a generator that is a program of its own.
     pub generator_bytes: Option<u64>,
@@ -96,9 +96,9 @@ pub struct LoadResult {
     pub wrong_answers: Vec<WrongAnswer>,
     /// The slowest requests.
     pub slowest: Slowest,
-    /// What went wrong with a connection, if anything did.
+    /// The fault of a connection, if there was one.
     pub trouble: Option<String>,
-    /// How hard a schedule pressed; zero without one.
+    /// How much of a schedule had to wait; zero without one.
     pub pressure: Pressure,
     /// Figures that calls measured themselves, in their order.
     pub figures: Vec<(String, f64)>,

@@ -21,18 +21,18 @@ use super::slot::SlotConfig;
 use super::transport::Sockets;
 use super::worker::Worker;
 
-/// How often it is looked whether a call hangs.
+/// The interval at which it is checked whether a call hangs.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
-/// A thread whose client isn't made after this has failed.
+/// A thread whose client isn't made within this time has failed.
 const OPEN_WITHIN: Duration = Duration::from_secs(30);
 
-/// What a session needs to know.
+/// A target, and the load on it.
 #[derive(Clone, Debug)]
 pub struct SessionConfig<'a> {
     /// Where the target is.
     pub address: &'a Address,
-    /// How it is spoken to.
+    /// Its dialect, with options.
     pub speaks: &'a Speaks,
     /// A command to run over and over instead.
     pub batch: Option<Batch>,
@@ -40,9 +40,9 @@ pub struct SessionConfig<'a> {
     pub program: Option<Program>,
     /// The workload, and the operations of all groups.
     pub workload: &'a Scenario,
-    /// Who sends them.
+    /// The groups of clients.
     pub clients: &'a [Clients],
-    /// Which round this is: it chooses the operations, the same for every target.
+    /// The round, which seeds the operations: they are the same for every target.
     pub round: u64,
     /// The zero of the run's clock.
     pub clock_zero: Ns,
@@ -62,10 +62,10 @@ pub enum DriveError {
         clients: String,
         /// The target's address.
         address: Address,
-        /// What the system says.
+        /// The system's error.
         source: std::io::Error,
     },
-    /// A thread of load has ended, which is a mistake in this program.
+    /// A thread of load has ended, which is a bug in this program.
     #[error("a thread of load has ended unexpectedly; please report this")]
     Ended,
 }
@@ -80,7 +80,7 @@ pub struct Session {
     program: Option<Programmed>,
 }
 
-/// What a session needs to know of a program that loads its target.
+/// A program that loads the target.
 struct Programmed {
     program: Program,
     scenario: Scenario,
@@ -92,7 +92,7 @@ struct Thread {
     commands: Sender<Command>,
     results: Receiver<LoadResult>,
     handle: Option<JoinHandle<()>>,
-    /// Where it calls what may hang.
+    /// Since when it has been in a call, where calls may hang.
     watched: Option<Arc<Watched>>,
     /// Why it is given up: it hangs in a call, and is left behind.
     given_up: Option<String>,
@@ -160,7 +160,7 @@ impl Session {
     }
 
     /// Writes every part of the preparation, where the workload has any. Over datagrams, what is
-    /// not answered is sent again; what is never answered is in the piece's trouble.
+    /// not answered is sent again; what is never answered is the result's trouble.
     ///
     /// # Errors
     /// When a thread has ended.
@@ -229,7 +229,7 @@ fn start(
             let caller = caller.map_err(|error| ProtocolError::new(error.to_string()))?;
             Ok(Box::new(caller) as Box<dyn Caller>)
         };
-        // A run is ended at its time-out by what watches it.
+        // A run that takes too long is ended by its watcher.
         let open = move || CallWorker::open(config, Watched::new(), make);
         return Thread::start(open, CallWorker::execute);
     }
@@ -252,7 +252,7 @@ fn start(
     };
     let (depth, reconnect_every) = (clients.pipeline, clients.reconnect_every);
     let slot_config = SlotConfig { workload, speaks, datagrams, depth, reconnect_every };
-    // Of one connection there is nothing to make together.
+    // A single connection has nothing to submit together.
     let io = if config.slots.len() > 1 { clients.io } else { Backend::Epoll };
     let open = move || Worker::open(config, slot_config, Sockets::new(address, datagrams, io)?);
     Thread::start(open, Worker::execute)
@@ -291,7 +291,7 @@ impl Thread {
         Ok(Self { commands, results, handle: Some(handle), watched: None, given_up: None })
     }
 
-    /// What its work has come to; of a thread that hangs in a call, that it does.
+    /// The result of its command; of a thread that hangs in a call, that it does.
     fn result(&mut self) -> Result<LoadResult, DriveError> {
         if let Some(trouble) = self.given_up.clone() {
             return Ok(LoadResult { trouble: Some(trouble), ..LoadResult::default() });

@@ -1,5 +1,4 @@
-//! One place for outstanding requests: a connection with its dialect, its operations, and the
-//! requests that are under way.
+//! A slot: a connection with its dialect, its operations, and its outstanding requests.
 
 use std::sync::Arc;
 
@@ -11,10 +10,10 @@ use super::config::Parts;
 use super::interval::Figure;
 use super::recorder::Recorder;
 
-/// Requests that wait in one connection's buffer; a dialect's single request may exceed it.
+/// The unsent bytes at which no more requests are written; a single request may exceed it.
 const OUTPUT_LIMIT: usize = 1 << 20;
 
-/// Requests are at least this many deep while preparing, whatever the workload's depth.
+/// The least depth while preparing, whatever the workload's.
 const PREPARE_DEPTH: usize = 64;
 
 /// A request under way.
@@ -22,12 +21,12 @@ const PREPARE_DEPTH: usize = 64;
 struct Pending {
     /// When it was due: latency counts from here.
     scheduled: Ns,
-    /// When it was said: service time counts from here.
+    /// When it was written to be sent at once: service time counts from here.
     sent: Ns,
     operation: usize,
     /// Updates so far, when it is a stream.
     stream: Option<u64>,
-    /// Whether it is a stream that is being ended: nothing of it counts any more.
+    /// Whether it is a stream that is being ended: nothing of it counts.
     ends: bool,
 }
 
@@ -39,7 +38,7 @@ pub(super) struct Prepared {
     pub(super) times: u32,
 }
 
-/// How far a connection is.
+/// A connection's state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum State {
     /// Not yet accepted by the other side.
@@ -48,7 +47,7 @@ pub(super) enum State {
     Opening,
     /// In use.
     Ready,
-    /// Broken: nothing more comes of it in this session.
+    /// Broken, for the rest of the session.
     Gone,
 }
 
@@ -82,19 +81,19 @@ pub(super) struct Slot {
     pub(super) stream: Stream,
     pending: Vec<Option<Pending>>,
     free: Vec<Tag>,
-    /// By tag, what was said to prepare over datagrams, which may get lost; empty for streams.
+    /// By tag, the parts that were sent in datagrams, which may get lost; empty for streams.
     prepared: Vec<Prepared>,
     depth: usize,
     /// Requests that this connection may still carry.
     left: u64,
     /// When places became free that could not be used at once, because the connection has carried
-    /// all that it may: a closed loop's next requests were due then. Waiting for the others, and
-    /// making the connection again, is part of what their users wait for.
+    /// all that it may: a closed loop's next requests were due then. The wait for the others and
+    /// for a new connection is part of their latency.
     free_since: Vec<Ns>,
 }
 
 impl Slot {
-    /// Its connection has been begun.
+    /// A slot whose connection is being made.
     pub(super) fn open(slot_config: &SlotConfig, stream: Stream) -> Result<Self, ProtocolError> {
         let places = slot_config.depth.max(PREPARE_DEPTH);
         Ok(Self {
@@ -115,8 +114,8 @@ impl Slot {
         })
     }
 
-    /// Its connection is made again. Of what is under way, requests that may be are said again;
-    /// the others are missing: says how many.
+    /// Prepares for a new connection. Outstanding requests are repeated where that does no harm;
+    /// the others are missing. Returns their number.
     pub(super) fn reopen(
         &mut self,
         slot_config: &SlotConfig,
@@ -149,7 +148,7 @@ impl Slot {
         Ok(lost.len())
     }
 
-    /// Gives up one request: it is missing, and its name is free.
+    /// Gives up one request: it is missing, and its tag is free.
     fn give_up(&mut self, tag: Tag, now: Ns, recorder: &mut Recorder) {
         if let Some(pending) = self.pending[tag as usize].take() {
             self.dialect.expire(tag);
@@ -158,7 +157,7 @@ impl Slot {
         }
     }
 
-    /// What its socket is watched for.
+    /// The events for which its socket is watched.
     pub(super) fn interest(&self) -> Interest {
         match (self.reads_at.is_none(), self.blocked) {
             (true, true) => Interest::Both,
@@ -168,13 +167,13 @@ impl Slot {
         }
     }
 
-    /// How many requests are under way.
+    /// The number of outstanding requests.
     #[inline]
     pub(super) fn outstanding(&self) -> usize {
         self.pending.len() - self.free.len()
     }
 
-    /// Whether another request may be said now.
+    /// Whether another request may be sent now.
     #[inline]
     pub(super) fn has_room(&self) -> bool {
         self.state == State::Ready
@@ -184,13 +183,13 @@ impl Slot {
             && !self.output.is_full()
     }
 
-    /// Whether this connection has carried all that it may, and all is answered.
+    /// Whether this connection has carried all requests that it may, and all are answered.
     #[inline]
     pub(super) fn is_used_up(&self) -> bool {
         self.left == 0 && self.outstanding() == 0
     }
 
-    /// Says the next operation, which was due at `scheduled`. Gives the operation.
+    /// Writes the next request, which was due at `scheduled`. Returns its operation.
     #[inline]
     pub(super) fn send(&mut self, scheduled: Ns, now: Ns) -> usize {
         let Some(tag) = self.free.pop() else { return 0 };
@@ -214,7 +213,7 @@ impl Slot {
         self.dialect.request(now, tag, op, &mut self.output);
     }
 
-    /// Ends all streams; what each has brought goes to `recorder`.
+    /// Ends all streams, and records what each has brought.
     pub(super) fn cancel(&mut self, now: Ns, recorder: &mut Recorder) {
         for (tag, place) in self.pending.iter_mut().enumerate() {
             let Some(pending) = place else { continue };
@@ -226,8 +225,8 @@ impl Slot {
         }
     }
 
-    /// When a closed loop's next request on this slot is due: now, or when its place became free
-    /// and could not be used at once.
+    /// Returns when a closed loop's next request is due: now, or when its place became free and
+    /// could not be used at once.
     #[inline]
     pub(super) fn take_free_since(&mut self, now: Ns) -> Ns {
         self.free_since.pop().unwrap_or(now)
@@ -238,7 +237,7 @@ impl Slot {
         self.free_since.iter_mut().for_each(|since| *since = (*since).max(start));
     }
 
-    /// Writes the next of the `parts`, if there is room; whether it did.
+    /// Writes the next of the `parts` if there is room. Returns whether it did.
     pub(super) fn send_prepare(&mut self, now: Ns, parts: &mut Parts) -> bool {
         let may = self.state == State::Ready && !self.blocked && !self.output.is_full();
         let waits = parts.in_order && self.outstanding() > 0;
@@ -258,8 +257,8 @@ impl Slot {
         true
     }
 
-    /// A write that prepares and was not answered within `patience`, in nanoseconds, of a write
-    /// that has been said so many times; none while nothing can be said.
+    /// Returns a write of the preparation that is not answered after `patience`, in nanoseconds by
+    /// the number of times that it was sent; none while nothing can be sent.
     pub(super) fn late_prepare(
         &self,
         now: Ns,
@@ -276,7 +275,7 @@ impl Slot {
         Some((tag as Tag, self.prepared[tag]))
     }
 
-    /// Says the write `tag` again. An answer to what was said before is nobody's from now on.
+    /// Sends the write `tag` again. Answers to earlier copies are ignored from now on.
     pub(super) fn prepare_again(&mut self, now: Ns, tag: Tag) {
         let index = tag as usize;
         let (Some(Some(pending)), Some(prepared)) =
@@ -326,8 +325,8 @@ impl Slot {
         understood
     }
 
-    /// Records the answered requests of `events` and frees their places. `timed` says whether
-    /// service times are kept beside latencies.
+    /// Records the answered requests of `events` and frees their places. If `timed`, service times
+    /// are kept beside latencies.
     #[inline]
     pub(super) fn settle(
         &mut self,
@@ -338,7 +337,7 @@ impl Slot {
     ) {
         for done in &events.done {
             let place = self.pending.get_mut(done.tag as usize).and_then(Option::take);
-            // An answer to nothing can only be a mistake of the dialect; it must not be counted.
+            // An answer to no request is a bug of the dialect; it must not be counted.
             debug_assert!(place.is_some(), "tag {} was not under way", done.tag);
             if let Some(pending) = place {
                 self.free.push(done.tag);
@@ -356,7 +355,7 @@ impl Slot {
         }
     }
 
-    /// Records updates of streams, made on a clock that is `unix_ns` ahead of the run's. Says
+    /// Records updates of streams, made on a clock that is `unix_ns` ahead of the run's. Returns
     /// whether a stream has ended, which none may do by itself.
     #[inline]
     pub(super) fn settle_streams(
@@ -382,17 +381,17 @@ impl Slot {
         events.done.iter().any(|done| is_stream(done.tag))
     }
 
-    /// Gives up the requests that were sent `timeout_ns` ago or earlier; says how many.
+    /// Gives up the requests that were sent `timeout_ns` ago or earlier. Returns their number.
     pub(super) fn expire(&mut self, now: Ns, timeout_ns: u64, recorder: &mut Recorder) -> usize {
         let (mut expired, mut left) = (0, self.outstanding());
         for (tag, place) in self.pending.iter_mut().enumerate() {
-            // Most places are free, and this is done for every slot between two requests.
+            // Most places are free, and this is done for every slot every 5 ms.
             if left == 0 {
                 break;
             }
             let Some(pending) = *place else { continue };
             left -= 1;
-            // A stream has no answer that it could be waited for.
+            // A stream has no answer that could be overdue.
             let may_expire = pending.stream.is_none() || timeout_ns == 0;
             if may_expire && now.saturating_sub(pending.sent) >= timeout_ns {
                 *place = None;

@@ -1,6 +1,6 @@
 //! What streams have brought: updates by stream, what was left out, how fair it was.
 
-/// The streams of one group of clients in one piece or one trial.
+/// The streams of one group of clients in one run or one trial.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StreamSum {
     /// Which group of clients, as an index into the point's.
@@ -9,7 +9,7 @@ pub struct StreamSum {
     pub each: Vec<u64>,
     /// Values that the target had and that did not come, by their count.
     pub missed: u64,
-    /// Those of them that the target said it has left out.
+    /// Those of them that the target reported as left out.
     pub merged: u64,
 }
 
@@ -21,7 +21,7 @@ impl StreamSum {
         self.merged += other.merged;
     }
 
-    /// Adds what the same streams have brought in another piece.
+    /// Adds what the same streams have brought in another run.
     fn add(&mut self, other: &Self) {
         self.each.resize(self.each.len().max(other.each.len()), 0);
         for (sum, updates) in self.each.iter_mut().zip(&other.each) {
@@ -37,7 +37,7 @@ impl StreamSum {
     }
 }
 
-/// Sums of the threads of one piece, joined by group.
+/// Sums of the threads of one run, joined by group.
 pub(crate) fn joined(threads: Vec<StreamSum>) -> Vec<StreamSum> {
     let mut groups: Vec<StreamSum> = Vec::new();
     for sum in threads {
@@ -49,7 +49,7 @@ pub(crate) fn joined(threads: Vec<StreamSum>) -> Vec<StreamSum> {
     groups
 }
 
-/// Adds a piece's sums, joined by group, to a trial's.
+/// Adds a run's sums, joined by group, to a trial's.
 pub(crate) fn add(trial: &mut Vec<StreamSum>, sums: Vec<StreamSum>) {
     for sum in sums {
         match trial.iter_mut().find(|group| group.group == sum.group) {

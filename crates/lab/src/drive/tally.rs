@@ -1,4 +1,4 @@
-//! Counting latencies at the price of one addition each. Data plane.
+//! Histograms of latencies that are recorded by one addition each. Data plane.
 //!
 //! The buckets are HdrHistogram's for three digits, so that nothing is lost when a second's counts
 //! become a histogram: 2,048 of one nanosecond, then 1,024 for each doubling (Tene,
@@ -59,7 +59,7 @@ impl Tally {
         self.total += 1;
     }
 
-    /// Counts a value so many times, as far as a bucket can hold them.
+    /// Counts a value `times` over, as far as a bucket can hold it.
     pub(super) fn record_all(&mut self, ns: u64, times: u64) {
         let count = &mut self.counts[bucket(ns)];
         let before = *count;
@@ -67,7 +67,7 @@ impl Tally {
         self.total += u64::from(*count - before);
     }
 
-    /// Hands on what was counted, if anything was, and begins anew.
+    /// Returns what was counted, if anything was, and begins anew.
     pub(super) fn take(&mut self) -> Option<Counted> {
         if self.total == 0 {
             return None;
@@ -96,7 +96,7 @@ impl Counted {
         self.total == 0
     }
 
-    /// The greatest value, as its bucket gives it: exact to three digits.
+    /// The greatest value, to the precision of its bucket: three digits.
     pub fn max(&self) -> u64 {
         self.buckets.last().map_or(0, |(bucket, _)| least(*bucket as usize + 1) - 1)
     }

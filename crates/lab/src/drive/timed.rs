@@ -9,7 +9,7 @@ use wire::Ns;
 
 use super::schedule::ArrivalTimes;
 
-/// More than this many requests waiting for a slot are not kept: the target is overloaded by far.
+/// The most requests that wait for a slot: with more the target is overloaded by far.
 const MAX_BACKLOG: usize = 1 << 20;
 
 /// A free place of a slot.
@@ -49,14 +49,14 @@ enum Source {
     Open { start: Ns, arrivals: Box<ArrivalTimes>, next: Option<Ns> },
 }
 
-/// How hard a schedule pressed.
+/// How much of a schedule had to wait for free slots.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
     /// Requests that became due.
     pub offered: u64,
     /// The most that waited for a slot at once.
     pub backlog_most: u64,
-    /// How many waited half-way through the piece.
+    /// How many waited half-way through the run.
     pub backlog_half: u64,
     /// How many waited at its end.
     pub backlog_end: u64,
@@ -114,7 +114,7 @@ impl Timed {
         }
     }
 
-    /// Whether a request is due, or becomes due within so long of `now`, that could then be sent
+    /// Whether a request is due, or becomes due within a time from `now`, that could then be sent
     /// at once.
     #[inline]
     pub(super) fn is_imminent(&self, now: Ns, within_ns: u64) -> bool {
@@ -154,7 +154,7 @@ impl Timed {
                 self.backlog.push_back(at);
             }
             *next = arrivals.next().map(|at_ns| *start + at_ns).filter(|at| *at < self.until);
-            // What waits for no slot, but only for this loop to come round, is no backlog.
+            // Requests for which slots are free are sent next: they are no backlog.
             let waiting = self.backlog.len().saturating_sub(self.idle.len()) as u64;
             self.pressure.backlog_most = self.pressure.backlog_most.max(waiting);
             self.pressure.backlog_end = waiting;
@@ -184,7 +184,7 @@ impl Timed {
             }
     }
 
-    /// Gives up what still waits, because the time for it is over: their scheduled times.
+    /// Gives up the backlog at the end of its time. Returns the times at which it was due.
     pub(super) fn give_up(&mut self) -> impl Iterator<Item = Ns> {
         if let Source::Open { next, .. } = &mut self.source {
             *next = None;

@@ -1,5 +1,5 @@
-//! What carries bytes between a thread's slots and their target: sockets, or nothing at all, which
-//! is how the engine's own cost is measured. Slots are numbers here. Data plane.
+//! The transport between a thread's slots and their target: sockets, or a mirror, by which the
+//! engine's own cost is measured. Slots are numbers here. Data plane.
 
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
@@ -13,19 +13,19 @@ pub(super) trait Transport {
     /// Begins to connect slot `index`: the next one, or one that is there already, anew.
     fn connect(&mut self, index: usize) -> io::Result<()>;
 
-    /// What has become of a connection that was begun.
+    /// Returns the outcome of a connection that was begun.
     fn connected(&self, index: usize) -> io::Result<()>;
 
     /// Changes what is waited for.
     fn watch(&self, index: usize, interest: Interest) -> io::Result<()>;
 
-    /// Waits for nothing on it any more.
+    /// Stops waiting for it.
     fn leave(&mut self, index: usize);
 
-    /// Waits until a slot is ready or the time is over; says how many are.
+    /// Waits until a slot is ready or the time is over. Returns the number of events.
     fn wait(&mut self, timeout_ns: u64) -> io::Result<usize>;
 
-    /// Which slot an event of the last wait is about.
+    /// Returns the slot of an event of the last wait.
     fn ready(&self, event: usize) -> usize;
 
     /// Reads once.
@@ -37,13 +37,13 @@ pub(super) trait Transport {
     /// The most slots that are read, or sent for, by one call; 1 where each takes its own.
     fn max_submission(&self) -> usize;
 
-    /// Reads once for each of at most [`Transport::max_submission`] slots, into the space beside its
-    /// number. Returns their outcomes in the same order; no bytes are the end.
+    /// Reads once for each of at most [`Transport::max_submission`] slots, into the space beside
+    /// its number. Returns their outcomes in the same order; no bytes are the end.
     fn submit_reads<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a mut [u8])>)
     -> &[Outcome];
 
-    /// Sends once for each of at most [`Transport::max_submission`] slots. Returns their outcomes in the
-    /// same order.
+    /// Sends once for each of at most [`Transport::max_submission`] slots. Returns their outcomes
+    /// in the same order.
     fn submit_sends<'a>(&mut self, jobs: impl Iterator<Item = (usize, &'a [u8])>) -> &[Outcome];
 }
 
@@ -171,7 +171,7 @@ impl Transport for Mirror {
             Some(slot) => slot.bytes.clear(),
             None => self.slots.push(Mirrored::default()),
         }
-        // It is connected at once, which is said once.
+        // It is connected at once, which is reported once.
         self.queue(index);
         Ok(())
     }

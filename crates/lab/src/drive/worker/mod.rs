@@ -1,7 +1,7 @@
-//! One thread of load: its slots, its event loop, and the pieces of work that it is to do.
+//! One thread of load: its slots, its event loop, and the commands that it executes.
 //!
 //! `turn` is the loop; `submit` makes the calls of several slots together; `scheduled`, `streaming`
-//! and `preparing` are what it does for requests that are due at a time, for slots that subscribe,
+//! and `preparing` hold what differs for requests that are due at a time, for slots that subscribe,
 //! and before the load begins.
 
 mod preparing;

@@ -1,5 +1,5 @@
-//! How keys are prepared over datagrams, which get lost: one socket writes them, never more at
-//! once than a receive buffer holds, and says again what is not answered.
+//! Preparation over datagrams, which get lost: one socket writes the keys, never more at once than
+//! a receive buffer holds, and sends again what is not answered.
 //!
 //! All of it travels on one socket because a target takes the datagrams of one socket in their
 //! order: when the last copy of a write is answered, no earlier copy can come after it and undo
@@ -14,29 +14,29 @@ use super::super::slot::State;
 use super::super::transport::Transport;
 use super::state::{Work, Worker};
 
-/// A write that is not answered for so long is said again, and then again after twice the time.
+/// A write without an answer is sent again after this time, and then after twice as long.
 const AGAIN_AFTER_NS: u64 = 100_000_000;
 
-/// The time is doubled so often.
+/// How often the time is doubled.
 const MAX_DOUBLINGS: u32 = 2;
 
-/// A write is said so many times in all; then preparing fails.
+/// A write is sent at most this often; then preparing fails.
 const MAX_TIMES: u32 = 10;
 
-/// What may be under way at once, as a receive buffer counts it: half of what Linux gives a
-/// socket that asks for nothing (net.core.rmem_default, 212,992 bytes).
+/// The most bytes under way, as a receive buffer counts them: half of the default of Linux
+/// (net.core.rmem_default, 212,992 bytes).
 const MAX_UNDER_WAY_BYTES: usize = 106_496;
 
 /// The socket that prepares.
 const FIRST: usize = 0;
 
-/// What a datagram of `bytes` takes of a receive buffer, at most: the kernel's own record of it,
+/// The most of a receive buffer that a datagram of `bytes` takes: the kernel's own record of it,
 /// and its memory rounded up to a power of two.
 fn room_for(bytes: usize) -> usize {
     2 * bytes + 1536
 }
 
-/// How long an answer is waited for, in nanoseconds, to a write that has been said so many times.
+/// The time, in nanoseconds, after which a write that was sent this often is sent again.
 fn patience(times: u32) -> u64 {
     AGAIN_AFTER_NS << times.saturating_sub(1).min(MAX_DOUBLINGS)
 }
@@ -60,9 +60,9 @@ impl<T: Transport> Worker<T> {
         outstanding == 0 || (outstanding + 1) * each <= MAX_UNDER_WAY_BYTES
     }
 
-    /// While keys are prepared over datagrams: says again what has not been answered for too long,
-    /// and gives the time after which a write is given up, which is never. A write that was said
-    /// often enough ends the preparing, and so does the end of the socket.
+    /// While keys are prepared over datagrams: sends overdue writes again, and returns the time-out
+    /// of requests, which is none. A write that was sent [`MAX_TIMES`] ends the preparing, and so
+    /// does the end of the socket.
     pub(super) fn prepare_again(&mut self, now: Ns, work: &mut Work) -> Option<u64> {
         let Work::Prepare(parts) = work else { return None };
         if !self.slot_config.datagrams || self.config.stop.load(Ordering::Relaxed) {

@@ -1,5 +1,5 @@
-//! What a thread does for requests that are due at a time: it sends them then, and waits for them
-//! no longer than it has to. Data plane.
+//! Requests that are due at a time: sends each when it is due, and waits for it no longer than it
+//! has to. Data plane.
 
 use wire::{Ns, clock};
 
@@ -12,13 +12,12 @@ use super::state::{Work, Worker};
 /// tens of microseconds on a virtual machine.
 const SPIN_NS: u64 = 60_000;
 
-/// So close to a scheduled request the thread looks at nothing but the clock: to ask for an answer
-/// and to read it takes one to two microseconds. The answer is then read after the request is
-/// sent, as much later.
+/// This long before a scheduled request the thread reads nothing but the clock: a poll and a read
+/// take one to two microseconds. An answer is then read after the request is sent.
 const WATCH_CLOCK_NS: u64 = 2_000;
 
 impl<T: Transport> Worker<T> {
-    /// How long the next poll may block.
+    /// Returns how long the next poll may block.
     #[inline]
     pub(super) fn may_wait(&self, work: &Work, now: Ns, look_at: Ns) -> u64 {
         let until_look = look_at.saturating_sub(now);
@@ -29,8 +28,8 @@ impl<T: Transport> Worker<T> {
         until_due.saturating_sub(early).min(until_look)
     }
 
-    /// Sends what a schedule says is due, and waits for what is just about to be. Gives the time
-    /// that it waited, and leaves in `now` when it was done.
+    /// Sends the requests that are due, and spins until those that are imminent are. Returns the
+    /// time spun, and leaves in `now` the time of its end.
     #[inline]
     pub(super) fn send_due(&mut self, work: &mut Work, now: &mut Ns) -> u64 {
         let mut spun_ns = 0;
@@ -52,15 +51,14 @@ impl<T: Transport> Worker<T> {
                 self.flush(due.slot);
                 *now = clock::now();
             } else if slot.state != State::Gone {
-                // Its connection is being made again: it takes its turn once that is done.
+                // Its connection is being remade: the request waits until it is ready.
                 timed.put_back(due, *now);
                 return spun_ns;
             }
         }
     }
 
-    /// Before an answer is read, which takes longer than a send may be late: sends what is due by
-    /// then.
+    /// Sends what is due before an answer is read, which takes longer than a send may be late.
     #[inline]
     pub(super) fn send_first(&mut self, work: &mut Work, now: &mut Ns) -> u64 {
         let Work::Timed(timed) = work else { return 0 };

@@ -1,4 +1,4 @@
-//! What one thread of the event loop holds, and what it is doing.
+//! The state of one thread of the event loop.
 
 use load::Events;
 use wire::{Input, Ns, Outcome};
@@ -53,7 +53,7 @@ pub(in crate::drive) struct Worker<T> {
     pub(super) unix_ns: u64,
 }
 
-/// What the slots are filled with while a piece runs.
+/// What the slots are filled with while a command is executed.
 pub(super) enum Work {
     Prepare(Parts),
     Closed {

@@ -1,5 +1,4 @@
-//! What a thread does for slots that subscribe: begins and ends their streams, and lets slow
-//! readers pause.
+//! Slots that subscribe: begins and ends their streams, and lets slow readers pause.
 
 use wire::Ns;
 
@@ -8,7 +7,7 @@ use super::super::transport::Transport;
 use super::state::{Work, Worker};
 
 impl<T: Transport> Worker<T> {
-    /// When a piece's last answer came; what is read while streams end counts for nothing.
+    /// The time of the last answer; what is read while streams end doesn't count.
     pub(super) fn last_answer(&self, work: &Work) -> Ns {
         match *work {
             Work::Streams { until, .. } => self.recorder.last_answer.min(until),
@@ -16,7 +15,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// What the streams of a piece have brought.
+    /// Returns what the streams have brought, and begins anew.
     pub(super) fn take_streams(&mut self) -> Vec<StreamSum> {
         match std::mem::take(&mut self.recorder.streams) {
             sum if sum.each.is_empty() => Vec::new(),
@@ -24,7 +23,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// Begins as many streams on a slot as it is deep, each with an index of its own.
+    /// Begins a slot's streams, as many as its depth, each with an index of its own.
     pub(super) fn subscribe(&mut self, index: usize, now: Ns) {
         let depth = self.slot_config.depth as u64;
         let first = (self.config.slots.start + index) as u64 * depth;
@@ -33,7 +32,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// Ends every stream, and pauses too. What still comes of them is waited for.
+    /// Ends every stream and every pause. What is still under way is awaited.
     #[cold]
     pub(super) fn end_streams(&mut self, now: Ns) {
         for index in 0..self.slots.len() {
@@ -43,7 +42,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// A slow reader has waited long enough.
+    /// Ends a slow reader's pause.
     pub(super) fn read_again(&mut self, index: usize) {
         let slot = &mut self.slots[index];
         if slot.reads_at.take().is_some() {
@@ -52,7 +51,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// After an update a slow reader takes nothing for a while, so that the target has to wait.
+    /// Pauses a slow reader after an update, so that the target has to wait.
     #[inline]
     pub(super) fn pause(&mut self, index: usize, now: Ns, work: &Work) {
         if let Work::Streams { pause_ns, .. } = *work

@@ -16,16 +16,16 @@ use super::state::{READ_BYTES, Submissions, Work, Worker};
 use crate::cpus::pin_this_thread;
 use crate::observe::thread_cpu;
 
-/// How often requests are looked through for ones that are overdue, and dialects for timers.
+/// The interval of the search for overdue requests and due timers of dialects.
 const LOOK_EVERY_NS: u64 = 5_000_000;
 
 /// The largest answer that a dialect may leave unconsumed.
 const INPUT_LIMIT: usize = 64 << 20;
 
-/// At most this much is written to one connection at a time.
+/// The most bytes written to one connection at a time.
 const MAX_WRITTEN: usize = 1 << 20;
 
-/// At most this many datagrams are read from one socket at a time.
+/// The most datagrams read from one socket at a time.
 const MAX_DATAGRAMS: usize = 64;
 
 /// A connection that takes longer than this to be made and greeted has failed.
@@ -39,7 +39,7 @@ impl<T: Transport> Worker<T> {
         mut transport: T,
     ) -> std::io::Result<Self> {
         pin_this_thread(config.cpu.as_slice())?;
-        // A timed wait may otherwise be late by 50 µs, to save wake-ups that are wanted here.
+        // The default slack lets a timed wait be 50 µs late, to save wake-ups.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let mut slots = Vec::with_capacity(config.slots.len());
         for index in config.slots.clone() {
@@ -84,7 +84,7 @@ impl<T: Transport> Worker<T> {
         Ok(())
     }
 
-    /// Does one piece of work and says what it gave.
+    /// Executes a command, and returns its result.
     pub(in crate::drive) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
         self.trouble = None;
@@ -209,7 +209,7 @@ impl<T: Transport> Worker<T> {
             || self.slots.iter().all(gone)
     }
 
-    /// One ready connection: reads, settles what was answered, refills, writes once.
+    /// One turn of a ready connection: reads, settles what was answered, refills, writes once.
     #[inline]
     pub(super) fn turn(&mut self, index: usize, work: &mut Work) -> Ns {
         if self.slots[index].state == State::Connecting {
@@ -231,7 +231,7 @@ impl<T: Transport> Worker<T> {
             let slot = &mut self.slots[index];
             let understood = slot.understand(now, outcome, &mut self.lent, &mut self.events);
             if datagrams {
-                // What a datagram held beyond its answer belongs to nothing that follows.
+                // Bytes of a datagram beyond its answer belong to no other.
                 self.slots[index].input = Input::new();
             }
             self.settle(index, now, work);
@@ -254,7 +254,7 @@ impl<T: Transport> Worker<T> {
     #[inline]
     fn read(&mut self, index: usize) -> ReadOutcome {
         let slot = &mut self.slots[index];
-        // An unfinished answer goes on in its own buffer, everything else in the lent one.
+        // An unfinished answer is completed in the slot's own buffer.
         let input = if slot.input.is_empty() { &mut self.lent } else { &mut slot.input };
         let outcome = self.transport.read(index, input, INPUT_LIMIT);
         self.count_read(index, &outcome);
@@ -354,7 +354,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// A connection is made, or has failed to be: lets its dialect speak first.
+    /// A connection is made, or has failed: lets its dialect send first.
     #[cold]
     fn greet(&mut self, index: usize, work: &mut Work) -> Ns {
         let now = clock::now();
@@ -376,7 +376,7 @@ impl<T: Transport> Worker<T> {
         now
     }
 
-    /// A connection has broken: what was under way is missing, and the piece says so.
+    /// A connection has broken: what was under way is missing, and the result names the fault.
     #[cold]
     pub(super) fn lose(&mut self, index: usize, fault: &ProtocolError) {
         let slot = &mut self.slots[index];
@@ -385,7 +385,7 @@ impl<T: Transport> Worker<T> {
         self.trouble.get_or_insert_with(|| format!("connection {index}: {fault}"));
     }
 
-    /// The connection is made again: the server closes it, or it has carried all that it may.
+    /// Makes a connection again that the server closes, or that has carried all that it may.
     pub(super) fn reopen(&mut self, index: usize, now: Ns, work: &mut Work) {
         match self.slots[index].reopen(&self.slot_config, now, &mut self.recorder) {
             Ok(lost) => {
@@ -400,7 +400,7 @@ impl<T: Transport> Worker<T> {
         }
     }
 
-    /// Overdue requests are given up, and dialects get their timers.
+    /// Gives up overdue requests, and calls the due timers of dialects.
     fn look(&mut self, now: Ns, work: &mut Work) {
         let timeout_ns = self.prepare_again(now, work).unwrap_or_else(|| match work {
             Work::Prepare(parts) => parts.within_ns.unwrap_or(self.config.timeout_ns),
