@@ -22,8 +22,8 @@ pub enum Policy {
     /// eviction, SOSP 2023; with one bit of frequency, as in the same authors' QD-LP-FIFO,
     /// HotOS 2023).
     S3Fifo,
-    /// What is requested most for its size stays: frequency ÷ size^⅓, with frequencies
-    /// remembered past eviction (`shard/density.rs`).
+    /// What is requested most for its size stays: frequency × (1/size + 2/mean size of requests),
+    /// with frequencies remembered past eviction (`shard/density.rs`).
     Density,
     /// [`Policy::Density`] where sizes are mixed: the mean of their squares is more than twice the
     /// square of their mean. Else [`Policy::Lru`] or [`Policy::S3Fifo`], whichever has more hits in

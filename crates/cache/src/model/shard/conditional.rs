@@ -196,7 +196,7 @@ impl Shard {
                 self.counts.touch_hits += u64::from(touches);
                 self.counts.get_hits += u64::from(!touches);
                 if self.density.is_in_force() && !access.unnoticed {
-                    self.note_request(Some((at, head.level)));
+                    self.note_request(Some((at, &head)));
                 }
                 (at, head, seen(access, &head, before_s))
             }

@@ -1,17 +1,20 @@
-//! Which items of different sizes are worth their memory: those with the highest frequency by the
-//! cube root of their size.
+//! Which items of different sizes are worth their memory: those whose hits add most for each byte
+//! of it to the hit ratios by items and by bytes.
 //!
-//! A small item that is requested as often as a large one leaves room for many others, so a policy
-//! that ignores sizes loses hits. The priority is frequency ÷ size^⅓, as in GDSF (L. Cherkasova,
-//! Improving WWW Proxies Performance with Greedy-Dual-Size-Frequency Caching Policy, HP Labs 1998),
-//! where an exponent of 1 favours hits by items and 0 hits by bytes. In place of its heap there
-//! is a threshold: the oldest item of a ring stays when its priority is above it. The threshold
-//! follows the quartile of the priorities that it is compared with, weighted by bytes, so that
-//! about three bytes are moved for each byte that is evicted from the main ring. New items come to
-//! the small ring and are compared when they leave it, as in S3-FIFO.
+//! A hit adds to the ratio by items, whatever its size, and to that by bytes as much as its size is
+//! of the mean size of requests. So the priority is frequency × (1/size + weight/mean size). Small
+//! items are compared nearly by frequency ÷ size, as in GDSF (L. Cherkasova, Improving WWW Proxies
+//! Performance with Greedy-Dual-Size-Frequency Caching Policy, HP Labs 1998), which favours hits by
+//! items and costs few bytes; large ones nearly by frequency alone, which favours hits by bytes.
+//! Which sizes are large follows from what is requested.
+//!
+//! In place of GDSF's heap there is a threshold: the oldest item of a ring stays when its priority
+//! is above it. The threshold follows the quartile of the priorities that it is compared with,
+//! weighted by bytes, so that about three bytes are moved for each byte that is evicted from the
+//! main ring. New items come to the small ring and are compared when they leave it, as in S3-FIFO.
 //!
 //! Frequencies are counted in half octaves, in four bits, and survive eviction in the ghost table.
-//! They age: all of them fall by one with every four requests for each item held, and at once while
+//! They age: all of them fall by one with every three requests for each item held, and at once when
 //! the small ring has more hits for its bytes than the main ring, which means that the keys in
 //! demand have changed. An item that was not read during a lap of the main ring in which levels
 //! fell has its level halved. Both matter where popularity drifts.
@@ -24,14 +27,20 @@ pub(super) struct Density {
     /// Whether that follows from the sizes of what is stored.
     follows_sizes: bool,
     sizes: SizeMoments,
+    /// Requests and their bytes since the last check, ...
+    requested: Requested,
+    /// ... and in recent checks, the older the less.
+    recent: Requested,
+    /// The weight of a hit by bytes for each byte: the inverse of a size.
+    byte_weight: f64,
     /// Priorities below it are evicted, in half octaves; none until the first comparison.
     threshold: Option<f64>,
     /// Bytes compared so far: the threshold moves faster during the first lap.
     compared_bytes: usize,
-    /// Requests until all frequencies fall by one.
-    requests_left: usize,
-    /// Requests until hits of the two rings are compared.
+    /// Requests until the next check.
     check_left: usize,
+    /// Checks until all frequencies fall by one.
+    checks_left: usize,
     /// Hits in the main ring and the small one since that was last done.
     hits: [u32; 2],
     /// How many bytes had come to the main ring each time that frequencies fell; a ring buffer.
@@ -48,6 +57,13 @@ struct SizeMoments {
     squares: f64,
 }
 
+/// Requests of items, by their number and their bytes.
+#[derive(Debug, Default)]
+struct Requested {
+    count: f64,
+    bytes: f64,
+}
+
 /// The highest level: 181 requests.
 pub(super) const TOP_LEVEL: u8 = 15;
 
@@ -59,8 +75,14 @@ const REQUESTS_TO_RISE: [u32; TOP_LEVEL as usize] =
 /// More agings than there are levels make no difference.
 const AGINGS: usize = TOP_LEVEL as usize + 1;
 
-/// The exponent of the size, in half octaves of frequency for each octave of size.
-const SIZE_WEIGHT: f64 = 2.0 / 3.0;
+/// Levels of one octave of frequency.
+const LEVELS_PER_OCTAVE: f64 = 2.0;
+
+/// How much the hit ratio by bytes counts against that by items.
+const BYTES_WEIGHT: f64 = 2.0;
+
+/// With each check, earlier requests count less by this part.
+const FORGOTTEN_PER_CHECK: f64 = 1.0 / 16.0;
 
 /// For each byte evicted, this many bytes stay.
 const KEPT_PER_EVICTED: f64 = 3.0;
@@ -72,12 +94,12 @@ const RISE_PER_LAP: f64 = 16.0;
 const FIRST_LAP_FACTOR: f64 = 8.0;
 
 /// Frequencies fall by one after this many requests for each item held.
-const REQUESTS_PER_ITEM: usize = 4;
+const REQUESTS_PER_ITEM: usize = 3;
 
-/// The rings' hits are compared this many times as often, ...
+/// Requests are looked at this many times as often.
 const CHECKS_PER_AGING: usize = 16;
 
-/// ... unless the small ring has fewer than this: chance would decide.
+/// The rings' hits are not compared when the small ring has fewer: chance would decide.
 const MIN_HITS: u32 = 16;
 
 /// The small ring's hits for each byte count this much against the main ring's.
@@ -105,10 +127,13 @@ impl Density {
             is_in_force,
             follows_sizes,
             sizes: SizeMoments::default(),
+            requested: Requested::default(),
+            recent: Requested::default(),
+            byte_weight: 0.0,
             threshold: None,
             compared_bytes: 0,
-            requests_left: 0,
             check_left: 0,
+            checks_left: 0,
             hits: [0; 2],
             aged_at: [0; AGINGS],
             agings: 0,
@@ -123,14 +148,16 @@ impl Density {
     }
 
     /// Notes the size of a new item of a shard that holds `items` of `live_bytes`, which may put
-    /// the comparison in force or end it.
+    /// the comparison in force or end it; whether it does.
     #[inline]
-    pub(super) fn note_size(&mut self, bytes: usize, items: usize, live_bytes: usize) {
+    pub(super) fn note_size(&mut self, bytes: usize, items: usize, live_bytes: usize) -> bool {
+        self.requested.add(bytes);
         if !self.follows_sizes {
-            return;
+            return false;
         }
         let ratio = self.sizes.add(bytes);
-        self.is_in_force = match self.is_in_force {
+        let was_in_force = self.is_in_force;
+        self.is_in_force = match was_in_force {
             false => ratio > MIXED_FROM,
             // New items may be alike only because those of other sizes are all held.
             true => {
@@ -138,6 +165,13 @@ impl Density {
                     || self.sizes.mean() * items as f64 > LARGER_THAN_HELD * live_bytes as f64
             }
         };
+        self.is_in_force != was_in_force
+    }
+
+    /// What hits of an item of this level and size add for each byte of it, in levels.
+    fn priority(&self, level: u8, bytes: usize) -> f64 {
+        let value = 1.0 / bytes.max(1) as f64 + self.byte_weight;
+        f64::from(level) + LEVELS_PER_OCTAVE * value.log2()
     }
 
     /// The level of an item after another request.
@@ -166,12 +200,12 @@ impl Density {
 
     /// Whether an item of this level and size is above the threshold.
     pub(super) fn is_worth(&self, level: u8, bytes: usize) -> bool {
-        self.threshold.is_none_or(|threshold| priority(level, bytes) >= threshold)
+        self.threshold.is_none_or(|threshold| self.priority(level, bytes) >= threshold)
     }
 
     /// The same, for the oldest item of a main ring of `capacity` bytes; the threshold follows.
     pub(super) fn stays(&mut self, level: u8, bytes: usize, capacity: usize) -> bool {
-        let priority = priority(level, bytes);
+        let priority = self.priority(level, bytes);
         let threshold = self.threshold.get_or_insert(priority);
         let lap = bytes as f64 / capacity.max(1) as f64;
         let first = FIRST_LAP_FACTOR * (1.0 - self.compared_bytes as f64 / capacity.max(1) as f64);
@@ -182,32 +216,37 @@ impl Density {
         stays
     }
 
-    /// Notes a hit in a ring.
+    /// Notes a hit in a ring, of an item of this many bytes.
     #[inline]
-    pub(super) fn note_hit(&mut self, ring: usize) {
+    pub(super) fn note_hit(&mut self, ring: usize, bytes: usize) {
         self.hits[ring] = self.hits[ring].saturating_add(1);
+        self.requested.add(bytes);
     }
 
     /// Notes a request of a shard that holds `items`, with `live_bytes` in its two rings; whether
     /// all frequencies are to fall by one.
     #[inline]
     pub(super) fn note_request(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
-        self.requests_left = self.requests_left.saturating_sub(1);
         self.check_left = self.check_left.saturating_sub(1);
         self.check_left == 0 && self.check(items, live_bytes)
     }
 
     fn check(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
-        let period = (items * REQUESTS_PER_ITEM).max(CHECKS_PER_AGING);
-        self.check_left = period / CHECKS_PER_AGING;
+        self.check_left = (items * REQUESTS_PER_ITEM / CHECKS_PER_AGING).max(1);
+        self.checks_left = self.checks_left.saturating_sub(1);
+        self.recent.forget(FORGOTTEN_PER_CHECK);
+        self.recent.count += self.requested.count;
+        self.recent.bytes += self.requested.bytes;
+        self.requested = Requested::default();
+        self.byte_weight = BYTES_WEIGHT * self.recent.count / self.recent.bytes.max(1.0);
         let [main_hits, small_hits] = std::mem::take(&mut self.hits);
         let [main_bytes, small_bytes] = live_bytes.map(|bytes| bytes as u64);
         let has_changed = small_hits >= MIN_HITS
             && u64::from(small_hits) * SMALL_HITS_WEIGHT * main_bytes
                 > u64::from(main_hits) * small_bytes;
-        let is_due = has_changed || self.requests_left == 0;
+        let is_due = has_changed || self.checks_left == 0;
         if is_due {
-            self.requests_left = period;
+            self.checks_left = CHECKS_PER_AGING;
         }
         is_due
     }
@@ -227,9 +266,17 @@ impl Density {
     }
 }
 
-/// In half octaves.
-fn priority(level: u8, bytes: usize) -> f64 {
-    f64::from(level) - SIZE_WEIGHT * (bytes.max(1) as f64).log2()
+impl Requested {
+    #[inline]
+    fn add(&mut self, bytes: usize) {
+        self.count += 1.0;
+        self.bytes += bytes as f64;
+    }
+
+    fn forget(&mut self, part: f64) {
+        self.count *= 1.0 - part;
+        self.bytes *= 1.0 - part;
+    }
 }
 
 impl SizeMoments {
@@ -263,15 +310,15 @@ mod tests {
     #[test]
     fn density_is_in_force_while_sizes_are_mixed() {
         let mut density = Density::new(false, true, 0);
-        (0..10_000).for_each(|number| density.note_size(100 + number % 200, 1, 100));
-        assert!(!density.is_in_force());
-        (0..10_000_usize)
-            .for_each(|number| density.note_size(100 * 10_usize.pow(number as u32 % 4), 1, 100));
-        assert!(density.is_in_force());
-        (0..100_000).for_each(|_| density.note_size(10_000, 1, 100));
-        assert!(density.is_in_force());
-        (0..100_000).for_each(|_| density.note_size(100, 1, 100));
-        assert!(!density.is_in_force());
+        let mut changes = |sizes: &mut dyn Iterator<Item = usize>| {
+            let changes = sizes.filter(|size| density.note_size(*size, 1, 100)).count();
+            (changes, density.is_in_force())
+        };
+        assert_eq!(changes(&mut (0..10_000).map(|number| 100 + number % 200)), (0, false));
+        let mixed = |number: u32| 100 * 10_usize.pow(number % 4);
+        assert_eq!(changes(&mut (0..10_000).map(mixed)), (1, true));
+        assert_eq!(changes(&mut std::iter::repeat_n(10_000, 100_000)), (0, true));
+        assert_eq!(changes(&mut std::iter::repeat_n(100, 100_000)), (1, false));
     }
 
     #[test]
@@ -291,6 +338,8 @@ mod tests {
     #[test]
     fn the_threshold_finds_the_quartile_and_small_items_are_worth_more() {
         let mut density = Density::new(true, false, 0);
+        (0..100).for_each(|_| density.note_hit(0, 10_000));
+        density.note_request(0, [1 << 20, 0]);
         let mut stayed = 0;
         for number in 0..100_000_u32 {
             let level = (number.wrapping_mul(0x9e37_79b9) >> 28) as u8;

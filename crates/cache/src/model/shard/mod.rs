@@ -48,6 +48,8 @@ pub(super) struct Shard {
     small_bytes: usize,
     /// What of the budget simulations may take.
     simulation_bytes: usize,
+    /// Whether it is the one shard that simulates for all.
+    does_simulate: bool,
     /// Bytes of each ring in items that can be read.
     live_bytes: [usize; 2],
     /// How far the main ring's front is, in fifteenths of a lap, modulo 16.
@@ -120,6 +122,7 @@ impl Shard {
             budget_bytes,
             small_bytes,
             simulation_bytes,
+            does_simulate,
             live_bytes: [0; 2],
             age: 0,
             age_left_bytes: capacity / usize::from(AGES),
@@ -269,7 +272,7 @@ impl Shard {
         let there = position.and_then(|position| self.look_at(now_s, hashed, position));
         let found = there.or_else(|| self.find_live(now_s, hashed).map(|(_, at, head)| (at, head)));
         if self.density.is_in_force() {
-            self.note_request(found.as_ref().map(|(at, head)| (*at, head.level)));
+            self.note_request(found.as_ref().map(|(at, head)| (*at, head)));
         } else if self.simulation.is_some() {
             self.note_read(hashed, found.is_some());
         }
@@ -302,15 +305,15 @@ impl Shard {
         }
     }
 
-    /// Counts a request of the item at a place and with a level, or of one that isn't there. Kept
+    /// Counts a request of the item at a place and with a head, or of one that isn't there. Kept
     /// out of line: reads where sizes are alike, which are most, do without it.
     #[cold]
     #[inline(never)]
-    fn note_request(&mut self, found: Option<(usize, u8)>) {
-        if let Some((at, level)) = found {
-            self.density.note_hit(ring_of(at));
-            let raised = self.density.raised(level);
-            if raised != level {
+    fn note_request(&mut self, found: Option<(usize, &Head)>) {
+        if let Some((at, head)) = found {
+            self.density.note_hit(ring_of(at), head.stored_bytes());
+            let raised = self.density.raised(head.level);
+            if raised != head.level {
                 item::set_level(self.bytes_mut(at), raised);
             }
         }
@@ -390,7 +393,10 @@ impl Shard {
         if self.index.is_full() {
             self.make_index_room(now_s);
         }
-        self.density.note_size(count, self.index.len(), self.live_bytes.iter().sum());
+        let live_bytes = self.live_bytes.iter().sum();
+        if self.density.note_size(count, self.index.len(), live_bytes) {
+            self.follow_density();
+        }
         let level = self.level_of_new(hashed.tag, old_level);
         let Some(at) = self.make_room(now_s, hashed.tag, level, count) else { return false };
         if !self.rules.evict

@@ -18,6 +18,10 @@ const MOVES_WHEN_CLOSING: usize = 4;
 /// this part of the budget.
 const GHOSTS_PART: usize = 128;
 
+/// Where sizes are mixed, the small ring and the ghosts have this part of the budget. Frequencies
+/// survive eviction there, so a new item needs less time to prove itself.
+const DENSITY_PART: usize = 26;
+
 impl Shard {
     /// Makes room where the policy filters, or has until now.
     pub(super) fn make_filtered_room(
@@ -35,7 +39,7 @@ impl Shard {
         // While there is memory for all, the small ring has none.
         let capacity = self.logs[SMALL].capacity();
         let is_proven = match self.density.is_in_force() {
-            true => count > capacity / 2 || self.density.is_worth(level, count),
+            true => count > capacity || self.density.is_worth(level, count),
             false => count > capacity / ROOMY_ITEMS || self.ghosts.take(tag).is_some(),
         };
         if is_proven {
@@ -52,7 +56,10 @@ impl Shard {
     /// Opens the small ring once the main ring has released the memory.
     fn open_small(&mut self) {
         if self.small_bytes == 0 {
-            self.small_bytes = small_part_of(self.budget_bytes);
+            self.small_bytes = match self.density.is_in_force() {
+                true => self.budget_bytes / DENSITY_PART,
+                false => small_part_of(self.budget_bytes),
+            };
             self.fit_main(self.index.bytes());
         }
         let main = &self.logs[MAIN];
@@ -90,6 +97,9 @@ impl Shard {
         self.ghosts.reset(0);
         self.small_bytes = 0;
         self.fit_main(self.index.bytes());
+        if self.is_full {
+            self.start_simulation();
+        }
     }
 
     /// Evicts the small ring's oldest item, or moves it on to the main ring when it was read

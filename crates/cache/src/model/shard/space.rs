@@ -116,9 +116,29 @@ impl Shard {
     #[cold]
     fn become_full(&mut self) {
         self.is_full = true;
+        self.start_simulation();
+    }
+
+    /// Starts the simulations, if this shard has memory for them.
+    pub(super) fn start_simulation(&mut self) {
         if self.simulation_bytes > 0 && self.simulation.is_none() {
             self.simulation = Simulation::new(self.budget_bytes, self.items()).map(Box::new);
         }
+    }
+
+    /// Lets items have the simulations' memory while sizes decide, and takes it back after that;
+    /// the simulations start again once the small ring is closed.
+    #[cold]
+    pub(super) fn follow_density(&mut self) {
+        if !self.does_simulate {
+            return;
+        }
+        self.simulation = None;
+        self.simulation_bytes = match self.density.is_in_force() {
+            true => 0,
+            false => Simulation::bytes(self.budget_bytes),
+        };
+        self.fit_main(self.index.bytes());
     }
 
     /// The main ring's front has gone on by `count` bytes.
