@@ -14,10 +14,12 @@
 //! main ring. New items come to the small ring and are compared when they leave it, as in S3-FIFO.
 //!
 //! Frequencies are counted in half octaves, in four bits, and survive eviction in the ghost table.
-//! They age: all of them fall by one with every three requests for each item held, and at once when
+//! They age: all of them fall by one with every four requests for each item held, and at once when
 //! the small ring has more hits for its bytes than the main ring, which means that the keys in
 //! demand have changed. An item that was not read during a lap of the main ring in which levels
-//! fell has its level halved. Both matter where popularity drifts.
+//! fell has what its level is above that of a new item halved. Both matter where popularity drifts.
+//! Levels below that of a new item are left to what is no longer requested: it would else stay as
+//! long as it is small.
 
 /// Which sizes a shard stores, and the threshold and the clock of its frequencies.
 #[derive(Debug)]
@@ -64,13 +66,16 @@ struct Requested {
     bytes: f64,
 }
 
-/// The highest level: 181 requests.
+/// The level of one request.
+pub(super) const NEW_LEVEL: u8 = 4;
+
+/// The highest level: 45 requests.
 pub(super) const TOP_LEVEL: u8 = 15;
 
-/// How many requests of an item it takes, on average, to raise its level by one. Level 0 is one
-/// request, and levels from 1 on are half octaves: 2, 3, 4, 6, 8, 11, 16, …
-const REQUESTS_TO_RISE: [u32; TOP_LEVEL as usize] =
-    [1, 1, 1, 2, 2, 3, 5, 7, 9, 13, 19, 27, 37, 53, 75];
+/// How many requests of an item it takes, on average, to raise its level by one, from that of a new
+/// item on. The levels are half octaves: 1 request, 2, 3, 4, 6, 8, 11, 16, …
+const REQUESTS_TO_RISE: [u32; (TOP_LEVEL - NEW_LEVEL) as usize] =
+    [1, 1, 1, 2, 2, 3, 5, 7, 9, 13, 19];
 
 /// More agings than there are levels make no difference.
 const AGINGS: usize = TOP_LEVEL as usize + 1;
@@ -94,7 +99,7 @@ const RISE_PER_LAP: f64 = 16.0;
 const FIRST_LAP_FACTOR: f64 = 8.0;
 
 /// Frequencies fall by one after this many requests for each item held.
-const REQUESTS_PER_ITEM: usize = 3;
+const REQUESTS_PER_ITEM: usize = 4;
 
 /// Requests are looked at this many times as often.
 const CHECKS_PER_AGING: usize = 16;
@@ -177,7 +182,8 @@ impl Density {
     /// The level of an item after another request.
     #[inline]
     pub(super) fn raised(&mut self, level: u8) -> u8 {
-        let Some(requests) = REQUESTS_TO_RISE.get(usize::from(level)) else { return level };
+        let Some(risen) = level.checked_sub(NEW_LEVEL) else { return NEW_LEVEL };
+        let Some(requests) = REQUESTS_TO_RISE.get(usize::from(risen)) else { return level };
         // Knuth's MMIX generator: its upper bits are good enough for a draw.
         self.random = self
             .random
@@ -195,7 +201,7 @@ impl Density {
         let level = level.saturating_sub(since as u8);
         // Without the first condition laps that are short for a while would stay short: they would
         // take levels down faster than requests raise them.
-        if since > 0 && !is_read { level - level / 2 } else { level }
+        if since > 0 && !is_read { level - level.saturating_sub(NEW_LEVEL) / 2 } else { level }
     }
 
     /// Whether an item of this level and size is above the threshold.
@@ -327,12 +333,14 @@ mod tests {
         for (requests, level) in [(1, 1), (2, 2), (5, 4), (10, 6), (40, 10)] {
             let mut sum = 0;
             for _ in 0..1000 {
-                sum += (0..requests).fold(0, |level, _| u32::from(density.raised(level as u8)));
+                let raised = (0..requests).fold(NEW_LEVEL, |level, _| density.raised(level));
+                sum += u32::from(raised - NEW_LEVEL);
             }
             let mean = f64::from(sum) / 1000.0;
             assert!((mean - f64::from(level)).abs() < 0.8, "{requests} requests: level {mean}");
         }
         assert_eq!(density.raised(TOP_LEVEL), TOP_LEVEL);
+        assert_eq!(density.raised(0), NEW_LEVEL);
     }
 
     #[test]
@@ -359,7 +367,7 @@ mod tests {
             [50, 100, 250, 300].map(|position| density.aged(10, position, true)),
             [7, 8, 9, 10]
         );
-        assert_eq!([50, 300].map(|position| density.aged(10, position, false)), [4, 10]);
+        assert_eq!([50, 300].map(|position| density.aged(10, position, false)), [6, 10]);
         (0..40).for_each(|_| density.age(1000));
         assert_eq!(density.aged(TOP_LEVEL, 500, true), 0);
     }

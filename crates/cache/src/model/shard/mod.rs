@@ -17,7 +17,7 @@ mod walk;
 use std::collections::TryReserveError;
 use std::sync::Arc;
 
-use density::Density;
+use density::{Density, NEW_LEVEL};
 
 use super::counts::{Counts, Holdings};
 use super::crawled::NEVER_S;
@@ -326,10 +326,10 @@ impl Shard {
     /// The level of a new item in the place of one with the level `old`, or of an evicted one.
     fn level_of_new(&mut self, tag: u32, old: Option<u8>) -> u8 {
         if !self.density.is_in_force() {
-            return 0;
+            return NEW_LEVEL;
         }
         self.note_request(None);
-        old.or_else(|| self.ghosts.take(tag)).map_or(0, |level| self.density.raised(level))
+        old.or_else(|| self.ghosts.take(tag)).map_or(NEW_LEVEL, |level| self.density.raised(level))
     }
 
     /// Looks at an item that is not expired.
