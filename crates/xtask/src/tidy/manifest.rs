@@ -30,7 +30,7 @@ pub(crate) struct Dependency {
 }
 
 /// A package's name without the prefix that keeps ours apart in a registry.
-fn short(name: &str) -> &str {
+pub(crate) fn short(name: &str) -> &str {
     name.strip_prefix("loadline-").unwrap_or(name)
 }
 

@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 use toml::{Table, Value};
 
 use super::Rule;
-use crate::tidy::manifest::{dependencies, packages};
+use crate::tidy::manifest::{dependencies, packages, short};
 use crate::tidy::tree::{Finding, Tree};
 
 pub(super) const RULE: Rule = Rule {
@@ -23,14 +23,18 @@ fn check(tree: &Tree) -> Vec<Finding> {
     // Packages from elsewhere have a source.
     let ours: Vec<&Value> = all.filter(|package| package.get("source").is_none()).collect();
     let mut found = Vec::new();
-    for package in packages(tree).filter(|package| package.folder().starts_with("crates/")) {
-        let is_it = |locked: &&&Value| {
-            locked.get("name").and_then(Value::as_str) == Some(&package.name[..])
-        };
-        let Some(locked) = ours.iter().find(is_it) else { continue };
-        let names = locked.get("dependencies").and_then(Value::as_array).into_iter().flatten();
+    let name = |locked: &Value| locked.get("name")?.as_str().map(str::to_owned);
+    let folders = ["crates/", "fuzz/"];
+    for package in packages(tree)
+        .filter(|package| folders.iter().any(|folder| package.folder().starts_with(folder)))
+    {
+        let is_it =
+            |locked: &&&Value| name(locked).is_some_and(|locked| short(&locked) == package.name);
+        let Some(found_in) = ours.iter().find(is_it) else { continue };
+        let names = found_in.get("dependencies").and_then(Value::as_array).into_iter().flatten();
         // Where there are several versions of a package, one of them follows its name.
-        let first_word = |name: &'_ Value| name.as_str()?.split(' ').next().map(str::to_owned);
+        let first_word =
+            |name: &'_ Value| Some(short(name.as_str()?.split(' ').next()?).to_owned());
         let locked: BTreeSet<String> = names.filter_map(first_word).collect();
         let built: Vec<_> =
             dependencies(package.file).into_iter().filter(|one| !one.is_dev).collect();
@@ -42,7 +46,7 @@ fn check(tree: &Tree) -> Vec<Finding> {
             .iter()
             .filter(|name| !built.iter().any(|one| one.package == **name))
             .map(|name| format!("it has `{name}` of {}, which is gone", package.name));
-        let row = format!("name = \"{}\"", package.name);
+        let row = format!("name = \"{}\"", name(found_in).unwrap_or_default());
         let line = lock.lines().find(|(_, line)| *line == row).map_or(1, |(number, _)| number);
         let advice = |what| format!("{what}; run `{UPDATE}`");
         found.extend(missing.chain(gone).map(|what| lock.finding(line, advice(what))));
@@ -74,6 +78,22 @@ mod tests {
         assert!(found(&format!("{same}[dev-dependencies]\nfour = \"1\"\n")).is_empty());
         assert!(found(&format!("{same}four = {{ version = \"1\", optional = true }}")).is_empty());
         assert_eq!(found(&format!("{same}four = \"1\"\n")), [4]);
+    }
+
+    #[test]
+    fn names_are_compared_without_the_prefix_of_ours_and_the_targets_own_are_too() {
+        let lock =
+            "[[package]]\nname = \"loadline-fuzz\"\ndependencies = [\n \"loadline-one\",\n]\n";
+        let manifest = |more: &str| {
+            format!(
+                "[package]\nname = \"loadline-fuzz\"\n[dependencies]\n\
+                 one = {{ package = \"loadline-one\", path = \"../crates/one\" }}\n{more}"
+            )
+        };
+        let found =
+            |more| lines(&RULE, &[("fuzz/Cargo.lock", lock), ("fuzz/Cargo.toml", &manifest(more))]);
+        assert!(found("").is_empty());
+        assert_eq!(found("two = { path = \"../crates/two\" }\n"), [2]);
     }
 
     #[test]
