@@ -156,7 +156,9 @@ impl Density {
     /// the comparison in force or end it; whether it does.
     #[inline]
     pub(super) fn note_size(&mut self, bytes: usize, items: usize, live_bytes: usize) -> bool {
-        self.requested.add(bytes);
+        if self.is_in_force {
+            self.requested.add(bytes);
+        }
         if !self.follows_sizes {
             return false;
         }
