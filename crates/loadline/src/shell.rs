@@ -43,6 +43,9 @@ pub(crate) struct ManArgs {
 
 impl ManArgs {
     pub(crate) fn run(&self, command: Command) -> Outcome {
+        let mut command = command.disable_help_subcommand(true);
+        command.build();
+        let command = with_synopsis(command);
         let Some(directory) = &self.directory else {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page)?;
@@ -54,4 +57,21 @@ impl ManArgs {
         written.with_context(|| format!("cannot write pages to {}", directory.display()))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// Gives each command a synopsis in which options stand with their values; that of clap_mangen
+/// leaves values out.
+fn with_synopsis(command: Command) -> Command {
+    let name = command.get_bin_name().unwrap_or(command.get_name()).to_owned();
+    let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
+    let (positional, options): (Vec<_>, Vec<_>) = shown.partition(|one| one.is_positional());
+    let optional = options.into_iter().map(|option| match option.is_required_set() {
+        true => option.to_string(),
+        false => format!("[{option}]"),
+    });
+    let commands = command.has_subcommands().then(|| "<COMMAND>".to_owned());
+    let words =
+        [name].into_iter().chain(optional).chain(positional.iter().map(|one| one.to_string()));
+    let usage: Vec<String> = words.chain(commands).collect();
+    command.override_usage(usage.join(" ")).mut_subcommands(with_synopsis)
 }

@@ -29,5 +29,31 @@ fn each_command_has_a_page_of_the_manual() {
         assert!(page.is_ok_and(|page| page.contains(".SH SYNOPSIS")), "{name}");
     }
     assert!(!place.path().join("pages/loadline-guard.1").exists(), "it is hidden");
+    let synopsis = |name: &str| {
+        let page = std::fs::read_to_string(place.path().join(format!("pages/{name}.1")));
+        let page = page.expect("a page").replace("\\-", "-").replace("\\fR", "");
+        let (_, page) = page.split_once(".SH SYNOPSIS\n").expect("a synopsis");
+        page.lines().next().expect("a line").to_owned()
+    };
+    let cache = synopsis("loadline-serve-cache");
+    for part in [
+        "[--listen <ADDRESS>]",
+        "[--threads <NUMBER>]",
+        "[--memory-limit <MEGABYTES>]",
+        "[--public]",
+    ] {
+        assert!(cache.contains(part), "no {part} in {cache}");
+    }
+    for entry in std::fs::read_dir(place.path().join("pages")).expect("pages") {
+        let page = std::fs::read_to_string(entry.expect("a page").path()).expect("read");
+        // Where no name is given, clap takes the identifier in the code.
+        let unnamed = page.lines().find(|line| line.split('<').skip(1).any(is_identifier));
+        assert_eq!(unnamed, None);
+    }
     place.refuses(&["man", "/dev/null/pages"], 1, "cannot write pages");
+}
+
+/// Whether a value's name, up to its `>`, is an identifier of several words.
+fn is_identifier(rest: &str) -> bool {
+    rest.split('>').next().is_some_and(|name| name.contains('_'))
 }

@@ -352,6 +352,39 @@ fn arrays_whose_elements_are_not_alike_fail_a_check() {
     }
 }
 
+/// A log once it has this many lines: a thread of its own writes it.
+fn lines_of(log: &std::path::Path, lines: usize) -> String {
+    let started = std::time::Instant::now();
+    loop {
+        let text = std::fs::read_to_string(log).expect("a log");
+        if text.lines().count() >= lines && text.ends_with('\n') {
+            return text;
+        }
+        assert!(started.elapsed().as_secs() < 60, "{lines} lines never came: {text}");
+        std::thread::yield_now();
+    }
+}
+
+#[test]
+fn the_log_of_puts_is_opened_as_root_and_belongs_to_the_user_that_the_service_becomes() {
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+    let folder = tempfile::tempdir().expect("a folder");
+    let log = folder.path().join("puts.jsonl");
+    if std::fs::metadata(folder.path()).expect("there").uid() != 0 {
+        testing::skip("only root can become another user");
+        return;
+    }
+    // Nobody else may make a file here.
+    let mode = std::fs::Permissions::from_mode(0o700);
+    std::fs::set_permissions(folder.path(), mode).expect("changed");
+    let arguments = ["--put-log", log.to_str().expect("UTF-8"), "-u", "nobody"];
+    let served = Served::start(RECORDS, &arguments);
+    let owner = std::fs::metadata(&log).expect("there").uid();
+    assert_ne!(owner, 0);
+    ask(served.address(), &["put", "temperature", "30"]).expect("it is put");
+    assert!(lines_of(&log, 1).contains("\"now\":{\"value\":\"30\""));
+}
+
 #[test]
 fn rules_say_who_may_do_what_and_puts_are_logged() {
     let folder = tempfile::tempdir().expect("a folder");
@@ -367,7 +400,7 @@ fn rules_say_who_may_do_what_and_puts_are_logged() {
     assert!(refused.contains("you may not change temperature"), "{refused}");
     assert!(asks("alice", &["get", "temperature", "--anonymous"]).is_ok());
     assert!(asks("nobody1", &["get", "wave"]).unwrap_err().contains("may not use \"wave\""));
-    let text = std::fs::read_to_string(&log).expect("a log");
+    let text = lines_of(&log, 3);
     let lines: Vec<serde_json::Value> =
         text.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let said: Vec<_> = lines.iter().map(|line| (&line["user"], &line["now"]["value"])).collect();

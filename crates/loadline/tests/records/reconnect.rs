@@ -1,6 +1,7 @@
 //! Commands that go on when the server goes away and comes back, or the record is remade.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Write as _};
+use std::net::TcpListener;
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
@@ -113,6 +114,52 @@ fn repeated_gets_and_puts_go_on_when_the_server_comes_back() {
         one.note("connected to");
         // The first may still be of what was before.
         assert!((0..2).all(|_| one.line().contains("/s")));
+    }
+}
+
+/// Listens at `address` as another program: sends the first client what is no pvAccess, and ends.
+fn foreign_at(address: &str) -> std::thread::JoinHandle<()> {
+    let listener = TcpListener::bind(address).expect("a listener");
+    std::thread::spawn(move || {
+        let (mut client, _) = listener.accept().expect("a client");
+        client.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").expect("sent");
+    })
+}
+
+const FOREIGN: &str = "breaks the protocol: \"HTTP/1.1\" is the header of no pvAccess message";
+
+#[test]
+fn what_is_no_server_is_named_with_what_it_sent_and_tried_again() {
+    let [port] = free_ports();
+    let address = format!("127.0.0.1:{port}");
+    let first = Served::start_at(&address, NUMBER, &["--no-search"]);
+    let mut monitor = Running::start(Ok(&address), &["monitor", "number"]);
+    assert!(monitor.line().ends_with("  7\n"));
+    drop(first);
+    monitor.note("disconnected");
+    let foreign = foreign_at(&address);
+    let said = monitor.note(&format!("{address} {FOREIGN}"));
+    assert!(said.starts_with("number: not connected yet: "), "{said}");
+    foreign.join().expect("an end");
+    let _second = Served::start_at(&address, &NUMBER.replace('7', "8"), &["--no-search"]);
+    monitor.note("connected to");
+    assert!(monitor.line().ends_with("  8\n"));
+}
+
+#[test]
+fn a_name_server_that_is_none_is_named_too() {
+    let [port] = free_ports();
+    let address = format!("127.0.0.1:{port}");
+    for command in [&["get", "one", "two"][..], &["put", "one", "1"]] {
+        let foreign = foreign_at(&address);
+        let mut loadline = Command::new(env!("CARGO_BIN_EXE_loadline"));
+        loadline.args(["records", "--timeout", "0.2"]).args(command);
+        loadline.env("EPICS_PVA_AUTO_ADDR_LIST", "NO").env("EPICS_PVA_NAME_SERVERS", &address);
+        let output = loadline.output().expect("loadline runs");
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains(&format!("{address} {FOREIGN}")), "{said}");
+        foreign.join().expect("an end");
     }
 }
 

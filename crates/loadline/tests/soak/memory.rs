@@ -14,11 +14,11 @@ pub(crate) fn resident_bytes(process: u32) -> u64 {
     kib * 1024
 }
 
-/// So many idle connections are measured.
-const IDLE: u64 = 1000;
+/// The idle connections that are measured.
+const IDLE: u64 = 10_000;
 
-/// An idle connection takes at most so much.
-const MAX_IDLE_BYTES: u64 = 16 << 10;
+/// What all of them may take.
+const MAX_IDLE_BYTES: u64 = 64 << 20;
 
 /// Fills servers of several sizes with items of several sizes, from small to large: the resident
 /// bytes, less those of the empty server, stay within 1.05 of what was asked for all the time, and
@@ -39,7 +39,6 @@ pub(crate) fn run() {
             assert!(last >= 0.95, "{memory}, {expected} items: only {last:.3} of it");
         }
     }
-    idle();
 }
 
 /// Stores items until one and a half times the memory has been offered. Gives the most that was
@@ -65,20 +64,74 @@ fn fill(client: &mut Client, process: u32, empty: u64, value_bytes: usize) -> (u
     (most, resident_bytes(process).saturating_sub(empty))
 }
 
-/// What connections take that have said something once, and now say nothing.
-fn idle() {
-    let served = Served::start(&["--listen", "127.0.0.1:0", "--max-connections", "4000"]);
+/// Readers who ask for large values and do not read.
+const READERS: usize = 1000;
+
+/// What they may take beside the items, while they are there and after.
+const MAX_UNSENT_BYTES: u64 = 64 << 20;
+const MAX_LEFT_BYTES: u64 = 16 << 20;
+
+/// A thousand readers ask for values of 1 MB, 50 times each, and read nothing: first all for one
+/// value, then for 50.
+pub(crate) fn readers() {
+    let served =
+        Served::start(&["--listen", "127.0.0.1:0", "-m", "64", "--max-connections", "4000"]);
     let process = served.child.id();
     let mut client = Client::tcp(served.address()).expect("a connection");
-    client.set("key", &[b'v'; 100_000]).expect("stored");
+    for number in 0..50 {
+        client.set(&format!("large-{number}"), &[b'v'; 1_000_000]).expect("stored");
+    }
+    let full = resident_bytes(process);
+    for values in [1, 50] {
+        let readers: Vec<_> = (0..READERS)
+            .map(|number| {
+                let mut reader = Client::tcp(served.address()).expect("a connection");
+                let request = format!("get large-{}\r\n", number % values);
+                reader.send(request.repeat(50).as_bytes()).expect("sent");
+                reader
+            })
+            .collect();
+        let (most, _) = settled_bytes(process);
+        drop(readers);
+        let left = settled_bytes(process).1.saturating_sub(full);
+        let [most_mib, left_mib] = [most, left].map(|bytes| bytes >> 20);
+        println!("{READERS} readers of {values}: {most_mib} MiB, and {left_mib} MiB more after");
+        assert!(most <= (64 << 20) + MAX_UNSENT_BYTES, "{most} bytes while they are there");
+        assert!(left <= MAX_LEFT_BYTES, "{left} bytes more after they have gone");
+    }
+}
+
+/// The most that is resident until it has stayed the same for a second, and what is then.
+fn settled_bytes(process: u32) -> (u64, u64) {
+    let (mut most, mut last, mut same) = (0, 0, 0);
+    while same < 10 {
+        std::thread::sleep(std::time::Duration::from_millis(100));
+        let now = resident_bytes(process);
+        same = if now == last { same + 1 } else { 0 };
+        (most, last) = (most.max(now), now);
+    }
+    (most, last)
+}
+
+/// What connections take that have read a megabyte with one command, and are idle now.
+pub(crate) fn idle() {
+    wire::allow_descriptors(IDLE + 1000);
+    let served = Served::start(&["--listen", "127.0.0.1:0", "--max-connections", "12000"]);
+    let process = served.child.id();
+    let mut client = Client::tcp(served.address()).expect("a connection");
+    let keys: Vec<_> = (0..100).map(|number| format!("key-{number}")).collect();
+    keys.iter().for_each(|key| client.set(key, &[b'v'; 10_000]).expect("stored"));
+    let request = format!("get {}\r\n", keys.join(" "));
     let before = resident_bytes(process);
     let mut open = Vec::new();
     for _ in 0..IDLE {
         let mut one = Client::tcp(served.address()).expect("a connection");
-        one.get("key").expect("an answer");
+        one.send(request.as_bytes()).expect("sent");
+        // The last value, and the end after it.
+        while one.line().expect("an answer") != "END" {}
         open.push(one);
     }
-    let each = resident_bytes(process).saturating_sub(before) / IDLE;
-    println!("an idle connection takes {each} bytes");
-    assert!(each <= MAX_IDLE_BYTES, "an idle connection takes {each} bytes");
+    let all = resident_bytes(process).saturating_sub(before);
+    println!("{IDLE} idle connections take {} MiB", all >> 20);
+    assert!(all <= MAX_IDLE_BYTES, "{IDLE} idle connections take {all} bytes");
 }

@@ -44,3 +44,15 @@ fn abused_for_minutes_it_answers_rightly_and_keeps_its_memory_and_its_places() {
 fn memory_is_what_was_asked_for_while_the_index_grows_and_when_it_is_full() {
     memory::run();
 }
+
+#[test]
+#[ignore = "takes a gigabyte of memory and some seconds: make soak"]
+fn readers_that_do_not_read_take_little_memory_and_leave_less() {
+    memory::readers();
+}
+
+#[test]
+#[ignore = "takes some seconds and ten thousand connections: make soak"]
+fn ten_thousand_idle_connections_that_have_read_a_megabyte_each_take_little_memory() {
+    memory::idle();
+}
