@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 use service::out::{self, note};
 
 use super::show;
@@ -28,6 +28,14 @@ pub(super) fn begin(
     let channel = client.channel(name).with_context(|| name.to_owned())?;
     let operation = client.begin(&channel, what, request).with_context(|| name.to_owned())?;
     Ok((channel, operation))
+}
+
+/// A record as JSON.
+#[derive(Serialize)]
+pub(super) struct RecordJson<'a> {
+    pub(super) schema: u32,
+    pub(super) name: &'a str,
+    pub(super) value: show::NodesJson<'a>,
 }
 
 /// How a command finds servers, and prints.
@@ -89,14 +97,14 @@ impl CommandContext {
     }
 
     pub(super) fn print_record(&self, name: &str, item: &Item) -> anyhow::Result<()> {
-        let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });
+        let object = RecordJson { schema: 1, name, value: show::item_json(item) };
         self.print(&object, &format!("{name}  {}", show::record_line(item)))
     }
 
-    pub(super) fn print(&self, object: &serde_json::Value, text: &str) -> anyhow::Result<()> {
+    pub(super) fn print(&self, object: &impl Serialize, text: &str) -> anyhow::Result<()> {
         let mut out = out::stream();
         match self.json {
-            true => writeln!(out, "{object}")?,
+            true => writeln!(out, "{}", serde_json::to_string(object)?)?,
             false => writeln!(out, "{text}")?,
         }
         Ok(())

@@ -8,10 +8,9 @@ use std::process::ExitCode;
 use crate::client::{Channel, OperationKind};
 use crate::protocol::{Item, Request};
 use anyhow::{Context as _, bail};
-use serde_json::json;
 
 use super::again::{Again, Repeated};
-use super::context::{CommandContext, begin};
+use super::context::{CommandContext, RecordJson, begin};
 use super::report::Tally;
 use super::typed::{ARRAY_CHANNEL, request};
 use super::{npy, show};
@@ -180,7 +179,7 @@ fn print(context: &CommandContext, args: &GetArgs, name: &str, item: &Item) -> a
     let item = &show::asked(&args.request, item);
     let text = if args.all { show::item_text(item) } else { show::record_line(item) };
     let time = show::time(item).map(|time| format!("{time}  ")).unwrap_or_default();
-    let object = json!({ "schema": 1, "name": name, "value": show::item_json(item) });
+    let object = RecordJson { schema: 1, name, value: show::item_json(item) };
     context.print(&object, &format!("{name}  {time}{text}"))
 }
 

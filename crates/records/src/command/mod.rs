@@ -18,6 +18,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::{Context as _, bail};
+use serde::Serialize;
 use serde_json::json;
 use service::{Failure, Outcome, Run};
 
@@ -206,17 +207,22 @@ fn list(context: &CommandContext) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// The answer of a call as JSON.
+#[derive(Serialize)]
+struct AnswerJson<'a> {
+    schema: u32,
+    answer: Option<show::NodesJson<'a>>,
+}
+
 fn call(
     context: &CommandContext,
     name: &str,
     query: &[(String, String)],
 ) -> anyhow::Result<ExitCode> {
     let answer = ask(context, name, query)?;
-    let (object, text) = match &answer {
-        Some(item) => (show::item_json(item), show::item_text(item)),
-        None => (serde_json::Value::Null, "nothing".to_owned()),
-    };
-    context.print(&json!({ "schema": 1, "answer": object }), &text)?;
+    let text = answer.as_ref().map_or("nothing".to_owned(), show::item_text);
+    let answer = answer.as_ref().map(show::item_json);
+    context.print(&AnswerJson { schema: 1, answer }, &text)?;
     Ok(ExitCode::SUCCESS)
 }
 

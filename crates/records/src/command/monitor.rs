@@ -14,7 +14,7 @@ use crate::protocol::{
     Array, ArrayLocation, Bits, Item, Request, SHARED_OPTION, Scalar, located_scalar,
 };
 use anyhow::Context as _;
-use serde_json::json;
+use serde::Serialize;
 
 use super::context::{CommandContext, WAIT};
 use super::report::Tally;
@@ -270,6 +270,17 @@ fn check(args: &MonitorArgs, array: Option<&Array>) {
     }
 }
 
+/// An update as JSON.
+#[derive(Serialize)]
+struct UpdateJson<'a> {
+    schema: u32,
+    name: &'a str,
+    changed: Vec<String>,
+    server_overrun: Vec<String>,
+    client_overrun: u64,
+    value: show::NodesJson<'a>,
+}
+
 fn print(
     context: &CommandContext,
     args: &MonitorArgs,
@@ -281,14 +292,14 @@ fn print(
         bits.iter().filter_map(name).collect::<Vec<_>>()
     };
     let item = &show::asked(&args.request, &update.item);
-    let object = json!({
-        "schema": 1,
-        "name": args.name,
-        "changed": bits(&update.changed),
-        "server_overrun": bits(&update.overrun),
-        "client_overrun": lost,
-        "value": show::item_json(item),
-    });
+    let object = UpdateJson {
+        schema: 1,
+        name: &args.name,
+        changed: bits(&update.changed),
+        server_overrun: bits(&update.overrun),
+        client_overrun: lost,
+        value: show::item_json(item),
+    };
     let time = show::time(item).map(|time| format!("{time}  ")).unwrap_or_default();
     let mut text = format!("{}  {time}{}", args.name, show::record_line(item));
     if !update.overrun.is_empty() {

@@ -4,53 +4,79 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use crate::protocol::{Array, Chosen, Field, Item, Length, Number, Request, Type, Value};
-use serde_json::{Map, Value as Json, json};
+use serde::{Serialize, Serializer};
+use serde_json::{Value as Json, json};
 
 /// The fields of an item that were asked for.
 pub(crate) fn asked(request: &Request, item: &Item) -> Item {
     request.field.as_ref().map_or_else(|| item.clone(), |selection| selection.part(item))
 }
 
-/// A value as JSON: structures are objects, arrays lists; numbers without a JSON form are null.
-pub(crate) fn item_json(item: &Item) -> Json {
-    nodes_json(item.kind(), item.nodes())
+/// A value as JSON: structures are objects whose fields stand in the order of their type, arrays
+/// lists; numbers without a JSON form are null.
+pub(crate) fn item_json(item: &Item) -> NodesJson<'_> {
+    NodesJson(item.kind(), item.nodes())
 }
 
-fn nodes_json(kind: &Type, nodes: &[Value]) -> Json {
-    match (kind, &nodes[0]) {
-        (Type::Structure(structure), _) => fields_json(structure.fields(), nodes),
-        (Type::Structures(of), Value::Structures(all)) => {
-            let one = |nodes: &Option<Box<[Value]>>| match nodes {
-                Some(nodes) => fields_json(of.fields(), nodes),
-                None => Json::Null,
-            };
-            all.iter().map(one).collect()
+/// A value as JSON: its type, and its node with those of its fields behind it.
+pub(crate) struct NodesJson<'a>(&'a Type, &'a [Value]);
+
+impl Serialize for NodesJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self(kind, nodes) = *self;
+        match (kind, &nodes[0]) {
+            (Type::Structure(structure), _) => FieldsJson(structure.fields(), nodes).serialize(to),
+            (Type::Structures(of), Value::Structures(all)) => {
+                let fields = |nodes| FieldsJson(of.fields(), nodes);
+                to.collect_seq(all.iter().map(|nodes| nodes.as_deref().map(fields)))
+            }
+            (Type::Union(of), Value::Union(chosen)) => {
+                chosen.as_deref().and_then(|one| ChosenJson::of(of.members(), one)).serialize(to)
+            }
+            (Type::Unions(of), Value::Unions(all)) => {
+                to.collect_seq(all.iter().map(|chosen| {
+                    chosen.as_ref().and_then(|one| ChosenJson::of(of.members(), one))
+                }))
+            }
+            (_, Value::Any(item)) => item.as_deref().map(item_json).serialize(to),
+            (_, Value::Anys(all)) => {
+                to.collect_seq(all.iter().map(|item| item.as_ref().map(item_json)))
+            }
+            (_, Value::Array(array)) => {
+                to.collect_seq(array.iter().map(|value| scalar_json(&value)))
+            }
+            (_, Value::Strings(all)) => to.collect_seq(all.iter().map(|text| &**text)),
+            (_, value) => scalar_json(value).serialize(to),
         }
-        (Type::Union(of), Value::Union(chosen)) => chosen_json(of.members(), chosen.as_deref()),
-        (Type::Unions(of), Value::Unions(all)) => {
-            all.iter().map(|chosen| chosen_json(of.members(), chosen.as_ref())).collect()
-        }
-        (_, Value::Any(item)) => item.as_deref().map_or(Json::Null, item_json),
-        (_, Value::Anys(all)) => {
-            all.iter().map(|item| item.as_ref().map_or(Json::Null, item_json)).collect()
-        }
-        (_, Value::Array(array)) => array.iter().map(|value| scalar_json(&value)).collect(),
-        (_, Value::Strings(all)) => all.iter().map(|text| json!(&**text)).collect(),
-        (_, value) => scalar_json(value),
     }
 }
 
-fn fields_json(fields: &[Field], nodes: &[Value]) -> Json {
-    let pair =
-        |field: &Field| (field.name.to_string(), nodes_json(&field.kind, &nodes[field.at()..]));
-    Json::Object(fields.iter().map(pair).collect::<Map<_, _>>())
+/// The fields of a structure, in their order.
+struct FieldsJson<'a>(&'a [Field], &'a [Value]);
+
+impl Serialize for FieldsJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self(fields, nodes) = *self;
+        let nodes_of = |field: &Field| &nodes[field.at()..];
+        to.collect_map(fields.iter().map(|it| (&*it.name, NodesJson(&it.kind, nodes_of(it)))))
+    }
 }
 
-fn chosen_json(members: &[Field], chosen: Option<&Chosen>) -> Json {
-    let Some(chosen) = chosen else { return Json::Null };
-    let Some(member) = members.get(chosen.member as usize) else { return Json::Null };
-    let value = nodes_json(&member.kind, &chosen.nodes);
-    Json::Object([(member.name.to_string(), value)].into_iter().collect())
+/// The member of a union that was chosen, by its name.
+struct ChosenJson<'a>(&'a Field, &'a Chosen);
+
+impl<'a> ChosenJson<'a> {
+    /// `None` where the type has no such member.
+    fn of(members: &'a [Field], chosen: &'a Chosen) -> Option<Self> {
+        members.get(chosen.member as usize).map(|member| Self(member, chosen))
+    }
+}
+
+impl Serialize for ChosenJson<'_> {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        let Self(member, chosen) = *self;
+        to.collect_map([(&*member.name, NodesJson(&member.kind, &chosen.nodes))])
+    }
 }
 
 fn scalar_json(value: &Value) -> Json {
@@ -231,5 +257,20 @@ pub(crate) fn array(item: &Item) -> Option<&Array> {
         Value::Array(array) => Some(array),
         Value::Union(Some(chosen)) => chosen.nodes.first()?.as_array(),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::protocol::{Scalar, Structure};
+
+    #[test]
+    fn fields_stand_in_the_order_of_their_type() {
+        let columns = ["z", "a", "m"].map(|name| Field::new(name, Scalar::Long));
+        let table = Type::Structure(Structure::new("", columns));
+        let item = Item::new(Type::Structure(Structure::new("", [Field::new("value", table)])));
+        let text = serde_json::to_string(&item_json(&item)).unwrap();
+        assert_eq!(text, r#"{"value":{"z":0,"a":0,"m":0}}"#);
     }
 }

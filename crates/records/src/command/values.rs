@@ -264,7 +264,8 @@ mod tests {
             let mut item = made();
             let bits = fill(&mut item, &words).map_err(|error| format!("{error:#}"))?;
             let path = item.kind().path(bits.next(0).unwrap()).unwrap().0;
-            Ok::<_, String>(crate::command::show::item_json(&item)[path].to_string())
+            let json = serde_json::to_value(crate::command::show::item_json(&item)).unwrap();
+            Ok::<_, String>(json[path].to_string())
         };
         for (word, json) in [
             (r#"value=[{"a": 1, "b": "x"}, null, {}]"#, r#"[{"a":1,"b":"x"},null,{"a":0,"b":""}]"#),

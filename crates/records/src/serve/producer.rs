@@ -205,29 +205,49 @@ fn report_forever(producer: &Producer, watchers: &[Watcher], size: u64, is_json:
     }
 }
 
-/// Logs a report in which something has happened: a line for people, or raw numbers.
+/// Logs a report in which something has happened: a line for people, or raw numbers under the keys
+/// of the client's JSON.
 fn log(what: &str, report: &Report, is_json: bool) {
-    if report.count == 0 {
+    let Report { seconds, count, elements, bytes, lost, unlike, .. } = *report;
+    if count == 0 {
         return;
     }
     if !is_json {
         tracing::info!("{what} {}", report.text());
         return;
     }
-    let rate = |count: u64| count as f64 / report.seconds;
+    let rate = |count: u64| count as f64 / seconds;
+    let (per_s, elements_per_s, bytes_per_s) = (rate(count), rate(elements), rate(bytes));
+    let (first, last) = report.ends.as_ref().map(|(first, last)| (first, last)).unzip();
+    if report.what == "iterations" {
+        tracing::info!(
+            seconds,
+            iterations = count,
+            iterations_per_s = per_s,
+            elements,
+            elements_per_s,
+            bytes,
+            bytes_per_s,
+            first,
+            last,
+            "{what}"
+        );
+        return;
+    }
     tracing::info!(
-        seconds = report.seconds,
-        what = report.what,
-        count = report.count,
-        per_s = rate(report.count),
-        elements_per_s = rate(report.elements),
-        bytes_per_s = rate(report.bytes),
-        first = report.ends.as_ref().map(|(first, _)| first),
-        last = report.ends.as_ref().map(|(_, last)| last),
+        seconds,
+        updates = count,
+        updates_per_s = per_s,
+        elements,
+        elements_per_s,
+        bytes,
+        bytes_per_s,
+        first,
+        last,
         changed = ?report.changed.iter().collect::<Vec<_>>(),
-        overrun = ?report.overrun.iter().collect::<Vec<_>>(),
-        lost = report.lost,
-        unlike = report.unlike,
+        server_overrun = ?report.overrun.iter().collect::<Vec<_>>(),
+        client_overrun = lost,
+        unlike,
         "{what}"
     );
 }
