@@ -30,6 +30,7 @@ static const char HELP[] =
     "                    time, into a buffer made anew each time\n"
     "  --delay SECONDS   the producer's pause after it has advanced every record (0.0001)\n"
     "  --rate N          updates a second over all records, instead of a pause\n"
+    "  --mailbox TEXT    one more record, which clients write although others are produced\n"
     "  --monitors N      monitors in this process, through the loopback (0)\n"
     "  --seconds S       ends by itself after so long (0: never)\n\n"
     "Prints one line of JSON when it is ready, and while it produces one a second on stderr.\n"
@@ -43,6 +44,10 @@ struct Record {
     server::SharedPV pv;
 };
 
+struct Counts {
+    uint64_t iterations = 0, updates = 0;
+};
+
 struct Producer {
     std::vector<Record> &records;
     const Value &prototype;
@@ -50,12 +55,13 @@ struct Producer {
     double delay_s;
     double rate;
     std::atomic<uint64_t> iterations{0};
+    std::atomic<uint64_t> updates{0};
     double took_s = 0;
 
     void run() {
         const auto start = Clock::now();
         auto report = start;
-        uint64_t reported = 0;
+        Counts reported;
         for (int64_t value = 1; !peer::stopped; value++) {
             for (auto &record : records) {
                 record.pv.post(made(value));
@@ -70,8 +76,8 @@ struct Producer {
             }
             double since_s = peer::seconds_since(report);
             if (since_s >= 1) {
-                print(stderr, iterations - reported, since_s, value);
-                reported = iterations;
+                print(stderr, "second", reported, since_s, value);
+                reported = {iterations, updates};
                 report = Clock::now();
             }
         }
@@ -97,13 +103,16 @@ struct Producer {
         value["timeStamp.nanoseconds"] = int32_t(now % 1000000000);
     }
 
-    void print(FILE *to, uint64_t count, double time_s, int64_t value) const {
+    /// Prints what came after `before`.
+    void print(FILE *to, const char *what, Counts before, double time_s, int64_t value) const {
+        uint64_t count = iterations - before.iterations;
         double per_s = double(count) / time_s;
         double elements_per_s = per_s * double(records.size()) * double(elements ? elements : 1);
         std::fprintf(to,
-            "{\"value\":%lld,\"iterations\":%llu,\"iterations_per_s\":%.3f,"
-            "\"elements_per_s\":%.0f,\"time_s\":%.3f}\n",
-            (long long)value, (unsigned long long)count, per_s, elements_per_s, time_s);
+            "{\"%s\":true,\"value\":%lld,\"iterations\":%llu,\"iterations_per_s\":%.3f,"
+            "\"elements_per_s\":%.0f,\"updates_per_s\":%.3f,\"time_s\":%.3f}\n",
+            what, (long long)value, (unsigned long long)count, per_s, elements_per_s,
+            double(updates - before.updates) / time_s, time_s);
         std::fflush(to);
     }
 };
@@ -130,12 +139,14 @@ void keep(server::SharedPV &pv, std::unique_ptr<server::ExecOp> &&op, Value &&va
 }
 
 std::vector<std::shared_ptr<client::Subscription>> monitors(
-    client::Context &context, const std::string &name, size_t count) {
+    client::Context &context, const std::string &name, size_t count,
+    std::atomic<uint64_t> &updates) {
     std::vector<std::shared_ptr<client::Subscription>> all;
     for (size_t index = 0; index < count; index++) {
-        auto take = [](client::Subscription &subscription) {
+        auto take = [&updates](client::Subscription &subscription) {
             try {
                 while (subscription.pop()) {
+                    updates++;
                 }
             } catch (std::exception &) {
                 // It is connected, or no longer; the next event says more.
@@ -151,7 +162,7 @@ std::vector<std::shared_ptr<client::Subscription>> monitors(
 int main(int argc, char **argv) {
     peer::Options options(argc, argv,
         {"port", "udp-port", "records", "name-bytes", "name", "elements", "produce", "delay",
-         "rate", "monitors", "seconds"}, HELP);
+         "rate", "mailbox", "monitors", "seconds"}, HELP);
     if (!options.words.empty()) {
         peer::Options::fail("what is \"" + options.words[0] + "\"? --help says what there is");
     }
@@ -189,6 +200,13 @@ int main(int argc, char **argv) {
         server.addPV(name, pv);
         records.push_back({name, pv});
     }
+    std::string mailbox = options.text("mailbox", "");
+    if (!mailbox.empty()) {
+        auto pv = server::SharedPV::buildMailbox();
+        pv.onPut(keep);
+        pv.open(producer.made(0));
+        server.addPV(mailbox, pv);
+    }
     auto searches = std::make_shared<Searches>();
     server.addSource("searches", searches, -1);
     server.start();
@@ -207,7 +225,7 @@ int main(int argc, char **argv) {
         own.autoAddrList = false;
         own.nameServers = {"127.0.0.1:" + std::to_string(bound.tcp_port)};
         context = own.build();
-        local = monitors(context, records[0].name, monitor_count);
+        local = monitors(context, records[0].name, monitor_count, producer.updates);
     }
     double seconds = options.number("seconds", 0, 0, 1e9);
     auto start = Clock::now();
@@ -221,7 +239,7 @@ int main(int argc, char **argv) {
     peer::stopped = true;
     if (thread.joinable()) {
         thread.join();
-        producer.print(stdout, producer.iterations, producer.took_s, producer.iterations);
+        producer.print(stdout, "total", {}, producer.took_s, int64_t(producer.iterations));
     }
     local.clear();
     server.stop();
