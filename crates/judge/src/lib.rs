@@ -57,7 +57,7 @@ pub use knee::knee;
 pub use looks::{
     confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
 };
-pub use metric::{Direction, METRICS, Metric, Unit, metric_named};
+pub use metric::{Direction, METRICS, Metric, Metrics, Unit, metric_named};
 pub use modes::{Modes, two_modes};
 pub use normal::{normal_critical, normal_tail};
 pub use quantile::median;

@@ -1,5 +1,7 @@
 //! The one table of metrics: how each is called in suites, JSON and SQL, its unit, and which
-//! direction is good.
+//! direction is good. A suite adds the figures that its programs report.
+
+use std::borrow::Cow;
 
 /// Which direction of a metric is good.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,17 +27,60 @@ pub enum Unit {
     Count,
     /// A fraction between 0 and 1.
     Fraction,
+    /// A number without a unit, or with one that only its name tells.
+    Number,
+}
+
+/// Every unit with its word in suites, in the ledger and in JSON.
+const UNITS: &[(Unit, &str)] = &[
+    (Unit::PerSecond, "1/s"),
+    (Unit::Nanoseconds, "ns"),
+    (Unit::Bytes, "bytes"),
+    (Unit::BytesPerSecond, "bytes/s"),
+    (Unit::Count, "count"),
+    (Unit::Fraction, "fraction"),
+    (Unit::Number, "number"),
+];
+
+impl Unit {
+    /// Its word in suites, in the ledger and in JSON.
+    pub fn word(self) -> &'static str {
+        UNITS.iter().find(|(unit, _)| *unit == self).map_or("number", |(_, word)| word)
+    }
+
+    /// The unit of this word.
+    pub fn of_word(word: &str) -> Option<Self> {
+        UNITS.iter().find(|(_, known)| *known == word).map(|(unit, _)| *unit)
+    }
+
+    /// Every word.
+    pub fn words() -> impl Iterator<Item = &'static str> {
+        UNITS.iter().map(|(_, word)| *word)
+    }
+
+    /// The unit that the end of a figure's name says.
+    pub fn of_name(name: &str) -> Self {
+        let ends = [
+            ("bytes_per_s", Unit::BytesPerSecond),
+            ("_per_s", Unit::PerSecond),
+            ("_ns", Unit::Nanoseconds),
+            ("_bytes", Unit::Bytes),
+        ];
+        let said = ends.into_iter().find(|(end, _)| name.ends_with(end));
+        said.map_or(Unit::Number, |(_, unit)| unit)
+    }
 }
 
 /// One metric of a trial.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Metric {
     /// Its name in a suite: `latency.p99`.
-    pub suite: &'static str,
+    pub suite: Cow<'static, str>,
     /// Its path in a trial's JSON: `latency_ns.p99`.
-    pub json: &'static str,
-    /// Its column in the ledger's view `trials`: `latency_p99_ns`.
-    pub sql: &'static str,
+    pub json: Cow<'static, str>,
+    /// Its column in the ledger's view `trials`: `latency_p99_ns`. `None` for a figure that
+    /// programs report: its values are rows of the table `value`.
+    pub sql: Option<&'static str>,
     /// Which direction is good.
     pub direction: Direction,
     /// The unit of its value.
@@ -45,9 +90,64 @@ pub struct Metric {
     pub spoiled_by_busy_generator: bool,
 }
 
-/// Returns the metric of this name in a suite or path in JSON.
+/// Names of reported figures have at most this many bytes.
+const MAX_NAME_BYTES: usize = 64;
+
+impl Metric {
+    /// A figure that programs report under `name`. It is what the program says it is: a generator
+    /// at its limit doesn't invalidate it.
+    ///
+    /// # Errors
+    /// Why nothing can be called so.
+    pub fn reported(name: &str, direction: Direction, unit: Unit) -> Result<Self, String> {
+        let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
+        let begins = name.starts_with(|c: char| c.is_ascii_alphabetic());
+        if !begins || !name.chars().all(is_plain) || name.len() > MAX_NAME_BYTES {
+            return Err(format!(
+                "a figure's name begins with a letter and has up to {MAX_NAME_BYTES} letters, \
+                 digits, dots, - and _"
+            ));
+        }
+        if metric_named(name).is_some() || name.starts_with("service.") {
+            return Err("is a metric already, with its own unit and direction".to_owned());
+        }
+        let (suite, json) = (Cow::Owned(name.to_owned()), Cow::Owned(name.to_owned()));
+        let spoiled_by_busy_generator = false;
+        Ok(Self { suite, json, sql: None, direction, unit, spoiled_by_busy_generator })
+    }
+}
+
+/// Returns the metric of this name in a suite or path in JSON, of those in the table.
 pub fn metric_named(name: &str) -> Option<&'static Metric> {
     METRICS.iter().find(|metric| metric.suite == name || metric.json == name)
+}
+
+/// The metrics of one suite: the table's, and the figures that its programs report.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Metrics {
+    reported: Vec<Metric>,
+}
+
+impl Metrics {
+    /// The table's metrics and these.
+    pub fn with_reported(reported: Vec<Metric>) -> Self {
+        Self { reported }
+    }
+
+    /// The metric of this name in a suite or path in JSON.
+    pub fn named(&self, name: &str) -> Option<&Metric> {
+        metric_named(name).or_else(|| self.reported.iter().find(|metric| metric.suite == name))
+    }
+
+    /// The figures that programs report.
+    pub fn reported(&self) -> &[Metric] {
+        &self.reported
+    }
+
+    /// All, the table's first.
+    pub fn iter(&self) -> impl Iterator<Item = &Metric> {
+        METRICS.iter().chain(&self.reported)
+    }
 }
 
 use Direction::{HigherIsBetter, LowerIsBetter};
@@ -96,7 +196,9 @@ const fn client(
     direction: Direction,
     unit: Unit,
 ) -> Metric {
-    Metric { suite, json, sql, direction, unit, spoiled_by_busy_generator: true }
+    let mut metric = independent(suite, json, sql, direction, unit);
+    metric.spoiled_by_busy_generator = true;
+    metric
 }
 
 /// A metric that doesn't depend on the generator's load.
@@ -107,6 +209,7 @@ const fn independent(
     direction: Direction,
     unit: Unit,
 ) -> Metric {
+    let (suite, json, sql) = (Cow::Borrowed(suite), Cow::Borrowed(json), Some(sql));
     Metric { suite, json, sql, direction, unit, spoiled_by_busy_generator: false }
 }
 
@@ -122,10 +225,30 @@ mod tests {
     #[test]
     fn names_are_unique_and_found_either_way() {
         for metric in METRICS {
-            assert_eq!(metric_named(metric.suite), Some(metric));
-            assert_eq!(metric_named(metric.json), Some(metric));
+            assert_eq!(metric_named(&metric.suite), Some(metric));
+            assert_eq!(metric_named(&metric.json), Some(metric));
             assert_eq!(METRICS.iter().filter(|other| other.sql == metric.sql).count(), 1);
         }
         assert_eq!(metric_named("latency_p99_ns"), None);
+    }
+
+    #[test]
+    fn a_reported_figure_has_a_name_of_its_own_and_the_unit_that_it_ends_with() {
+        let of = |name: &str| Metric::reported(name, HigherIsBetter, Unit::of_name(name));
+        let unit = |name: &str| of(name).unwrap().unit;
+        assert_eq!((unit("widgets_per_s"), unit("read_bytes_per_s")), (PerSecond, BytesPerSecond));
+        assert_eq!((unit("took_ns"), unit("peak_bytes")), (Nanoseconds, Bytes));
+        assert_eq!(unit("score"), Unit::Number);
+        for name in ["", "1st", "a b", "a\u{1b}[31m", "é", &"a".repeat(65)] {
+            assert!(of(name).unwrap_err().contains("begins with a letter"), "{name}");
+        }
+        for name in ["rate_per_s", "latency_ns.p99", "service.hits"] {
+            assert!(of(name).unwrap_err().contains("is a metric already"), "{name}");
+        }
+        let metrics = Metrics::with_reported(vec![of("widgets_per_s").unwrap()]);
+        assert_eq!(metrics.named("widgets_per_s").unwrap().sql, None);
+        assert_eq!(metrics.named("latency.p99"), metric_named("latency.p99"));
+        assert_eq!(metrics.iter().count(), METRICS.len() + 1);
+        assert!(Unit::words().all(|word| Unit::of_word(word).unwrap().word() == word));
     }
 }

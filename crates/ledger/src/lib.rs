@@ -29,6 +29,7 @@
 //! | `ladder` | rungs, decisions about them, profiles |
 //! | `export` | a run as tables for other programs |
 //! | `columnar` | the same as Parquet files (feature `parquet`) |
+//! | `program_figure` | figures that a suite's programs report |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
@@ -47,6 +48,7 @@ mod ladder;
 mod merge;
 mod open;
 mod process;
+mod program_figure;
 mod read;
 mod rows;
 mod runs;
@@ -73,6 +75,7 @@ pub use ladder::{Decision, ProfileRow, RungRow};
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
+pub use program_figure::ProgramFigureRow;
 pub use read::{RunView, TrialValues};
 pub use rows::{
     CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
@@ -86,5 +89,6 @@ pub use search::{ClientsRow, ProbeRow, SearchRow};
 pub use sensor_series::SampleWriter;
 pub use streams::StreamRow;
 pub use word_columns::{
-    ArrivalsKind, DataState, FailedAt, HistogramKind, RequirementOutcome, RunState, Validity,
+    ArrivalsKind, Better, DataState, FailedAt, HistogramKind, RequirementOutcome, RunState,
+    Validity,
 };

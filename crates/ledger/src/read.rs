@@ -13,6 +13,7 @@ use crate::json::{json, object};
 use crate::ladder::{PROFILES, ProfileRow, RUNGS, RungRow, profile_row, rung_row};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
+use crate::program_figure::ProgramFigureRow;
 use crate::rows::{
     CounterRow, FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, ReachedRow,
     RequirementRow, RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId,
@@ -35,6 +36,8 @@ pub struct RunView {
     pub suite: SuiteRow,
     /// Its host and build.
     pub fingerprint: FingerprintRow,
+    /// The figures that its suite says its programs report, in order.
+    pub program_figures: Vec<ProgramFigureRow>,
     /// Its targets, in the suite's order.
     pub targets: Vec<(TargetId, TargetRow)>,
     /// Its points, in the sweep's order.
@@ -116,6 +119,7 @@ impl Ledger {
 
     /// The same, with slow requests, figures of calls, counters and usage of these points only, by
     /// their place in the sweep: most rows of a large run are such, and no page has room for all.
+    /// Figures that comparisons are about are those of every point.
     ///
     /// Fails when there is no such run.
     pub fn run_view_of(
@@ -161,6 +165,7 @@ impl Ledger {
             run,
             suite,
             fingerprint,
+            program_figures: self.program_figures(id)?,
             targets: self.rows(TARGETS, [id], target_row)?,
             points: self.rows(POINTS, [id], point_row)?,
             rounds: self.rows(ROUNDS, [id], round_row)?,
@@ -269,7 +274,11 @@ const VALUES: &str = "SELECT value.* FROM value
     JOIN trial ON trial.id = value.trial_id
     JOIN round ON round.id = trial.round_id
     JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
+    WHERE round.run_id = ?1 AND (
+        point.ordinal BETWEEN ?2 AND ?3
+        OR value.name = (SELECT primary_metric FROM run WHERE id = ?1)
+        OR value.name IN (SELECT name FROM program_figure WHERE run_id = ?1)
+    )
     ORDER BY round.id, trial.target_id, value.ordinal";
 // These rows are numerous: looking up a column by its name would take as long as reading it.
 const COUNTERS: &str = "SELECT trial_id, name, grows, value FROM counter

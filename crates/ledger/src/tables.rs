@@ -24,6 +24,12 @@ pub(crate) const TABLES: &[Table] = &[
         refers: &[("suite_id", "suite"), ("fingerprint_id", "fingerprint")],
         of_run: "id = ?1",
     },
+    Table {
+        name: "program_figure",
+        has_id: false,
+        refers: &[("run_id", "run")],
+        of_run: "run_id = ?1",
+    },
     Table { name: "target", has_id: true, refers: &[("run_id", "run")], of_run: "run_id = ?1" },
     Table { name: "point", has_id: true, refers: &[("run_id", "run")], of_run: "run_id = ?1" },
     Table {

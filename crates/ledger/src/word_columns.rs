@@ -115,6 +115,16 @@ words! {
 }
 
 words! {
+    /// Which direction of a figure is good.
+    Better {
+        /// More is better.
+        Higher = "higher",
+        /// Less is better.
+        Lower = "lower"
+    }
+}
+
+words! {
     /// When a group of clients sends its requests.
     ArrivalsKind {
         /// A slot sends when it is answered.

@@ -1,7 +1,7 @@
 //! The smallest difference that a run can show, estimated before it begins from how much figures
 //! varied in an earlier one.
 
-use judge::{metric_named, smallest_difference};
+use judge::smallest_difference;
 use lab::plan::Plan;
 use ledger::{FigureRow, Ledger, RunId};
 
@@ -58,13 +58,13 @@ impl Detectable {
 fn earlier(plan: &Plan, storage: &Storage) -> anyhow::Result<Option<(f64, RunId)>> {
     // A ledger that isn't there yet holds no earlier run.
     let Ok(ledger) = Ledger::open_as_it_is(&storage.ledger) else { return Ok(None) };
-    let Some(metric) = metric_named(plan.rounds.primary) else { return Ok(None) };
+    let metric = &plan.rounds.primary;
     let [a, others @ ..] = plan.targets() else { return Ok(None) };
     for run in ledger.runs()?.iter().rev().take(RUNS_SEARCHED) {
         if run.title != plan.title {
             continue;
         }
-        let figures = ledger.figures(run.id, metric.sql)?;
+        let figures = report::figures_of_run(&ledger, run.id, metric)?;
         let pairs = plan.points.iter().flat_map(|point| others.iter().map(move |b| (point, b)));
         let deviations: Option<Vec<f64>> = pairs
             .map(|(point, b)| deviation_at(&figures, &point.label, &a.name, &b.name))

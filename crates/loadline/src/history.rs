@@ -60,17 +60,18 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
         let message = "--p-value lies between 0 and 0.5, and --least-segment above 0";
         return Err(Failure::Usage(message.to_owned()));
     }
+    let storage = Storage::find(args.ledger.as_deref())?;
+    let ledger = storage.read()?;
+    let title = title(args, &ledger)?;
+    let metrics = History::metrics(&ledger, &title)?.unwrap_or_default();
     let metric = args.metric.as_deref();
-    if let Some(name) = metric.filter(|name| judge::metric_named(name).is_none()) {
-        let known: Vec<&str> = judge::METRICS.iter().map(|metric| metric.suite).collect();
+    if let Some(name) = metric.filter(|name| metrics.named(name).is_none()) {
+        let known: Vec<&str> = metrics.iter().map(|metric| &*metric.suite).collect();
         return Err(Failure::Usage(format!(
             "there is no metric \"{name}\"; there are {}",
             known.join(", ")
         )));
     }
-    let storage = Storage::find(args.ledger.as_deref())?;
-    let ledger = storage.read()?;
-    let title = title(args, &ledger)?;
     let question = Question {
         title: title.clone(),
         target: args.target.clone(),

@@ -126,14 +126,14 @@ fn as_text(plan: &Plan, detectable: Option<&Detectable>) -> String {
     );
     if let Some(until) = rounds.until {
         let percent = until.fraction * 100.0;
-        let _ = writeln!(text, "  until {} is known to ±{percent} %", rounds.primary);
+        let _ = writeln!(text, "  until {} is known to ±{percent} %", rounds.primary.suite);
     }
     let least = judge::MIN_ROUNDS;
     if (rounds.at_least as usize) < least {
         let _ = writeln!(text, "  fewer than {least} rounds carry no verdict: can't tell");
     }
     if let Some(detectable) = detectable {
-        let (metric, rounds) = (rounds.primary, rounds.at_least);
+        let (metric, rounds) = (&rounds.primary.suite, rounds.at_least);
         let _ = writeln!(text, "  in {rounds} rounds, of {metric}: {}", detectable.words());
     }
     let (least, disturbed) = (plan.shortest(), plan.shortest_disturbed());

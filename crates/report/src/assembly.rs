@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use judge::{median, metric_named, series_interval};
+use judge::{Metrics, median, series_interval};
 use ledger::{
     ClientsRow, CounterRow, FactRow, FailedAt, HistogramKind, HistogramRow, LedgerError, LookRow,
     PointId, PointRow, ReachedRow, RunRow, RunView, SliceRow, StreamRow, TargetId, TargetRow,
@@ -17,6 +17,7 @@ use crate::figures::Figures;
 use crate::groups::{ClientsFigures, GroupFigures, lags};
 use crate::limits::LimitsSummary;
 use crate::littles_law::{LawViolation, violation};
+use crate::metrics::metrics;
 use crate::modes::modes;
 use crate::point_summary::{PointSummary, TargetSummary};
 use crate::scaling::scalings;
@@ -31,6 +32,7 @@ impl Summary {
     /// Fails when a histogram in the ledger is damaged.
     pub fn of(view: RunView) -> Result<Summary, LedgerError> {
         let parts = Parts::of(&view);
+        let metrics = parts.metrics.clone();
         let point_index = index_of(view.points.iter().map(|(id, _)| *id));
         let trials = trial_summaries(&view, &point_index, &parts)?;
         let mut points = Vec::with_capacity(view.points.len());
@@ -72,14 +74,16 @@ impl Summary {
             Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
+        let counts = (targets.len(), points.len());
         Ok(Summary {
             id: view.id,
             uid: view.uid,
-            comparisons: compare(&view.run, contest.as_ref(), targets.len(), points.len(), &trials),
+            comparisons: compare(&view.run, &metrics, contest.as_ref(), counts, &trials),
             capacity,
             littles_law: broken_laws(&view.clients, &point_index, &trials),
             scalings: scalings(targets.len(), &points, &trials, view.run.confidence),
-            modes: modes(&view.run, targets.len(), points.len(), &trials),
+            modes: modes(metrics.named(&view.run.primary_metric), counts, &trials),
+            metrics,
             contest,
             facts,
             run: view.run,
@@ -100,8 +104,9 @@ impl Summary {
     }
 }
 
-/// The rows that belong to trials of a run, by trial.
+/// The metrics of a run, and the rows that belong to its trials, by trial.
 struct Parts<'view> {
+    metrics: Metrics,
     histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
     slices: HashMap<TrialId, Vec<&'view SliceRow>>,
     values: HashMap<TrialId, Vec<&'view TrialValues>>,
@@ -114,6 +119,7 @@ struct Parts<'view> {
 impl<'view> Parts<'view> {
     fn of(view: &'view RunView) -> Parts<'view> {
         Parts {
+            metrics: metrics(&view.program_figures),
             histograms: by_trial(&view.histograms, |row| row.trial_id),
             slices: by_trial(&view.slices, |row| row.trial_id),
             values: by_trial(&view.values, |row| row.trial_id),
@@ -309,7 +315,7 @@ fn target_summary(
         let values: Vec<f64> = valid.iter().filter_map(|trial| of(&trial.figures)).collect();
         series_interval(&values, run.confidence)
     };
-    let primary = metric_named(&run.primary_metric);
+    let primary = parts.metrics.named(&run.primary_metric);
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     let values = ValueFigures::merged(valid.iter().flat_map(|trial| parts.values(trial.id)));

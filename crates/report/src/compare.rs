@@ -12,9 +12,8 @@ use std::collections::BTreeMap;
 
 use judge::limits::is_generator_bound;
 use judge::{
-    Comparison, Inconclusive, Interval, METRICS, MIN_ROUNDS, Metric, Rule, Unit, Verdict,
-    confidence_at, judge_family, mann_whitney, median, metric_named, paired_ratio,
-    paired_shift_ratio,
+    Comparison, Inconclusive, Interval, MIN_ROUNDS, Metric, Metrics, Rule, Unit, Verdict,
+    confidence_at, judge_family, mann_whitney, median, paired_ratio, paired_shift_ratio,
 };
 use ledger::{ComparisonRow, RunRow};
 
@@ -37,7 +36,7 @@ pub struct Compared {
     /// The target it is compared with.
     pub b: usize,
     /// The metric.
-    pub metric: &'static Metric,
+    pub metric: Metric,
     /// The ratio a/b with its plain interval; `None` when a value is unseen or zero, or when no
     /// round has both trials valid.
     pub interval: Option<Interval>,
@@ -85,7 +84,7 @@ impl Bound {
 impl Compared {
     /// The target that a busy generator held back; `None` when the ratio is no bound.
     pub(crate) fn held_back(&self) -> Option<usize> {
-        let is_a = (self.bound? == Bound::Least) == is_lowered(self.metric)?;
+        let is_a = (self.bound? == Bound::Least) == is_lowered(&self.metric)?;
         Some(if is_a { self.a } else { self.b })
     }
 }
@@ -96,7 +95,7 @@ fn is_lowered(metric: &Metric) -> Option<bool> {
         _ if !metric.spoiled_by_busy_generator => None,
         Unit::PerSecond | Unit::BytesPerSecond => Some(true),
         Unit::Nanoseconds => Some(false),
-        Unit::Bytes | Unit::Count | Unit::Fraction => None,
+        Unit::Bytes | Unit::Count | Unit::Fraction | Unit::Number => None,
     }
 }
 
@@ -137,12 +136,12 @@ impl Contest {
 /// All comparisons of a run, by metric, point and other target.
 pub(crate) fn compare(
     run: &RunRow,
+    metrics: &Metrics,
     contest: Option<&Contest>,
-    targets: usize,
-    points: usize,
+    (targets, points): (usize, usize),
     trials: &[TrialSummary],
 ) -> Vec<Compared> {
-    let primary = metric_named(&run.primary_metric);
+    let primary = metrics.named(&run.primary_metric);
     let pairs: Vec<Pairing<'_>> = (0..points)
         .flat_map(|point| (1..targets).map(move |b| (point, b)))
         .filter_map(|(point, b)| Pairing::of(point, 0, b, trials))
@@ -153,7 +152,7 @@ pub(crate) fn compare(
     };
     let confidences: Vec<f64> = pairs.iter().map(confidence).collect();
     let mut compared = Vec::new();
-    for metric in metrics(primary, contest.is_some()) {
+    for metric in compared_metrics(metrics, primary, contest.is_some()) {
         let is_primary = primary == Some(metric);
         if contest.is_none() {
             compared.extend(judged(run, metric, &pairs, run.confidence, is_primary));
@@ -170,30 +169,37 @@ pub(crate) fn compare(
 /// Comparisons of the primary metric of any two targets, each a point, a and b, as one family.
 pub(crate) fn compare_pairs(
     run: &RunRow,
+    metrics: &Metrics,
     pairs: &[(usize, usize, usize)],
     trials: &[TrialSummary],
 ) -> Vec<Compared> {
-    let Some(metric) = metric_named(&run.primary_metric) else { return Vec::new() };
+    let Some(metric) = metrics.named(&run.primary_metric) else { return Vec::new() };
     let pairs: Vec<Pairing<'_>> =
         pairs.iter().filter_map(|(point, a, b)| Pairing::of(*point, *a, *b, trials)).collect();
     judged(run, metric, &pairs, run.confidence, true)
 }
 
-/// The metrics compared, the primary one first.
-fn metrics(primary: Option<&'static Metric>, all: bool) -> Vec<&'static Metric> {
+/// The metrics compared, the primary one first: some of the table, and every reported figure.
+fn compared_metrics<'a>(
+    metrics: &'a Metrics,
+    primary: Option<&Metric>,
+    all: bool,
+) -> Vec<&'a Metric> {
     let besides = if all { COMPARED_BESIDES } else { &[] };
     let wanted = |metric: &&Metric| {
-        COMPARED.contains(&metric.json) || besides.contains(&metric.json) || primary == Some(metric)
+        let name = &*metric.json;
+        let is_usual = COMPARED.contains(&name) || besides.contains(&name);
+        is_usual || metric.sql.is_none() || primary == Some(metric)
     };
-    let mut metrics: Vec<&'static Metric> = METRICS.iter().filter(wanted).collect();
-    metrics.sort_by_key(|metric| primary != Some(metric));
-    metrics
+    let mut compared: Vec<&Metric> = metrics.iter().filter(wanted).collect();
+    compared.sort_by_key(|metric| primary != Some(metric));
+    compared
 }
 
 /// One family of comparisons.
 fn judged(
     run: &RunRow,
-    metric: &'static Metric,
+    metric: &Metric,
     pairs: &[Pairing<'_>],
     confidence: f64,
     primary: bool,
@@ -207,7 +213,7 @@ fn judged(
             point: pairing.point,
             a: pairing.a,
             b: pairing.b,
-            metric,
+            metric: metric.clone(),
             interval: comparison.interval,
             verdict,
             bound: pairing.bound(metric, comparison.barred),

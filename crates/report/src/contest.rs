@@ -83,7 +83,7 @@ fn sentence(summary: &Summary, contest: &Contest, compared: &Compared) -> String
 
 /// `rate_per_s 2.1 % more [1.5 % more, 2.7 % more], 18 rounds`.
 fn figures(compared: &Compared) -> String {
-    let name = compared.metric.suite;
+    let name = &compared.metric.suite;
     let Some(interval) = compared.interval else { return format!("{name} unseen") };
     let rounds = match interval.rounds {
         1 => "1 round".to_owned(),
@@ -160,11 +160,11 @@ pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
         let beside = compared.beside;
         let (a, b) = beside.medians.map_or_else(
             || ("unseen".to_owned(), "unseen".to_owned()),
-            |(a, b)| (value(a, compared.metric), value(b, compared.metric)),
+            |(a, b)| (value(a, &compared.metric), value(b, &compared.metric)),
         );
         let of_medians = beside.medians.map_or(String::new(), |(a, b)| ratio(a / b));
         rows.push(vec![
-            compared.metric.suite.to_owned(),
+            compared.metric.suite.to_string(),
             a,
             b,
             format!(

@@ -1,13 +1,14 @@
 //! The metrics of one trial, or of all valid trials of one target at one point.
 
-use judge::{METRICS, Metric, median};
+use judge::{Metric, median};
 use ledger::{HistogramRow, LedgerError, TrialRow};
 
 use crate::call_values::ValueFigures;
 use crate::latency::Latency;
 use crate::streams::StreamFigures;
 
-/// Every metric of the table [`judge::METRICS`]. `None` is *unseen*.
+/// Every metric of a trial: those of the table [`judge::METRICS`], and reported figures. `None` is
+/// *unseen*.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figures {
     /// Operations completed.
@@ -44,8 +45,9 @@ pub struct Figures {
     pub bytes_per_s: Option<f64>,
     /// The updates of streams; `None` without streams.
     pub streams: Option<StreamFigures>,
-    /// Metrics that calls reported under the metric's name, where the lab has none of its own.
-    pub reported: Vec<(&'static str, f64)>,
+    /// Figures that calls reported, by name: each is its own metric or, where the lab measures none
+    /// itself, the metric of this name.
+    pub reported: Vec<(String, f64)>,
 }
 
 /// Resources used by a process group.
@@ -134,11 +136,8 @@ impl Figures {
 
     /// The same with what calls reported.
     pub(crate) fn with_reported(self, values: &[ValueFigures]) -> Figures {
-        let of = |metric: &Metric| {
-            let reported = values.iter().find(|one| one.name == metric.suite)?;
-            Some((metric.suite, reported.mean))
-        };
-        Figures { reported: METRICS.iter().filter_map(of).collect(), ..self }
+        let reported = values.iter().map(|one| (one.name.clone(), one.mean)).collect();
+        Figures { reported, ..self }
     }
 
     /// The figures of several trials taken as one, with the percentiles of their merged
@@ -164,7 +163,7 @@ impl Figures {
         let stale = |of: fn(&Latency) -> Option<u64>| {
             streams.and_then(|one| of(&one.staleness)).map(|ns| ns as f64)
         };
-        let measured = match metric.json {
+        let measured = match &*metric.json {
             "rate_per_s" => self.rate_per_s,
             "latency_ns.p50" => whole(self.latency.p50_ns),
             "latency_ns.p90" => whole(self.latency.p90_ns),
@@ -197,7 +196,7 @@ impl Figures {
             "generator.busy" => self.generator_busy,
             _ => None,
         };
-        let reported = || self.reported.iter().find(|(name, _)| *name == metric.suite);
+        let reported = || self.reported.iter().find(|(name, _)| **name == *metric.suite);
         measured.or_else(|| reported().map(|(_, value)| *value))
     }
 }

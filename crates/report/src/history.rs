@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use judge::{ChangePoint, Direction, Hunt, Metric, change_points, metric_named, series_interval};
+use judge::{ChangePoint, Direction, Hunt, Metric, Metrics, change_points, series_interval};
 use ledger::{Ledger, LedgerError, PastRun};
 use serde_json::{Map, Value, json};
 
@@ -10,6 +10,7 @@ use crate::contest::change;
 use crate::escape::one_line;
 use crate::host::{kind_of, kind_words};
 use crate::json::SCHEMA;
+use crate::metrics::{figures_of_run, metrics};
 use crate::outcome::Outcome;
 use crate::phrases::{many, value};
 
@@ -39,7 +40,9 @@ pub struct History {
     pub(crate) target: String,
     /// Every target that its runs on this kind of host have, by name.
     pub(crate) targets: Vec<String>,
-    pub(crate) metric: &'static Metric,
+    pub(crate) metric: Metric,
+    /// Every metric that it may be asked for.
+    pub(crate) metrics: Metrics,
     /// Its host, in words.
     pub(crate) host: String,
     /// Runs of the suite on other kinds of hosts, which are left out.
@@ -66,16 +69,26 @@ pub(crate) struct Past {
 }
 
 impl History {
+    /// The metrics that the suite with this title has: those of its latest run that isn't a
+    /// comparison, if there is any. `None` when it has no run.
+    ///
+    /// Fails when the ledger can't be read.
+    pub fn metrics(ledger: &Ledger, title: &str) -> Result<Option<Metrics>, LedgerError> {
+        let runs = ledger.past_runs(title)?;
+        let Some(typical) = typical(&runs) else { return Ok(None) };
+        Ok(Some(metrics(&ledger.program_figures(typical.id)?)))
+    }
+
     /// The history that the ledger holds, on the latest run's kind of host. `None` when the suite
     /// has no run in it, or the metric isn't known.
     ///
     /// Fails when the ledger can't be read.
     pub fn of(ledger: &Ledger, question: &Question) -> Result<Option<History>, LedgerError> {
         let runs = ledger.past_runs(&question.title)?;
-        let Some(latest) = runs.last() else { return Ok(None) };
-        let typical = runs.iter().rev().find(|run| !run.compares).unwrap_or(latest);
+        let Some((latest, typical)) = runs.last().zip(typical(&runs)) else { return Ok(None) };
+        let metrics = metrics(&ledger.program_figures(typical.id)?);
         let name = question.metric.as_ref().unwrap_or(&typical.primary_metric);
-        let Some(metric) = metric_named(name) else { return Ok(None) };
+        let Some(metric) = metrics.named(name).cloned() else { return Ok(None) };
         let target = question.target.clone().unwrap_or_else(|| typical.target.clone());
         let kind = kind_of(&latest.fingerprint);
         let (here, elsewhere): (Vec<&PastRun>, Vec<&PastRun>) =
@@ -87,7 +100,7 @@ impl History {
                 continue;
             }
             let mut figures: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-            for row in ledger.figures(run.id, metric.sql)? {
+            for row in figures_of_run(ledger, run.id, &metric)? {
                 let name = run.plain_name(&row.target);
                 if name == target {
                     figures.entry(row.point).or_default().push(row.value);
@@ -113,6 +126,7 @@ impl History {
             target,
             targets: targets.into_iter().collect(),
             metric,
+            metrics,
             host: kind_words(&kind),
             elsewhere: elsewhere.len(),
             series: series.collect(),
@@ -147,7 +161,7 @@ impl History {
 
     /// The last changes in a sentence each, or that there is none.
     pub fn sentences(&self) -> Vec<String> {
-        let (name, target) = (self.metric.suite, &self.target);
+        let (name, target) = (&self.metric.suite, &self.target);
         let mut lines = Vec::new();
         for series in &self.series {
             let Some(last) = series.changes.last() else { continue };
@@ -206,7 +220,7 @@ impl History {
                     }
                     None => String::new(),
                 };
-                let figure = value(run.figure, self.metric);
+                let figure = value(run.figure, &self.metric);
                 let (id, at) = (run.id, crate::escape::one_line(&run.started_at));
                 let day = at.get(..16).unwrap_or(&at).replace('T', " ");
                 let commit = run.commit.as_deref().map_or("", short);
@@ -272,6 +286,11 @@ impl Series {
         let words = pairs.iter().map(|(key, value)| format!("{key} = {value}"));
         crate::escape::one_line(&words.collect::<Vec<_>>().join(", "))
     }
+}
+
+/// The run that says what a suite measures: the latest that isn't a comparison, if there is any.
+fn typical(runs: &[PastRun]) -> Option<&PastRun> {
+    runs.iter().rev().find(|run| !run.compares).or(runs.last())
 }
 
 fn past(run: &PastRun, figure: f64) -> Past {

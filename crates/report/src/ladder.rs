@@ -104,7 +104,7 @@ pub fn ladder(summary: &Summary) -> Vec<Step<'_>> {
             }
         }
     }
-    let compared = compare_pairs(&summary.run, &pairs, &summary.trials);
+    let compared = compare_pairs(&summary.run, &summary.metrics, &pairs, &summary.trials);
     let against = |a: usize, b: Option<usize>| -> Vec<Compared> {
         let wanted = |one: &&Compared| one.a == a && Some(one.b) == b;
         compared.iter().filter(wanted).cloned().collect()

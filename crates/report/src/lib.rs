@@ -25,6 +25,7 @@
 //! | `scaling` | how throughput grows with connections or threads |
 //! | `history`, `host` | all runs of a suite on one kind of host, and what makes a kind |
 //! | `two_series` | two series of figures from elsewhere |
+//! | `metrics` | the metrics of a run: the judge's, and the figures that its suite declares |
 //! | `progress` | the progress of a run that is being measured |
 //! | `outcome` | the outcome of a run, from which the exit code follows |
 //! | `conclusion` | the run in a sentence or two |
@@ -63,6 +64,7 @@ mod latency;
 mod limits;
 mod littles_law;
 mod markdown;
+mod metrics;
 mod modes;
 mod number;
 mod outcome;
@@ -103,6 +105,7 @@ pub use latency::Latency;
 pub use limits::{LimitSummary, LimitsSummary};
 pub use littles_law::LawViolation;
 pub use markdown::markdown;
+pub use metrics::{figures_of_run, metrics};
 pub use modes::ModesSummary;
 pub use number::{
     bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,

@@ -22,7 +22,8 @@ pub fn markdown(summary: &Summary) -> String {
         out.push_str(&format!("**{}**\n\n", cell(&line)));
     }
     let primary = phrases::primary_unless(summary, SHOWN);
-    let (name, line) = primary.map_or((String::new(), ""), |one| (cell(one.suite) + " | ", "--:|"));
+    let (name, line) =
+        primary.map_or((String::new(), ""), |one| (cell(&one.suite) + " | ", "--:|"));
     out.push_str(&format!(
         "| point | target | {name}rate | p50 | p99 | answers | server CPU per op | verdict |\n"
     ));
@@ -80,7 +81,7 @@ fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let one = summary.comparisons_at(index).find(|one| one.primary && one.b == target);
     let Some(one) = one else { return String::new() };
     let word = phrases::verdict(one.verdict, None);
-    let (said, name) = (phrases::interval(one), one.metric.suite);
+    let (said, name) = (phrases::interval(one), &one.metric.suite);
     let subject = cell(&summary.targets[one.a].name);
     match one.verdict {
         Verdict::CantTell { .. } => format!("{word}: {name} {said}"),

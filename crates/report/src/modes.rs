@@ -1,19 +1,18 @@
 //! Targets with two speeds: figures that fall into two modes over the rounds of a run.
 
 use judge::{Direction, Metric, Modes, metric_named, two_modes};
-use ledger::RunRow;
 
 use crate::trial_summary::{TrialSummary, at_point};
 
 /// Two modes of one metric of one target at one point.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ModesSummary {
     /// The point.
     pub point: usize,
     /// The target.
     pub target: usize,
     /// The metric.
-    pub metric: &'static Metric,
+    pub metric: Metric,
     /// Its two modes, over valid rounds.
     pub modes: Modes,
 }
@@ -30,18 +29,18 @@ impl ModesSummary {
 
 /// Every pair of modes in the run's primary metric or, where that has none, in the rate.
 pub(crate) fn modes(
-    run: &RunRow,
-    targets: usize,
-    points: usize,
+    primary: Option<&Metric>,
+    (targets, points): (usize, usize),
     trials: &[TrialSummary],
 ) -> Vec<ModesSummary> {
-    let metrics = [metric_named(&run.primary_metric), metric_named("rate_per_s")];
+    let metrics = [primary, metric_named("rate_per_s")];
     let at = |(point, target): (usize, usize)| {
         let here = at_point(trials, point).iter().filter(|one| one.target == target);
         let valid: Vec<&TrialSummary> = here.filter(|one| one.is_valid()).collect();
-        metrics.iter().flatten().find_map(|metric| {
+        metrics.into_iter().flatten().find_map(|metric| {
             let values: Vec<f64> =
                 valid.iter().filter_map(|one| one.figures.value(metric)).collect();
+            let metric = metric.clone();
             Some(ModesSummary { point, target, metric, modes: two_modes(&values)? })
         })
     };

@@ -159,6 +159,7 @@ pub fn value_of(value: f64, unit: Unit) -> String {
         Unit::BytesPerSecond => bytes_per_s(value),
         Unit::Count => count(value.max(0.0).round() as u64),
         Unit::Fraction => percent(value),
+        Unit::Number => plain(value),
     }
 }
 

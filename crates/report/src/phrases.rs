@@ -1,7 +1,7 @@
 //! Phrases that several kinds of report share: figures of a target, verdicts,
 //! ratios, and rows that are aligned.
 
-use judge::{Inconclusive, Metric, SeriesInterval, Verdict, metric_named};
+use judge::{Inconclusive, Metric, SeriesInterval, Verdict};
 use ledger::RequirementOutcome;
 
 use crate::compare::Compared;
@@ -48,8 +48,8 @@ pub(crate) fn value(value: f64, metric: &Metric) -> String {
 }
 
 /// The run's primary metric, which verdicts are about, unless it is among those that are shown.
-pub(crate) fn primary_unless(summary: &Summary, shown: &[&str]) -> Option<&'static Metric> {
-    metric_named(&summary.run.primary_metric).filter(|metric| !shown.contains(&metric.suite))
+pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option<&'a Metric> {
+    summary.primary().filter(|metric| !shown.contains(&&*metric.suite))
 }
 
 /// The run's primary metric over valid trials with its interval, as a table shows it.

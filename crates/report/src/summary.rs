@@ -2,6 +2,7 @@
 //!
 //! Indices (`point`, `target`, `trial`) point into the vectors of [`Summary`].
 
+use judge::{Metric, Metrics};
 use ledger::{
     CallRow, FindingRow, FingerprintRow, FloorRow, ProfileRow, RequirementRow, RunId, RunRow,
     RungRow, SlowRow, SuiteRow, TargetRow,
@@ -29,6 +30,8 @@ pub struct Summary {
     pub suite: SuiteRow,
     /// Its host and build.
     pub fingerprint: FingerprintRow,
+    /// Its metrics, with the figures that its programs report.
+    pub metrics: Metrics,
     /// Its targets, in the suite's order; comparisons are about the first.
     pub targets: Vec<TargetRow>,
     /// Its points, in the sweep's order.
@@ -106,6 +109,11 @@ pub struct RequirementSummary {
 }
 
 impl Summary {
+    /// The metric that carries its verdicts; `None` when a newer loadline chose it.
+    pub fn primary(&self) -> Option<&Metric> {
+        self.metrics.named(&self.run.primary_metric)
+    }
+
     /// The comparisons of one point.
     pub fn comparisons_at(&self, point: usize) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(move |compared| compared.point == point)

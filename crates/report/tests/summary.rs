@@ -94,7 +94,7 @@ fn the_primary_metric_may_be_any_and_is_compared_first() {
     bench.rounds_of(&[50_000; 5]);
     let summary = bench.finish();
     let first = &summary.comparisons[0];
-    assert_eq!((first.metric.json, first.primary), ("latency_ns.p999", true));
+    assert_eq!((&*first.metric.json, first.primary), ("latency_ns.p999", true));
     assert_eq!(first.verdict, Verdict::Better);
     assert!(
         report::text(&summary, false).contains("verdict: loadline better, latency.p999 0.103×")
@@ -146,26 +146,26 @@ fn every_metric_has_the_same_value_in_reports_json_and_sql() {
     bench.round();
     let told = bench.trial(0, 0, 1, nothing);
     for (ordinal, metric) in (0_u32..).zip(METRICS) {
-        bench.value(told, 2 * ordinal, metric.suite, f64::from(ordinal) + 7.0);
-        bench.value(told, 2 * ordinal + 1, metric.suite, f64::from(ordinal) + 9.0);
+        bench.value(told, 2 * ordinal, &metric.suite, f64::from(ordinal) + 7.0);
+        bench.value(told, 2 * ordinal + 1, &metric.suite, f64::from(ordinal) + 9.0);
     }
     bench.round();
     bench.trial(0, 0, 1, nothing);
     let summary = bench.finish();
     let json = report::json(&summary).unwrap();
-    let columns: Vec<&str> = METRICS.iter().map(|metric| metric.sql).collect();
+    let columns: Vec<&str> = METRICS.iter().filter_map(|metric| metric.sql).collect();
     for (index, trial) in summary.trials.iter().enumerate() {
         let in_sql = bench.ledger.trial_figures(trial.id, &columns).unwrap();
         for (metric, in_sql) in METRICS.iter().zip(in_sql) {
             let figure = trial.figures.value(metric);
-            let counted = ["wrong", "missing", "misses"].contains(&metric.suite);
+            let counted = ["wrong", "missing", "misses"].contains(&&*metric.suite);
             assert_eq!(figure.is_some(), index < 2 || counted, "{} of {index}", metric.suite);
             let pointer = format!("/trials/{index}/{}", metric.json.replace('.', "/"));
             let in_json = json.pointer(&pointer).and_then(|value| value.as_f64());
             assert_eq!(in_json, figure, "{pointer}");
             let near = |(a, b): (f64, f64)| (a - b).abs() <= 1e-9 * b.abs();
             let same = in_sql == figure || in_sql.zip(figure).is_some_and(near);
-            assert!(same, "{} of trial {index}: {in_sql:?}, {figure:?}", metric.sql);
+            assert!(same, "{:?} of trial {index}: {in_sql:?}, {figure:?}", metric.sql);
         }
     }
 }

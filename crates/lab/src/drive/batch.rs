@@ -29,6 +29,9 @@ pub static SERVICE: Service = Service {
 
 static OPERATIONS: [Operation; 1] = [Operation::new("run", Kind::Write, "Runs the command.")];
 
+/// The figures of every run, beside those that are picked out of its output.
+pub(crate) const BATCH_FIGURES: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
+
 /// A command that is run over and over.
 #[derive(Clone, Debug)]
 pub struct Batch {
@@ -95,12 +98,8 @@ impl Caller for BatchCaller {
     fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
         let (mut figures, last_lines) = self.read_output();
-        figures.extend([
-            ("wall_ns".to_owned(), once.wall_ns as f64),
-            ("user_ns".to_owned(), once.user_ns as f64),
-            ("system_ns".to_owned(), once.system_ns as f64),
-            ("peak_bytes".to_owned(), once.peak_bytes as f64),
-        ]);
+        let own = [once.wall_ns, once.user_ns, once.system_ns, once.peak_bytes];
+        figures.extend(BATCH_FIGURES.iter().zip(own).map(|(name, n)| ((*name).into(), n as f64)));
         let outcome = if let Some(how) = once.failure() {
             Outcome::wrong(Finding {
                 operation: "run".into(),

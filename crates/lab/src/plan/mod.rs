@@ -10,6 +10,7 @@ mod compare;
 mod error;
 mod event;
 mod expression;
+mod figures;
 mod fill;
 mod require;
 mod resolve;

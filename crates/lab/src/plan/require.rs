@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use judge::Metrics;
+
 use super::error::nearest;
 use super::expression::Expression;
 use super::fill::value_at;
@@ -41,6 +43,8 @@ pub(super) struct Names<'a> {
     pub(super) derived: &'a BTreeMap<String, String>,
     /// The point's suite, for its numbers.
     pub(super) table: &'a toml::Table,
+    /// Its metrics.
+    pub(super) metrics: &'a Metrics,
 }
 
 impl Names<'_> {
@@ -65,7 +69,7 @@ impl Names<'_> {
     /// The name of the first that can't be, and what is wrong with it.
     pub(super) fn check(&self) -> Result<(), (&str, String)> {
         for (name, text) in self.derived {
-            let read = match is_metric(name) {
+            let read = match self.is_metric(name) {
                 true => Err("is a metric already; choose another name".to_owned()),
                 false => Expression::parse(text).and_then(|expression| self.fill(expression)),
             };
@@ -76,18 +80,21 @@ impl Names<'_> {
 
     fn fill(&self, expression: Expression) -> Result<Expression, String> {
         match expression {
-            Expression::Name(name) if is_metric(&name) => Ok(Expression::Name(name)),
+            Expression::Name(name) if self.is_metric(&name) => Ok(Expression::Name(name)),
             Expression::Name(name) => match self.number(&name) {
                 Some(number) => Ok(Expression::Number(number)),
                 None if self.derived.contains_key(&name) => {
                     Err(format!("\"{name}\" is derived itself: write what it is made of"))
                 }
                 None => {
-                    let metrics = judge::METRICS.iter().map(|row| row.suite);
+                    let metrics = self.metrics.iter().map(|row| &*row.suite);
                     let known = metrics.chain(self.derived.keys().map(String::as_str));
                     let near = nearest(&name, known);
                     let near = near.map(|near| format!("; did you mean \"{near}\"?"));
-                    let near = near.unwrap_or_default();
+                    let near = near.unwrap_or_else(|| {
+                        "; what programs report under a name of its own is declared in [figures]"
+                            .to_owned()
+                    });
                     Err(format!("\"{name}\" is neither a metric nor a number of the suite{near}"))
                 }
             },
@@ -98,13 +105,13 @@ impl Names<'_> {
             number => Ok(number),
         }
     }
-}
 
-/// Whether a trial can have a value of this name. What a service counts is only known once it
-/// runs; a counter that it does not have is unseen then.
-fn is_metric(name: &str) -> bool {
-    let counter = name.strip_prefix("service.").is_some_and(|counter| !counter.is_empty());
-    counter || judge::METRICS.iter().any(|row| row.suite == name)
+    /// Whether a trial can have a value of this name. What a service counts is only known once it
+    /// runs; a counter that it does not have is unseen then.
+    fn is_metric(&self, name: &str) -> bool {
+        let counter = name.strip_prefix("service.").is_some_and(|counter| !counter.is_empty());
+        counter || self.metrics.named(name).is_some_and(|metric| metric.suite == name)
+    }
 }
 
 impl Requirement {
@@ -161,7 +168,9 @@ mod tests {
         let table = "[[clients]]\nname = 'c'\nconnections = 20".parse().unwrap();
         let derived = "latency.mean / clients.connections".to_owned();
         let derived = BTreeMap::from([("server_time".to_owned(), derived)]);
-        Requirement::parse(figure, written, &Names { derived: &derived, table: &table })
+        let metrics = Metrics::default();
+        let names = Names { derived: &derived, table: &table, metrics: &metrics };
+        Requirement::parse(figure, written, &names)
     }
 
     #[test]
@@ -188,7 +197,8 @@ mod tests {
     fn every_derived_line_is_read_though_nothing_asks_for_it() {
         let wrong = |name: &str, text: &str| {
             let derived = BTreeMap::from([(name.to_owned(), text.to_owned())]);
-            let names = Names { derived: &derived, table: &toml::Table::new() };
+            let (table, metrics) = (toml::Table::new(), Metrics::default());
+            let names = Names { derived: &derived, table: &table, metrics: &metrics };
             names.check().map_err(|(at, problem)| format!("{at}: {problem}")).unwrap_err()
         };
         assert!(wrong("a", "latency.mean /").starts_with("a: \"latency.mean /\": a number"));

@@ -3,12 +3,14 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use judge::Metrics;
 use load::{Reach, Scenario, Service, WorkloadSpec};
 use serde::Deserialize;
 
 use super::check::{Result, unique};
 use super::clients;
 use super::error::Source;
+use super::figures;
 use super::fill;
 use super::require::{Names, Requirement};
 use super::rounds;
@@ -39,6 +41,7 @@ pub(super) fn resolve(
         let message = format!("with --set {}: {}", keys.join(", "), error.message());
         source.error(None, message, source.toml_error(&error).help_text())
     })?;
+    let metrics = figures::resolve(&source, &overridden.figures)?;
     let mut points = Vec::new();
     for setting in sweep::points(&overridden.sweep, &source)? {
         if let Some((key, _)) = setting.iter().find(|(key, _)| key.starts_with("rounds.")) {
@@ -58,7 +61,8 @@ pub(super) fn resolve(
             let message = format!("with {} set: {}", keys.join(", "), error.message());
             source.error_at("sweep", message, source.toml_error(&error).help_text())
         })?;
-        points.push(resolve_point(&source, &spec, &table, setting, registry)?);
+        let written = Written { spec: &spec, table: &table, metrics: &metrics };
+        points.push(resolve_point(&source, written, setting, registry)?);
     }
     if points.is_empty() {
         return Err(source.error(None, "the sweep has no point", None));
@@ -70,7 +74,8 @@ pub(super) fn resolve(
         title: spec.title.clone(),
         claims: spec.claims.to_vec(),
         compromises: spec.compromises.to_vec(),
-        rounds: rounds::resolve(&source, &overridden.rounds, &points)?,
+        rounds: rounds::resolve(&source, &overridden.rounds, &metrics, &points)?,
+        metrics,
         points,
         text: source.text.clone(),
     };
@@ -94,10 +99,17 @@ fn check_budget(source: &Source, plan: &Plan) -> Result<()> {
     Err(source.error_at("rounds.budget", message, Some(help.into())))
 }
 
+/// A suite as a point has it.
+#[derive(Clone, Copy)]
+struct Written<'a> {
+    spec: &'a SuiteSpec,
+    table: &'a toml::Table,
+    metrics: &'a Metrics,
+}
+
 fn resolve_point(
     source: &Source,
-    spec: &SuiteSpec,
-    table: &toml::Table,
+    Written { spec, table, metrics }: Written<'_>,
     setting: Vec<Setting>,
     registry: Registry<'_>,
 ) -> Result<Point> {
@@ -126,7 +138,7 @@ fn resolve_point(
     }
     unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
     clients::check_streams(source, &workload, &clients, &targets)?;
-    let names = Names { derived: &spec.derive, table };
+    let names = Names { derived: &spec.derive, table, metrics };
     names
         .check()
         .map_err(|(name, problem)| source.error_at(&format!("derive.{name}"), problem, None))?;

@@ -2,9 +2,11 @@
 //! they are measured.
 
 use base::units::{Share, Span};
+use judge::Metrics;
 
 use super::check::Result;
-use super::error::{Source, nearest};
+use super::error::Source;
+use super::figures;
 use super::suite::{
     BetweenSpec, DisturbedSpec, RestartSpec, RoundsSpec, SliceSpec, StateSpec, WarmUpSpec,
 };
@@ -22,7 +24,12 @@ pub const MIN_MEASURE: Span = Span { ns: 10_000_000 };
 const MIN_ROUNDS: u32 = 5;
 const MAX_ROUNDS: u32 = 50;
 
-pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> Result<Rounds> {
+pub(super) fn resolve(
+    source: &Source,
+    spec: &RoundsSpec,
+    metrics: &Metrics,
+    points: &[Point],
+) -> Result<Rounds> {
     // Steps done again would not be done on a fresh target.
     let steps = points.iter().any(takes_steps);
     let is_cold = steps || spec.state == Some(StateSpec::Cold);
@@ -71,7 +78,7 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         let help = "from 1 on, and at_most no lower than at_least".to_owned();
         return Err(source.error_at("rounds.at_least", message, Some(help)));
     }
-    let primary = primary(source, spec)?;
+    let primary = figures::primary(source, metrics, spec.primary.as_deref(), points)?;
     Ok(Rounds {
         measure,
         slice,
@@ -89,18 +96,6 @@ pub(super) fn resolve(source: &Source, spec: &RoundsSpec, points: &[Point]) -> R
         budget: spec.budget,
         sequence: None,
     })
-}
-
-/// The metric that carries verdicts.
-fn primary(source: &Source, spec: &RoundsSpec) -> Result<&'static str> {
-    let written = spec.primary.as_deref().unwrap_or("rate_per_s");
-    let known = judge::METRICS;
-    let metric = known.iter().find(|row| row.suite == written).ok_or_else(|| {
-        let near = nearest(written, known.iter().map(|row| row.suite));
-        let help = near.map(|name| format!("did you mean \"{name}\"?"));
-        source.error_at("rounds.primary", format!("no metric \"{written}\""), help)
-    })?;
-    Ok(metric.suite)
 }
 
 /// Refuses to stop what the lab did not start.

@@ -31,6 +31,9 @@ pub(crate) struct SuiteSpec {
     _parameters: toml::Table,
     #[serde(default)]
     pub(crate) sweep: toml::Table,
+    /// Figures that programs report, by name.
+    #[serde(default)]
+    pub(crate) figures: BTreeMap<String, FigureSpec>,
     /// Names for what is computed from metrics and the suite's numbers.
     #[serde(default)]
     pub(crate) derive: BTreeMap<String, String>,
@@ -118,6 +121,25 @@ pub(crate) struct TargetSpec {
     pub(crate) optional: bool,
     /// How long it may take until it accepts connections; 10 s unless said otherwise.
     pub(crate) ready_within: Option<Span>,
+}
+
+/// `[figures]`
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct FigureSpec {
+    pub(crate) better: BetterSpec,
+    /// The word of its unit; that of its name's end unless said otherwise.
+    pub(crate) unit: Option<String>,
+}
+
+/// `better = …`
+#[derive(Clone, Copy, Debug, Deserialize, PartialEq, Eq)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum BetterSpec {
+    /// More is better.
+    Higher,
+    /// Less is better.
+    Lower,
 }
 
 /// `data = …`

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use base::units::{Share, Span};
+use judge::{Metric, Metrics};
 use load::{Counters, Scenario, Service, Speaks};
 use wire::ProtocolError;
 
@@ -34,6 +35,8 @@ pub struct Plan {
     pub points: Vec<Point>,
     /// How often and how long.
     pub rounds: Rounds,
+    /// Its metrics, with the figures that its programs report.
+    pub metrics: Metrics,
 }
 
 /// One combination of the sweep.
@@ -168,7 +171,7 @@ pub struct Rounds {
     /// Whether targets are stopped (SIGSTOP) outside their slices.
     pub stops_between: bool,
     /// The metric that carries verdicts.
-    pub primary: &'static str,
+    pub primary: Metric,
     /// Time for the whole suite.
     pub budget: Option<Span>,
     /// When the rounds are those of a comparison that is looked at while it runs.

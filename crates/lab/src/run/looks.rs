@@ -1,7 +1,7 @@
 //! The looks of a comparison, and whether it may stop after one. Only planned looks may stop it
 //! (see `judge`'s looks).
 
-use judge::{Comparison, Direction, Interval, Rule, Verdict};
+use judge::{Comparison, Interval, Metric, Rule, Verdict};
 
 use super::stopping::paired;
 use super::trial::Trial;
@@ -9,8 +9,7 @@ use crate::plan::Plan;
 
 /// The looks of a comparison.
 pub(super) struct LookSchedule {
-    primary: &'static str,
-    direction: Direction,
+    primary: Metric,
     same_within: f64,
     until: Option<f64>,
     /// The error that each point may make: the run's, divided among its points.
@@ -39,10 +38,8 @@ impl LookSchedule {
     pub(super) fn of(plan: &Plan) -> Option<Self> {
         let rounds = &plan.rounds;
         let sequence = rounds.sequence.as_ref()?;
-        let metric = judge::metric_named(rounds.primary)?;
         Some(Self {
-            primary: rounds.primary,
-            direction: metric.direction,
+            primary: rounds.primary.clone(),
             same_within: rounds.same_within.fraction,
             until: sequence.until,
             error: sequence.error / plan.points.len() as f64,
@@ -59,7 +56,7 @@ impl LookSchedule {
 
     /// Judges the point if a look is planned at its number of valid rounds.
     pub(super) fn look(&mut self, point: usize, trials: &[Trial], is_last: bool) -> Option<Look> {
-        let (a, b) = paired(trials, 0, 1, self.primary);
+        let (a, b) = paired(trials, 0, 1, &self.primary.suite);
         let rounds = u32::try_from(a.len()).ok().filter(|rounds| *rounds > 1)?;
         let here = &mut self.points[point];
         let is_new = here.looks.last().is_none_or(|last| *last < rounds);
@@ -70,7 +67,7 @@ impl LookSchedule {
         let confidence = judge::confidence_at(&here.looks, self.most, self.error)?;
         let interval = judge::paired_ratio(&a, &b, confidence)?;
         let rule = Rule { same_within: self.same_within, confidence };
-        let (interval, direction) = (Some(interval), self.direction);
+        let (interval, direction) = (Some(interval), self.primary.direction);
         let comparison = Comparison { interval, direction, barred: None };
         let verdict = judge::judge_family(&[comparison], &rule)[0];
         let interval = interval?;

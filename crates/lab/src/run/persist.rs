@@ -5,13 +5,14 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use hdrhistogram::Histogram;
+use judge::{Direction, METRICS, Metrics};
 use ledger::{
-    ArrivalsKind, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, EventRow, FactRow,
-    FindingRow, FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger, LedgerError,
-    LookRow, PointId, PointRow, ProbeRow, ProfileRow, ReachedRow, RequirementOutcome,
-    RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, RungRow, SearchRow, SliceRow,
-    SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
-    ValueRow,
+    ArrivalsKind, Better, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, EventRow,
+    FactRow, FindingRow, FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger,
+    LedgerError, LookRow, PointId, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
+    RequirementOutcome, RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, RungRow,
+    SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
+    UsageRow, Validity, ValueRow,
 };
 
 use super::strace::SystemCall;
@@ -24,6 +25,9 @@ use crate::plan::{Arrivals, Plan, Point, Target, TargetKind};
 pub(super) struct RunWriter<'a> {
     ledger: &'a mut Ledger,
     run: RunId,
+    metrics: Metrics,
+    /// The metric that carries verdicts, by its name in suites.
+    primary: String,
     targets: Vec<TargetId>,
     points: Vec<PointId>,
     recorder: SeriesWriter,
@@ -67,10 +71,11 @@ impl<'a> RunWriter<'a> {
             state: RunState::Running,
             note: None,
             settings: plan.settings_as_text(),
-            primary_metric: plan.rounds.primary.to_owned(),
+            primary_metric: plan.rounds.primary.suite.to_string(),
             same_within: plan.rounds.same_within.fraction,
             confidence: plan.rounds.confidence(),
         })?;
+        add_figures(ledger, run, &plan.metrics)?;
         let mut targets = Vec::new();
         for (ordinal, target) in (0..).zip(plan.targets()) {
             let row = TargetRow {
@@ -90,18 +95,25 @@ impl<'a> RunWriter<'a> {
         }
         let mut points = Vec::new();
         for (ordinal, point) in (0..).zip(&plan.points) {
-            let keys = point.keys.clone().into_iter().collect();
-            let row = PointRow { run_id: run, ordinal, label: point.label.clone(), keys };
-            let id = ledger.add_point(&row)?;
-            add_clients(ledger, id, point)?;
-            points.push(id);
+            points.push(add_point(ledger, run, ordinal, point)?);
         }
         add_comparison(ledger, run, plan)?;
         ledger.commit_batch()?;
         let names = plan.targets().iter().map(|target| target.name.clone());
         let recorder = SeriesWriter::new(run, names.zip(targets.iter().copied()));
         let (copy_bytes_per_s, loopback_bytes_per_s) = (0.0, None);
-        Ok(Self { ledger, run, targets, points, recorder, copy_bytes_per_s, loopback_bytes_per_s })
+        let (metrics, primary) = (plan.metrics.clone(), plan.rounds.primary.suite.to_string());
+        Ok(Self {
+            ledger,
+            run,
+            metrics,
+            primary,
+            targets,
+            points,
+            recorder,
+            copy_bytes_per_s,
+            loopback_bytes_per_s,
+        })
     }
 
     pub(super) fn run(&self) -> RunId {
@@ -117,15 +129,38 @@ impl<'a> RunWriter<'a> {
         point: &Point,
         trial: &mut Trial,
     ) -> Result<(), LedgerError> {
-        let columns: Vec<&str> = judge::METRICS.iter().map(|metric| metric.sql).collect();
-        let names = judge::METRICS.iter().map(|metric| metric.suite);
+        let (columns, names): (Vec<&str>, Vec<_>) =
+            METRICS.iter().filter_map(|metric| Some((metric.sql?, metric.suite.clone()))).unzip();
         let values = self.ledger.trial_figures(id, &columns)?;
-        trial.set_metrics(names.zip(values).filter_map(|(name, value)| Some((name, value?))));
-        if trial.hold_against(&point.expected) {
+        let mut seen: Vec<_> = names
+            .into_iter()
+            .zip(values)
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        for metric in self.metrics.reported() {
+            let value = self.ledger.reported_figure(id, &metric.suite)?;
+            seen.extend(value.map(|value| (metric.suite.clone(), value)));
+        }
+        trial.set_metrics(seen);
+        let is_batch = matches!(point.targets[trial.target].kind, TargetKind::Batch(_));
+        let runs = is_batch.then_some(trial.counts.operations);
+        let needed = self.needed(point, trial);
+        if trial.hold_reported(&needed, runs) & trial.hold_against(&point.expected) {
             return Ok(());
         }
         let target = self.targets[trial.target];
         self.ledger.set_trial(id, &row(round, target, point, trial))
+    }
+
+    /// The reported figures that a trial is judged by: the primary one and, of the first target,
+    /// those of its requirements.
+    fn needed(&self, point: &Point, trial: &Trial) -> Vec<&str> {
+        let required = |name: &str| {
+            let mut all = point.requirements.iter().flat_map(|one| one.figure.names());
+            trial.target == 0 && all.any(|figure| figure == name)
+        };
+        let names = self.metrics.reported().iter().map(|metric| &*metric.suite);
+        names.filter(|name| *name == self.primary || required(name)).collect()
     }
 
     pub(super) fn begin_round(
@@ -177,11 +212,7 @@ impl<'a> RunWriter<'a> {
 
     /// Adds a point, which replaces all others from here on.
     pub(super) fn next_point(&mut self, point: &Point, ordinal: u32) -> Result<(), LedgerError> {
-        let keys = point.keys.clone().into_iter().collect();
-        let row = PointRow { run_id: self.run, ordinal, label: point.label.clone(), keys };
-        let id = self.ledger.add_point(&row)?;
-        add_clients(self.ledger, id, point)?;
-        self.points = vec![id];
+        self.points = vec![add_point(self.ledger, self.run, ordinal, point)?];
         Ok(())
     }
 
@@ -435,6 +466,33 @@ fn add_comparison(ledger: &mut Ledger, run: RunId, plan: &Plan) -> Result<(), Le
         least_shown,
         least_shown_from,
     })
+}
+
+/// Writes the figures that programs report.
+fn add_figures(ledger: &mut Ledger, run_id: RunId, metrics: &Metrics) -> Result<(), LedgerError> {
+    for (ordinal, metric) in (0..).zip(metrics.reported()) {
+        let better = match metric.direction {
+            Direction::HigherIsBetter => Better::Higher,
+            Direction::LowerIsBetter => Better::Lower,
+        };
+        let (name, unit) = (metric.suite.to_string(), metric.unit.word().to_owned());
+        ledger.add_program_figure(&ProgramFigureRow { run_id, ordinal, name, better, unit })?;
+    }
+    Ok(())
+}
+
+/// Writes a point with its client groups.
+fn add_point(
+    ledger: &mut Ledger,
+    run_id: RunId,
+    ordinal: u32,
+    point: &Point,
+) -> Result<PointId, LedgerError> {
+    let keys = point.keys.clone().into_iter().collect();
+    let row = PointRow { run_id, ordinal, label: point.label.clone(), keys };
+    let id = ledger.add_point(&row)?;
+    add_clients(ledger, id, point)?;
+    Ok(id)
 }
 
 /// Writes the client groups of a point.

@@ -104,7 +104,7 @@ mod tests {
             .map(|(round, value)| {
                 let mut trial = Trial::begin(0, round, 0);
                 trial.measured_ns = 1;
-                trial.set_metrics(value.map(|value| (name, value)).into_iter());
+                trial.set_metrics(value.map(|value| (name.into(), value)).into_iter().collect());
                 trial
             })
             .collect();

@@ -6,7 +6,7 @@ use crate::plan::Rounds;
 /// When a run stops that goes on until its interval is tight: at looks that were planned, at the
 /// confidence that they share, so that waiting for a tight interval doesn't make it a wrong one.
 pub(super) struct Stopping {
-    primary: &'static str,
+    primary: String,
     /// How tight the interval has to be; `None` stops at the first look.
     half_width: Option<f64>,
     looks: Vec<u32>,
@@ -17,7 +17,7 @@ pub(super) struct Stopping {
 impl Stopping {
     pub(super) fn of(rounds: &Rounds) -> Self {
         Self {
-            primary: rounds.primary,
+            primary: rounds.primary.suite.to_string(),
             half_width: rounds.until.map(|until| until.fraction),
             looks: rounds.looks(),
             confidence: rounds.confidence(),
@@ -28,7 +28,7 @@ impl Stopping {
     /// has stopped stays stopped: its rounds don't grow any more.
     pub(super) fn is_enough(&self, trials: &[Trial], rounds: u32) -> bool {
         let rounds = trials.iter().map(|trial| trial.round).max().unwrap_or(rounds);
-        let is_tight = |half_width| is_tight(trials, self.primary, half_width, self.confidence);
+        let is_tight = |half_width| is_tight(trials, &self.primary, half_width, self.confidence);
         self.looks.contains(&rounds) && self.half_width.is_none_or(is_tight)
     }
 }

@@ -1,5 +1,7 @@
 //! One target's slices in one round: the sums from which every figure is computed.
 
+use std::borrow::Cow;
+
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
 use load::{CounterKind, Kind};
@@ -70,13 +72,16 @@ pub struct Trial {
     /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
     /// Every metric, as the ledger computes it once the trial is written there.
-    metrics: Vec<(&'static str, f64)>,
+    metrics: Vec<(Cow<'static, str>, f64)>,
     /// Resource usage of both sides and of the host in its slices.
     pub(super) usage: Usage,
 }
 
 /// At most this many wrong answers are kept with their bytes in one trial.
 const MAX_WRONG_ANSWERS: usize = 64;
+
+/// At most this many names of figures are listed in a reason.
+const MAX_NAMES: usize = 20;
 
 /// At most this many events of one trial are kept: the first ones.
 const MAX_EVENTS: usize = 10_000;
@@ -156,8 +161,40 @@ impl Trial {
     }
 
     /// Sets its metrics, by their names in suites.
-    pub(super) fn set_metrics(&mut self, metrics: impl Iterator<Item = (&'static str, f64)>) {
-        self.metrics = metrics.collect();
+    pub(super) fn set_metrics(&mut self, metrics: Vec<(Cow<'static, str>, f64)>) {
+        self.metrics = metrics;
+    }
+
+    /// Holds it against the figures that it is judged by: a trial whose program didn't report one
+    /// of them, or not in each of its `runs`, is invalid. Returns whether all were reported.
+    pub(super) fn hold_reported(&mut self, needed: &[&str], runs: Option<u64>) -> bool {
+        let found = needed.iter().find_map(|name| {
+            let times = self.figures.iter().filter(|(reported, _)| reported == name).count();
+            match runs {
+                _ if times == 0 => Some(format!("no {name} was reported{}", self.reported())),
+                Some(runs) if (times as u64) < runs => {
+                    Some(format!("{name} was reported in {times} of {runs} runs only"))
+                }
+                _ => None,
+            }
+        });
+        let holds = found.is_none();
+        found.into_iter().for_each(|reason| self.invalidate(reason));
+        holds
+    }
+
+    /// The names of the figures that were reported, to be read after what is missing.
+    fn reported(&self) -> String {
+        let mut names: Vec<String> = Vec::new();
+        for (name, _) in &self.figures {
+            if names.len() < MAX_NAMES && !names.contains(name) {
+                names.push(name.clone());
+            }
+        }
+        match names.is_empty() {
+            true => ", nor any other figure".to_owned(),
+            false => format!("; the program reported {}", names.join(", ")),
+        }
     }
 
     /// Checks the suite's expectations: a trial that breaks one measured something else and is
@@ -220,7 +257,8 @@ impl Trial {
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.intervals.extend(result.intervals);
-        self.figures.extend(result.figures);
+        // What is no number counts as not reported.
+        self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));
         self.pressure.add(result.pressure);
         self.slowest.add(result.slowest);
         drive::add_streams(&mut self.streams, result.streams);

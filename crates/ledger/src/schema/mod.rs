@@ -22,6 +22,7 @@ const MIGRATIONS: &[&str] = &[
     include_str!("v12.sql"),
     include_str!("v13.sql"),
     include_str!("v14.sql"),
+    include_str!("v15.sql"),
 ];
 
 /// The SQL that recreates all views.

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Context;
-use judge::{Metric, Rule, Verdict, metric_named};
+use judge::{Metric, Rule, Verdict};
 use ledger::{FactRow, Ledger, RunView};
 use report::{Difference, Samples, Series};
 use serde_json::json;
@@ -38,7 +38,9 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
     let differences = report::differences(&a.fingerprint.json, &b.fingerprint.json);
     check(&differences, args.factor.as_deref())?;
     warn(args, &a, &b);
-    let metric = metric_named(&a.run.primary_metric).context("the metric of the run is unknown")?;
+    let metrics = report::metrics(&a.program_figures);
+    let metric =
+        metrics.named(&a.run.primary_metric).context("the metric of the run is unknown")?;
     let judged = points(args, &ledger, metric, (&a, &b))?;
     if judged.is_empty() {
         return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
@@ -56,7 +58,7 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
             .map(|one| json!({ "name": one.name, "factor": one.factor, "a": one.a, "b": one.b }))
             .collect();
         let (a, b) = (a.id.get(), b.id.get());
-        let metric = metric.json;
+        let metric = &metric.json;
         let whole = json!({ "schema": 1, "runs": [a, b], "metric": metric,
             "differences": differ, "points": points, "conclusion": conclusion });
         out::print(format!("{whole:#}\n"))?;
@@ -148,13 +150,14 @@ fn target(args: &CompareArgs, view: &RunView) -> String {
 fn points(
     args: &CompareArgs,
     ledger: &Ledger,
-    metric: &'static Metric,
+    metric: &Metric,
     (a, b): (&RunView, &RunView),
 ) -> Result<Vec<(String, Samples)>, Failure> {
     let figures = |view: &RunView| -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
         let target = target(args, view);
         let mut points: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        for row in ledger.figures(view.id, metric.sql)?.into_iter().filter(|r| r.target == target) {
+        let rows = report::figures_of_run(ledger, view.id, metric)?;
+        for row in rows.into_iter().filter(|row| row.target == target) {
             points.entry(row.point).or_default().push(row.value);
         }
         Ok(points)

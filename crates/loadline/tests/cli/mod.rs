@@ -4,6 +4,7 @@ mod capacity;
 pub(crate) mod common;
 mod compare;
 mod counters;
+mod figures;
 mod history;
 mod http;
 mod in_process;

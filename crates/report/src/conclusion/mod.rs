@@ -2,7 +2,7 @@
 
 mod capacity;
 
-use judge::{Direction, Verdict, metric_named};
+use judge::{Direction, Verdict};
 use ledger::{RequirementOutcome, RunState};
 
 use crate::compare::Compared;
@@ -44,7 +44,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
 fn against(summary: &Summary, target: usize) -> Option<String> {
     let family: Vec<&Compared> =
         summary.comparisons.iter().filter(|one| one.primary && one.b == target).collect();
-    let metric = family.first()?.metric;
+    let metric = &family.first()?.metric;
     let subject = &summary.targets[0].name;
     let other = &summary.targets[target].name;
     let within = whole_percent(summary.run.same_within);
@@ -121,7 +121,7 @@ fn span(ratios: impl Iterator<Item = f64>) -> String {
 
 /// With nothing to compare, the best that the first target showed by the primary metric.
 fn best(summary: &Summary) -> Option<String> {
-    let metric = metric_named(&summary.run.primary_metric)?;
+    let metric = summary.primary()?;
     let means = summary.points.iter();
     let means = means.filter_map(|point| Some((point, point.of_target(0)?.primary?.mean)));
     let (point, best) = means.max_by(|(_, a), (_, b)| match metric.direction {
@@ -134,7 +134,7 @@ fn best(summary: &Summary) -> Option<String> {
     };
     let name = &summary.targets[0].name;
     let value = crate::phrases::value(best, metric);
-    Some(match metric.suite {
+    Some(match &*metric.suite {
         "rate_per_s" => format!("{name} carried {value}{place}."),
         suite => format!("{name} showed {suite} {value}{place}."),
     })

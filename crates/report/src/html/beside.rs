@@ -1,7 +1,7 @@
 //! Two runs side by side: their conditions, and each metric at each point. Nothing is judged here:
 //! runs at different times differ by the host as well.
 
-use judge::{Metric, metric_named};
+use judge::Metric;
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
@@ -107,7 +107,7 @@ fn apart(a: &Summary, b: &Summary) -> Markup {
 }
 
 /// The primary metrics first, then those that most people ask for, where either run saw them.
-fn metrics(a: &Summary, b: &Summary) -> Vec<&'static Metric> {
+fn metrics<'a>(a: &'a Summary, b: &'a Summary) -> Vec<&'a Metric> {
     let asked = [
         a.run.primary_metric.as_str(),
         b.run.primary_metric.as_str(),
@@ -116,8 +116,9 @@ fn metrics(a: &Summary, b: &Summary) -> Vec<&'static Metric> {
         "latency.p99",
         "server.cpu_ns_per_op",
     ];
-    let mut found: Vec<&'static Metric> = Vec::new();
-    for metric in asked.into_iter().filter_map(metric_named) {
+    let named = |name: &str| a.metrics.named(name).or_else(|| b.metrics.named(name));
+    let mut found: Vec<&Metric> = Vec::new();
+    for metric in asked.into_iter().filter_map(named) {
         let is_new = found.iter().all(|one| one.suite != metric.suite);
         let mut targets = [a, b].into_iter().flat_map(|run| &run.points).flat_map(|p| &p.targets);
         if is_new && targets.any(|one| shown(one, metric).is_some()) {

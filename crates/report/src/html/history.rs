@@ -115,7 +115,7 @@ fn asked(history: &History) -> Markup {
         "/history.json?suite={}&target={}&metric={}",
         encoded(&fit(&history.title, 700)),
         encoded(&fit(&history.target, 300)),
-        history.metric.suite
+        encoded(&history.metric.suite)
     );
     html! {
         form.asked action="/history" {
@@ -126,7 +126,7 @@ fn asked(history: &History) -> Markup {
             }
             label {
                 "metric "
-                select name="metric" { @for metric in judge::METRICS {
+                select name="metric" { @for metric in history.metrics.iter() {
                     option selected[metric.suite == history.metric.suite] { (metric.suite) }
                 } }
             }
@@ -141,7 +141,7 @@ fn asked(history: &History) -> Markup {
 
 /// The same of another target.
 fn of_target(history: &History, target: &str) -> String {
-    let (title, metric) = (fit(&history.title, 700), history.metric.suite);
+    let (title, metric) = (fit(&history.title, 700), encoded(&history.metric.suite));
     format!("{}&target={}&metric={metric}", history_of(&title), encoded(&fit(target, 300)))
 }
 
@@ -173,9 +173,9 @@ fn chart(history: &History, series: &Series) -> Markup {
             ..Axis::default()
         },
         y: Axis {
-            label: history.metric.suite.to_owned(),
+            label: history.metric.suite.to_string(),
             scale: Scale::FromZero,
-            show: shown(history.metric),
+            show: shown(&history.metric),
             binary: history.metric.unit == judge::Unit::Bytes,
             ..Axis::default()
         },
@@ -187,7 +187,7 @@ fn chart(history: &History, series: &Series) -> Markup {
 }
 
 fn table(history: &History, series: &Series) -> Markup {
-    let show = shown(history.metric);
+    let show = shown(&history.metric);
     let said = |at: usize| {
         let found = series.changes.iter().find(|one| one.index == at)?;
         let (class, word) = match history.is_worse(found) {

@@ -1,6 +1,6 @@
 //! The rungs of a ladder: each against the one before and the first, with its figure as a bar.
 
-use judge::{Metric, metric_named, series_interval};
+use judge::{Metric, series_interval};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
@@ -115,7 +115,7 @@ fn functions(profile: &Profile) -> Markup {
 
 /// The figure of every rung at each point.
 fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
-    let Some(metric) = metric_named(&summary.run.primary_metric) else { return Vec::new() };
+    let Some(metric) = summary.primary() else { return Vec::new() };
     let at = |point: usize| {
         let bar = |step: &Step<'_>| {
             let here = summary.trials_at(point).map(|(_, trial)| trial);
@@ -147,7 +147,7 @@ fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
 
 /// The format of a value of this metric.
 pub(super) fn shown(metric: &Metric) -> fn(f64) -> String {
-    use judge::Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, PerSecond};
+    use judge::Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, Number, PerSecond};
     match metric.unit {
         Nanoseconds if metric.json.ends_with("_ns_per_op") => nanoseconds,
         Nanoseconds => |value| value_of(value, Nanoseconds),
@@ -156,5 +156,6 @@ pub(super) fn shown(metric: &Metric) -> fn(f64) -> String {
         BytesPerSecond => |value| value_of(value, BytesPerSecond),
         Count => |value| value_of(value, Count),
         Fraction => |value| value_of(value, Fraction),
+        Number => |value| value_of(value, Number),
     }
 }

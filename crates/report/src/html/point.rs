@@ -101,7 +101,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
 
 /// The metric that the table of all points shows of each target, when it isn't the rate: one fits
 /// figure, and it is the one that verdicts are about.
-fn overall(summary: &Summary) -> Option<&'static Metric> {
+fn overall(summary: &Summary) -> Option<&Metric> {
     phrases::primary_unless(summary, &["rate_per_s"])
 }
 

@@ -1,6 +1,6 @@
 //! The trials of a point: each with its figures, over rounds, and the slowest requests.
 
-use judge::{Metric, metric_named};
+use judge::Metric;
 use ledger::Validity;
 use maud::{Markup, html};
 
@@ -111,15 +111,15 @@ fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
 
 /// Figures of each target over the rounds of a point.
 fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
-    let mut metrics: Vec<&'static Metric> = Vec::new();
+    let mut metrics: Vec<&Metric> = Vec::new();
     let names =
         std::iter::once(summary.run.primary_metric.as_str()).chain(BY_ROUND.iter().copied());
-    for metric in names.filter_map(metric_named) {
+    for metric in names.filter_map(|name| summary.metrics.named(name)) {
         if metrics.iter().all(|one| one.suite != metric.suite) {
             metrics.push(metric);
         }
     }
-    let chart = |metric: &&'static Metric| {
+    let chart = |metric: &&Metric| {
         let lines = (0..summary.targets.len()).map(|target| {
             let here = summary.trials_at(index).map(|(_, trial)| trial);
             let here = here.filter(|trial| trial.target == target && trial.is_valid());
@@ -137,7 +137,7 @@ fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
             title: format!("{} by round", metric.suite),
             x: Axis { label: "round".to_owned(), ..Axis::default() },
             y: Axis {
-                label: metric.suite.to_owned(),
+                label: metric.suite.to_string(),
                 scale: Scale::FromZero,
                 show: shown(metric),
                 binary: metric.unit == judge::Unit::Bytes,

@@ -26,7 +26,7 @@ pub(super) struct LooksJson<'a> {
 pub(super) struct ModesJson<'a> {
     point: &'a Map<String, Value>,
     target: &'a str,
-    metric: &'static str,
+    metric: &'a str,
     low: f64,
     high: f64,
     low_rounds: usize,
@@ -48,10 +48,10 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn modes(&self) -> Vec<ModesJson<'a>> {
-        let modes = |one: &crate::modes::ModesSummary| ModesJson {
+        let modes = |one: &'a crate::modes::ModesSummary| ModesJson {
             point: self.point(one.point),
             target: self.target(one.target),
-            metric: one.metric.json,
+            metric: &one.metric.json,
             low: one.modes.low,
             high: one.modes.high,
             low_rounds: one.modes.low_count,

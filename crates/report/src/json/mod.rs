@@ -16,6 +16,8 @@ mod streams;
 mod trial;
 mod verdict;
 
+use judge::{Direction, Metric};
+use ledger::Better;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -123,8 +125,17 @@ struct RunJson<'a> {
     note: Option<&'a str>,
     settings: Map<String, Value>,
     primary_metric: &'a str,
+    figures: Vec<FigureJson<'a>>,
     same_within: f64,
     confidence: f64,
+}
+
+/// A figure that programs report.
+#[derive(Serialize)]
+struct FigureJson<'a> {
+    name: &'a str,
+    better: &'static str,
+    unit: &'static str,
 }
 
 #[derive(Serialize)]
@@ -176,6 +187,7 @@ impl<'a> Names<'a> {
             note: run.note.as_deref(),
             settings: run.settings.iter().map(|(key, set)| (key.clone(), set[..].into())).collect(),
             primary_metric: &run.primary_metric,
+            figures: self.summary.metrics.reported().iter().map(figure).collect(),
             same_within: run.same_within,
             confidence: run.confidence,
         }
@@ -191,6 +203,14 @@ impl<'a> Names<'a> {
             compromises: &suite.compromises,
         }
     }
+}
+
+fn figure(metric: &Metric) -> FigureJson<'_> {
+    let better = match metric.direction {
+        Direction::HigherIsBetter => Better::Higher,
+        Direction::LowerIsBetter => Better::Lower,
+    };
+    FigureJson { name: &metric.suite, better: better.word(), unit: metric.unit.word() }
 }
 
 fn target<'a>((row, facts): (&'a ledger::TargetRow, &'a Vec<(String, String)>)) -> TargetJson<'a> {

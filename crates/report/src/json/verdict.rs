@@ -13,7 +13,7 @@ pub(super) struct ComparisonJson<'a> {
     point: &'a Map<String, Value>,
     a: &'a str,
     b: &'a str,
-    metric: &'static str,
+    metric: &'a str,
     primary: bool,
     bound: Option<&'static str>,
     rounds: usize,
@@ -39,7 +39,7 @@ pub(super) struct RequirementJson<'a> {
 }
 
 impl<'a> Names<'a> {
-    pub(super) fn comparison(&self, compared: &Compared) -> ComparisonJson<'a> {
+    pub(super) fn comparison(&self, compared: &'a Compared) -> ComparisonJson<'a> {
         let interval = compared.interval;
         // One round has no interval: its ends are 0 and infinity, which carry no information.
         let ends = interval.filter(|interval| interval.high.is_finite());
@@ -51,7 +51,7 @@ impl<'a> Names<'a> {
             point: self.point(compared.point),
             a: self.target(compared.a),
             b: self.target(compared.b),
-            metric: compared.metric.json,
+            metric: &compared.metric.json,
             primary: compared.primary,
             bound: compared.bound.map(Bound::code),
             rounds: interval.map_or(0, |interval| interval.rounds),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use judge::{Metric, Verdict, metric_named};
+use judge::{Metric, Metrics, Verdict};
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
@@ -169,7 +169,7 @@ impl View<'_> {
                     (Role::Unsure, format!("can't tell ({}){against}{other}", why.words()))
                 }
             };
-            let metric = match compared.metric.suite {
+            let metric = match &*compared.metric.suite {
                 "rate_per_s" => String::new(),
                 name => format!("{name} "),
             };
@@ -231,7 +231,7 @@ impl View<'_> {
                 RequirementOutcome::Broken => Role::Bad,
                 RequirementOutcome::CantTell => Role::Unsure,
             };
-            let value = match (row.value, metric_of(&row.expression)) {
+            let value = match (row.value, metric_of(&self.summary.metrics, &row.expression)) {
                 (None, _) => "unseen".to_owned(),
                 (Some(value), Some(metric)) => value_of(value, metric.unit),
                 (Some(value), None) => plain(value),
@@ -350,7 +350,7 @@ fn advice(compared: &Compared) -> String {
 }
 
 /// The metric that a requirement is about: the name that its expression begins with.
-fn metric_of(expression: &str) -> Option<&'static Metric> {
+fn metric_of<'a>(metrics: &'a Metrics, expression: &str) -> Option<&'a Metric> {
     let name = expression.split(|c: char| c.is_whitespace() || "<>=!".contains(c)).next()?;
-    metric_named(name)
+    metrics.named(name)
 }
