@@ -216,7 +216,7 @@ fn one(written: Spanned<Written>) -> Result<Declared, Mistake> {
         item.set("value.choices", Value::texts(&written.choices));
     }
     if matches!(kind, Named::Table) {
-        item.set("labels", Value::texts(written.columns.keys()));
+        item.set("labels", Value::texts(columns(&written).map(|(name, _)| name)));
     }
     set_value(&written, &kind, whole, &mut item)?;
     let is_writable = written.writable.unwrap_or(true);
@@ -266,6 +266,14 @@ fn refuse_strangers(
     Ok(())
 }
 
+/// The columns of a table with their types, in the order of the file.
+fn columns(written: &Written) -> impl Iterator<Item = (&str, &Spanned<String>)> {
+    let columns = written.columns.iter().map(|(name, of)| (name.as_str(), of));
+    let mut columns: Vec<_> = columns.collect();
+    columns.sort_by_key(|(_, of)| of.span().start);
+    columns.into_iter()
+}
+
 fn typed(written: &Written, kind: &Named) -> Result<Type, Mistake> {
     let Written { description, units, format, display, control, alarm, .. } = written;
     let texts = [description, units, format];
@@ -274,18 +282,18 @@ fn typed(written: &Written, kind: &Named) -> Result<Type, Mistake> {
         control: control.is_some(),
         value_alarm: alarm.is_some(),
     };
-    let mut columns = Vec::new();
-    for (name, of) in &written.columns {
+    let mut typed = Vec::new();
+    for (name, of) in columns(written) {
         let Some(scalar) = Scalar::of_name(of.get_ref()) else {
             return Err((of.span(), format!("{:?} is no type of a column", of.get_ref())));
         };
-        columns.push((name.as_str(), scalar));
+        typed.push((name, scalar));
     }
     Ok(match kind {
         Named::Scalar(of) => normative::scalar(*of, parts),
         Named::Array(of) => normative::scalar_array(*of, parts),
         Named::Enumeration => normative::enumeration(parts),
-        Named::Table => normative::table(columns),
+        Named::Table => normative::table(typed),
         Named::NameValue => normative::name_value(Scalar::String),
         Named::NdArray => normative::nd_array(),
         Named::Uri => normative::uri([]),
@@ -452,7 +460,7 @@ mod tests {
             [[record]]
             name = "table"
             type = "table"
-            columns = { name = "string", size = "int" }
+            columns = { size = "int", name = "string" }
             value = { name = ["a", "b"], size = [1, 2] }
 
             [[record]]
@@ -472,6 +480,7 @@ mod tests {
         assert_eq!((shown(1, "value"), all[1].is_writable), ("[1, 2, -3]".to_owned(), false));
         assert_eq!(shown(2, "value.index"), "1");
         assert_eq!(shown(3, "value.name"), r#"["a", "b"]"#);
+        assert_eq!(shown(3, "labels"), r#"["size", "name"]"#, "in the order of the file");
         assert_eq!(shown(4, "value"), r#"["red", "3"]"#);
         assert_eq!(all[5].item.kind().structure().unwrap().id(), "epics:nt/NTNDArray:1.0");
         assert_eq!(shown(5, "value"), "[]");
