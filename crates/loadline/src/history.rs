@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use base::units::Share;
-use judge::Hunt;
+use judge::{Hunt, Metrics};
 use ledger::Ledger;
 use report::{History, Question};
 
@@ -61,17 +61,16 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
         return Err(Failure::Usage(message.to_owned()));
     }
     let storage = Storage::find(args.ledger.as_deref())?;
-    let ledger = storage.read()?;
+    let ledger = match storage.read() {
+        Ok(ledger) => ledger,
+        // Without runs no suite declares more metrics.
+        Err(error) => {
+            check_metric(args, &Metrics::default())?;
+            return Err(error);
+        }
+    };
     let title = title(args, &ledger)?;
-    let metrics = History::metrics(&ledger, &title)?.unwrap_or_default();
-    let metric = args.metric.as_deref();
-    if let Some(name) = metric.filter(|name| metrics.named(name).is_none()) {
-        let known: Vec<&str> = metrics.iter().map(|metric| &*metric.suite).collect();
-        return Err(Failure::Usage(format!(
-            "there is no metric \"{name}\"; there are {}",
-            known.join(", ")
-        )));
-    }
+    check_metric(args, &History::metrics(&ledger, &title)?.unwrap_or_default())?;
     let question = Question {
         title: title.clone(),
         target: args.target.clone(),
@@ -97,6 +96,15 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
         false => out::print(history.text())?,
     }
     Ok(ExitCode::from(history.outcome().exit_code(args.fail_on.is_some())))
+}
+
+/// Refuses a metric that the suite doesn't have.
+fn check_metric(args: &HistoryArgs, metrics: &Metrics) -> Result<(), Failure> {
+    let asked = args.metric.as_deref();
+    let Some(name) = asked.filter(|name| metrics.named(name).is_none()) else { return Ok(()) };
+    let known: Vec<&str> = metrics.iter().map(|metric| &*metric.suite).collect();
+    let known = known.join(", ");
+    Err(Failure::Usage(format!("there is no metric \"{name}\"; there are {known}")))
 }
 
 /// The title of the suite, which runs are known by.
