@@ -45,6 +45,8 @@ impl<C: Connection, S: System> Worker<C, S> {
         let now_ns = self.now_ns;
         let slot = self.slot(token);
         slot.input = Input::new();
+        // Nothing is written any more: what the peer sends is discarded at once.
+        slot.drained_due = false;
         slot.linger_left_bytes = LINGER_BYTES;
         slot.active_ns = now_ns;
         slot.transport.end(&slot.socket);

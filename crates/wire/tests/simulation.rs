@@ -122,6 +122,58 @@ fn a_seed_replays_exactly_and_another_is_another_run() {
     assert!(first.moved_bytes > 10_000 && first.clients == 40);
 }
 
+/// Answers each line with a long one, and closes after the tenth.
+fn farewell() -> Lines<impl FnMut(&[u8], &mut Output) -> Flow> {
+    let mut lines = 0;
+    Lines(move |_: &[u8], out: &mut Output| {
+        lines += 1;
+        out.put(&[b'.'; 5_000]);
+        if lines == 10 { Flow::Close } else { Flow::Continue }
+    })
+}
+
+/// Sends lines and its end at once, and reads what comes.
+struct Talker {
+    has_sent: bool,
+    got: usize,
+}
+
+impl Client for Talker {
+    fn send(&mut self, _: u64, _: &mut Random, out: &mut Vec<u8>) -> Result<Next, String> {
+        if !std::mem::replace(&mut self.has_sent, true) {
+            out.extend_from_slice(&b"line\n".repeat(12));
+        }
+        Ok(Next::Finish)
+    }
+
+    fn receive(&mut self, _: u64, input: &mut wire::Input) -> Result<(), String> {
+        self.got += input.len();
+        input.consume(input.len());
+        Ok(())
+    }
+
+    fn ended(&mut self, _: u64, end: End, _: bool) -> Result<(), String> {
+        match end {
+            End::Closed if self.got != 50_000 => Err(format!("{} bytes of 50,000", self.got)),
+            _ => Ok(()),
+        }
+    }
+}
+
+#[test]
+fn a_last_answer_that_blocks_arrives_and_its_connection_does_not_spin() {
+    testing::run_seeds("wire's farewell", 0..10, |seed| {
+        let faults = Faults { buffer_bytes: 4_000, ..Faults::draw(&mut Random::new(seed)) };
+        let simulation = Simulation::new(seed, faults, Config::default(), |_| farewell());
+        let mut left = 10;
+        simulation.expect("a simulation").run(3, |_| {
+            left -= 1;
+            let talker = Talker { has_sent: false, got: 0 };
+            (left >= 0).then(|| Box::new(talker) as Box<dyn Client>)
+        })
+    });
+}
+
 /// How many of 20 seeds find that a protocol is broken.
 fn found<C: Connection + 'static>(make: impl Fn() -> C + Send + Sync + Clone + 'static) -> usize {
     (0..20).filter(|seed| simulate(*seed, make.clone()).is_err()).count()

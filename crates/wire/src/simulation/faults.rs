@@ -56,6 +56,7 @@ impl Faults {
 
     /// The mixture of a seed.
     pub fn draw(random: &mut Random) -> Self {
+        let buffer_bytes = 256 << random.below(12);
         let mut often = |most: u64| match random.below(3) {
             0 => 0,
             1 => 1 + random.below(most / 16 + 1) as u32,
@@ -72,8 +73,9 @@ impl Faults {
             cancelled: often(300),
             stall_ns: MILLISECOND_NS << random.below(14),
             jump_ns: SECOND_NS << random.below(12),
-            buffer_bytes: 256 << random.below(12),
-            delay_ns: 1000 << random.below(16),
+            buffer_bytes,
+            // At least 1 MB/s: a simulation is to see much, not to wait.
+            delay_ns: (1000 << random.below(16)).min(buffer_bytes as Ns * 1000),
         }
     }
 }

@@ -47,8 +47,11 @@ const DRAIN_NS: Ns = 5 * SECOND_NS;
 /// The most time that one step takes, as code and system calls do.
 const STEP_NS: Ns = 2_000;
 
+/// A worker has work in each of its passes; false readiness alone never makes this many idle.
+const MAX_IDLE_PASSES: u32 = 2_000;
+
 /// A simulation that takes more steps never ends.
-const MAX_STEPS: u64 = 20_000_000;
+const MAX_STEPS: u64 = 1_000_000;
 
 /// One simulated server and its clients.
 pub struct Simulation<C: Connection> {
@@ -56,6 +59,8 @@ pub struct Simulation<C: Connection> {
     shared: Arc<Shared<SimulatedSocket>>,
     /// None once a worker has ended.
     workers: Vec<Option<Worker<C, Simulated>>>,
+    /// Passes of each worker in a row that have changed nothing.
+    idle_passes: Vec<u32>,
     peers: Vec<Peer>,
     /// Which of them, and what they do: apart from the network's, so that both stay comparable.
     random: Random,
@@ -128,6 +133,7 @@ impl<C: Connection> Simulation<C> {
         }
         Ok(Self {
             network,
+            idle_passes: vec![0; workers.len()],
             shared,
             workers,
             peers: Vec::new(),
@@ -201,7 +207,9 @@ impl<C: Connection> Simulation<C> {
     fn step(&mut self) -> Result<(), Failure> {
         self.report.steps += 1;
         if self.report.steps > MAX_STEPS {
-            return Err(self.failure(format!("no end after {MAX_STEPS} steps")));
+            let peers: Vec<_> = self.peers.iter().map(Peer::state).collect();
+            let what = format!("no end after {MAX_STEPS} steps: {}", peers.join("; "));
+            return Err(self.failure(what));
         }
         let due = self.due();
         if due.is_empty() {
@@ -239,8 +247,16 @@ impl<C: Connection> Simulation<C> {
         if worker.is_finished() {
             worker.end();
         } else {
+            let before = self.network.lock().changes;
             worker.pass();
             self.workers[index] = Some(worker);
+            let is_idle = self.network.lock().changes == before;
+            self.idle_passes[index] = if is_idle { self.idle_passes[index] + 1 } else { 0 };
+            if self.idle_passes[index] > MAX_IDLE_PASSES {
+                return Err(
+                    self.failure(format!("worker {index} spins: its passes change nothing"))
+                );
+            }
         }
         let memory = &self.shared.config.send_memory;
         let (held, limit) = (memory.held_bytes(), memory.limit_bytes());

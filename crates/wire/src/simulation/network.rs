@@ -148,6 +148,8 @@ pub(super) struct Network {
     pub(super) faults: Faults,
     /// Bytes moved in both directions.
     pub(super) moved_bytes: u64,
+    /// Calls of the server that have changed something.
+    pub(super) changes: u64,
     links: BTreeMap<LinkId, Link>,
     backlog: Backlog,
     next_id: LinkId,
@@ -161,6 +163,7 @@ impl Network {
             digest: Digest::default(),
             faults,
             moved_bytes: 0,
+            changes: 0,
             links: BTreeMap::new(),
             backlog: Backlog::default(),
             next_id: 0,
@@ -213,12 +216,14 @@ impl Network {
         let id = self.backlog.waiting.remove(at);
         let link = self.link(id);
         (link.was_accepted, link.server_is_open) = (true, true);
+        self.changes += 1;
         self.digest.add(id);
         Ok(id)
     }
 
     /// Changes whether connections at a listener are waited for.
     pub(super) fn register_listener(&mut self, token: u64, interest: Interest) {
+        self.changes += 1;
         self.backlog.registered = Some((token, interest));
     }
 
@@ -233,6 +238,7 @@ impl Network {
 
     /// Changes what a worker waits for on a connection.
     pub(super) fn register(&mut self, id: LinkId, worker: usize, token: u64, interest: Interest) {
+        self.changes += 1;
         self.link(id).registered = Some((worker, token, interest));
     }
 
@@ -252,6 +258,11 @@ impl Network {
         let open = self.links.values().filter(|link| link.server_is_open);
         let arrivals = open.filter_map(|link| link.to_server.next_ns());
         arrivals.filter(|at_ns| *at_ns > self.now_ns).min()
+    }
+
+    /// When bytes arrive that the client doesn't see yet, if any are on their way.
+    pub(super) fn client_arrival_ns(&self, id: LinkId) -> Option<Ns> {
+        self.links.get(&id)?.to_client.next_ns()
     }
 
     /// The server receives.
@@ -308,6 +319,7 @@ impl Network {
             return Err(Errno::NOTCONN);
         }
         link.to_client.end(at_ns);
+        self.changes += 1;
         self.digest.add(id);
         Ok(())
     }
@@ -323,6 +335,7 @@ impl Network {
         } else {
             link.to_client.end(at_ns);
         }
+        self.changes += 1;
         self.digest.add(id);
         self.forget(id);
     }
@@ -419,6 +432,7 @@ impl Network {
 
     fn note(&mut self, id: LinkId, what: u64, bytes: &[u8]) {
         self.moved_bytes += bytes.len() as u64;
+        self.changes += 1;
         self.digest.add(self.now_ns);
         self.digest.add(id << 3 | what);
         self.digest.add_bytes(bytes);

@@ -75,7 +75,7 @@ impl Peer {
         if random.chance(faults.stalls) && random.chance(128) {
             self.reads_from_ns = now_ns + random.below(faults.stall_ns + 1);
         }
-        self.turn_at_ns = now_ns + pause_ns(random, has_moved);
+        self.turn_at_ns = self.next_turn_ns(now_ns, random, has_moved);
         self.check_progress(now_ns)?;
         Ok(true)
     }
@@ -112,6 +112,25 @@ impl Peer {
         Ok(false)
     }
 
+    /// Mostly soon after a turn in which bytes moved. A client that only waits for bytes has its
+    /// next turn when some arrive.
+    fn next_turn_ns(&self, now_ns: Ns, random: &mut Random, has_moved: bool) -> Ns {
+        let scale_ns = match random.below(64) {
+            0 => 100 * MILLISECOND_NS,
+            1..8 => MILLISECOND_NS,
+            8..40 => 20_000,
+            _ => 0,
+        };
+        let soon_ns = now_ns + 1 + random.below(scale_ns + 1);
+        if has_moved {
+            return soon_ns;
+        }
+        let waits = matches!(self.next, Next::Await | Next::Finish) && self.outbox.is_empty();
+        let arrival_ns = self.network.lock().client_arrival_ns(self.id);
+        let latest_ns = now_ns + MILLISECOND_NS;
+        if waits { soon_ns.max(arrival_ns.unwrap_or(latest_ns)) } else { soon_ns + 10_000 }
+    }
+
     fn check_progress(&mut self, now_ns: Ns) -> Result<(), String> {
         let is_due = matches!(self.next, Next::Await | Next::Finish);
         if !is_due || self.reads_from_ns > now_ns || !self.network.lock().was_accepted(self.id) {
@@ -127,6 +146,14 @@ impl Peer {
         Ok(())
     }
 
+    /// What it waits for, for a failure's message.
+    pub(super) fn state(&self) -> String {
+        let Self { id, next, outbox, input, .. } = self;
+        let (unsent, unread) = (outbox.len(), input.len());
+        let accepted = self.network.lock().was_accepted(*id);
+        format!("connection {id}: {next:?}, {unsent} unsent, {unread} unread, accepted {accepted}")
+    }
+
     /// The clock has jumped: nothing is late because of that.
     pub(super) fn jump(&mut self, by_ns: Ns) {
         self.progress_ns += by_ns;
@@ -137,16 +164,4 @@ impl Drop for Peer {
     fn drop(&mut self) {
         self.network.lock().client_close(self.id);
     }
-}
-
-/// Until the next turn: mostly soon after one in which bytes moved.
-fn pause_ns(random: &mut Random, has_moved: bool) -> Ns {
-    let scale_ns = match random.below(64) {
-        0 => 100 * MILLISECOND_NS,
-        1..8 => MILLISECOND_NS,
-        8..40 => 20_000,
-        _ => 0,
-    };
-    let least_ns = if has_moved { 1 } else { 10_000 };
-    least_ns + random.below(scale_ns + 1)
 }
