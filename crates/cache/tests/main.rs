@@ -9,6 +9,7 @@ mod hit_ratio;
 mod incoming;
 mod insight;
 mod server;
+mod simulation;
 mod splits;
 mod store;
 mod text;

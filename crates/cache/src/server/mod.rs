@@ -67,28 +67,30 @@ fn beside(address: &Address, listeners: &[Listener]) -> Address {
     Address::Internet(internet)
 }
 
-/// The loop's settings.
-fn config(service: &Service) -> Config {
-    let options = &service.options;
-    let usual = Config::default();
-    let encryption = options.encryption.as_ref();
-    Config {
-        handshake_timeout: encryption
-            .map_or(usual.handshake_timeout, |encryption| encryption.handshake_timeout),
-        threads: options.threads.max(1),
-        max_connections: options.most_connections,
-        when_full: match options.wait_when_full {
-            true => WhenFull::Wait,
-            false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
-        },
-        input_limit_bytes: INPUT_LIMIT_BYTES,
-        // With a limit of 1 byte, a connection pauses after every answer.
-        output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
-        send_memory: Arc::clone(&service.send_memory),
-        idle_timeout: options.idle_timeout,
-        backend: options.backend,
-        thread_name: "cache",
-        ..usual
+impl Service {
+    /// Returns the settings of the loop.
+    pub fn loop_config(&self) -> Config {
+        let options = &self.options;
+        let usual = Config::default();
+        let encryption = options.encryption.as_ref();
+        Config {
+            handshake_timeout: encryption
+                .map_or(usual.handshake_timeout, |encryption| encryption.handshake_timeout),
+            threads: options.threads.max(1),
+            max_connections: options.most_connections,
+            when_full: match options.wait_when_full {
+                true => WhenFull::Wait,
+                false => WhenFull::Refuse(Bytes::from_static(TOO_MANY)),
+            },
+            input_limit_bytes: INPUT_LIMIT_BYTES,
+            // With a limit of 1 byte, a connection pauses after every answer.
+            output_limit_bytes: if options.flush_each { 1 } else { options.output_limit_bytes },
+            send_memory: Arc::clone(&self.send_memory),
+            idle_timeout: options.idle_timeout,
+            backend: options.backend,
+            thread_name: "cache",
+            ..usual
+        }
     }
 }
 
@@ -148,7 +150,7 @@ impl BoundCache {
         let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let clock = Clock { start_ns: wire::clock::now(), start_unix_s: since_epoch.as_secs() };
         let service = Arc::new(Service::new(options, clock)?);
-        let mut builder = ServerBuilder::new(config(&service));
+        let mut builder = ServerBuilder::new(service.loop_config());
         for listener in listeners {
             let shared = Arc::clone(&service);
             let make = move |own: Loop<_>| CacheConnection::new(Arc::clone(&shared), own.thread());

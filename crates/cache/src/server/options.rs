@@ -199,6 +199,8 @@ pub struct Options {
     pub accounts: Option<Accounts>,
     /// What the command `shutdown` does; it is refused when this is `None`.
     pub shutdown: Option<Shutdown>,
+    /// Has keys spread in the same way in every process, for tests that repeat exactly.
+    pub key_seed: Option<u64>,
     /// For tests of load generators: every n-th value that is sent has a flipped bit.
     pub corrupt_every: Option<u64>,
 }
@@ -243,6 +245,7 @@ impl Default for Options {
             track_sizes: false,
             accounts: None,
             shutdown: None,
+            key_seed: None,
             corrupt_every: None,
         }
     }
@@ -251,8 +254,8 @@ impl Default for Options {
 impl Options {
     pub(super) fn limits(&self) -> Limits {
         let Self { memory_bytes, item_bytes, threads, .. } = *self;
-        let Self { evict, cas, policy, sharing, .. } = *self;
-        let rules = Rules { evict, cas, policy, sharing, ..Rules::default() };
+        let Self { evict, cas, policy, sharing, key_seed, .. } = *self;
+        let rules = Rules { evict, cas, policy, sharing, seed: key_seed };
         Limits { memory_bytes, item_bytes, threads, rules }
     }
 
