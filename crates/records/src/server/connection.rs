@@ -293,7 +293,9 @@ impl RecordsConnection {
             Target::Record(record) => record.is_gone(),
             Target::Service => false,
         };
-        let gone: Vec<_> = self.channels.values().filter(is_gone).cloned().collect();
+        let mut gone: Vec<_> = self.channels.values().filter(is_gone).cloned().collect();
+        // In the order of their numbers, as the map has none.
+        gone.sort_unstable_by_key(|channel| channel.server_id);
         for Channel { server_id, client_id, .. } in gone {
             self.close_channel(server_id);
             let named = DestroyChannel { server_id, client_id };

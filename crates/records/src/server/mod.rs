@@ -63,6 +63,23 @@ impl Default for Options {
     }
 }
 
+impl Options {
+    /// Returns the settings of the loop.
+    pub fn loop_config(&self) -> Config {
+        Config {
+            threads: self.threads.max(1),
+            max_connections: self.most_connections,
+            when_full: WhenFull::Wait,
+            input_limit_bytes: INPUT_LIMIT_BYTES,
+            output_limit_bytes: OUTPUT_LIMIT_BYTES,
+            idle_timeout: Some(self.idle_timeout),
+            send_memory: SendMemory::new(self.send_bytes),
+            thread_name: "records",
+            ..Config::default()
+        }
+    }
+}
+
 /// Small messages wait in the input for their end; large ones get a place of their own.
 const INPUT_LIMIT_BYTES: usize = 256 << 10;
 
@@ -120,17 +137,7 @@ impl BoundRecords {
     /// When the system lacks something.
     pub fn start(self, service: Arc<Service>) -> Result<RecordsServer, StartError> {
         let Self { listeners, sockets, options } = self;
-        let config = Config {
-            threads: options.threads.max(1),
-            max_connections: options.most_connections,
-            when_full: WhenFull::Wait,
-            input_limit_bytes: INPUT_LIMIT_BYTES,
-            output_limit_bytes: OUTPUT_LIMIT_BYTES,
-            idle_timeout: Some(options.idle_timeout),
-            send_memory: SendMemory::new(options.send_bytes),
-            thread_name: "records",
-            ..Config::default()
-        };
+        let config = options.loop_config();
         let addresses = listeners.iter().filter_map(|listener| match listener.address() {
             Address::Internet(address) => Some(*address),
             Address::Unix(_) => None,

@@ -252,7 +252,7 @@ pub(super) fn go_on(
                 (true, _) => Status::error(format!("{} is no more", record.name())),
                 (_, false) => Status::error(format!("{} can only be read", record.name())),
                 _ => {
-                    record.process(Service::now());
+                    record.process(context.service.time());
                     Status::ok()
                 }
             };
@@ -332,7 +332,7 @@ fn put(
     let fields = reader.changed(record.kind(), context.known, &mut scratch.0);
     reader.end()?;
     count(&context.service.counts.puts, 1);
-    let time = Service::now();
+    let time = context.service.time();
     let result = match channel.may_put {
         true => record
             .put(time, &fields, &mut scratch.0, &part.filters, |nodes| {

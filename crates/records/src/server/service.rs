@@ -106,6 +106,17 @@ pub struct Service {
     pub(super) put_log: Option<PutLog>,
     /// Where it listens, once it does.
     pub(super) listening: OnceLock<Vec<SocketAddr>>,
+    /// What tells the time in place of the system's clock.
+    clock: OnceLock<Clock>,
+}
+
+/// A clock that a test has set.
+struct Clock(Box<dyn Fn() -> Time + Send + Sync>);
+
+impl std::fmt::Debug for Clock {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Clock")
+    }
 }
 
 /// What is counted. Each is touched once for a message or less.
@@ -147,6 +158,7 @@ impl Service {
             connections: Mutex::default(),
             counts: Counts::default(),
             listening: OnceLock::new(),
+            clock: OnceLock::new(),
         })
     }
 
@@ -292,6 +304,18 @@ impl Service {
             all.retain(|one| one.strong_count() > 0);
         }
         all.push(Arc::downgrade(inbox));
+    }
+
+    /// Has the time stamps of what clients change come from `clock`, for tests that repeat exactly.
+    /// The first call counts.
+    pub fn set_clock(&self, clock: impl Fn() -> Time + Send + Sync + 'static) {
+        let _ = self.clock.set(Clock(Box::new(clock)));
+    }
+
+    /// This moment, as clients' changes take it: the system's, unless a clock was set.
+    #[inline]
+    pub(super) fn time(&self) -> Time {
+        self.clock.get().map_or_else(Self::now, |clock| (clock.0)())
     }
 
     /// This moment, as records take it.

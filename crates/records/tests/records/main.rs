@@ -6,3 +6,4 @@ mod groups;
 mod load;
 mod memory;
 mod session;
+mod simulation;
