@@ -1,6 +1,6 @@
 //! The project's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `memcheck`, `fuzz`, `races`, `proof`, `test`. This file only wires: each subcommand is a file of
-//! the same name, and what they share is in `process`.
+//! `memcheck`, `fuzz`, `races`, `simulate`, `proof`, `test`. This file only wires: each subcommand
+//! is a file of the same name, and what they share is in `process`.
 
 mod bench;
 mod credibility;
@@ -11,6 +11,7 @@ mod peers;
 mod process;
 mod proof;
 mod races;
+mod simulate;
 mod skips;
 mod soak;
 mod step;
@@ -49,6 +50,8 @@ enum Task {
     Fuzz(fuzz::Args),
     /// Run the cache's threads under ThreadSanitizer
     Races(races::Args),
+    /// Run a service's server on a simulated clock and network
+    Simulate(simulate::Args),
     /// Run heavy proofs: what CI and `make soak` run beside the tests
     Proof(proof::Args),
     /// Run every check that a change must pass: what `make test` runs
@@ -66,6 +69,7 @@ fn main() -> ExitCode {
         Task::Memcheck(args) => memcheck::run(&args),
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Races(args) => races::run(&args),
+        Task::Simulate(args) => simulate::run(&args),
         Task::Proof(args) => proof::run(&args),
         Task::Test(args) => test::run(&args),
     };
