@@ -284,6 +284,9 @@ impl Frames {
             debug_assert!(count <= room, "{count} bytes were put into a place of {room}");
             let count = count.min(room);
             assembly.filled += count;
+            if let Memory::Whole(buffer) = &mut assembly.memory {
+                buffer.arrived(assembly.filled);
+            }
             if let Some(unfinished) = &self.unfinished {
                 unfinished.add(count);
             }

@@ -1,6 +1,7 @@
 //! Memory for large messages and arrays that is reused while it is warm: the first access to a
 //! page costs more than filling it. Large buffers lie in huge pages where the system has them
-//! (madvise(2), `MADV_HUGEPAGE`), which fault 512 times less often.
+//! (madvise(2), `MADV_HUGEPAGE`), which fault 512 times less often. A peer that announces a large
+//! message and sends little of it gets small pages: one byte would else take 2 MiB.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::{fmt, mem};
@@ -8,39 +9,51 @@ use std::{fmt, mem};
 use memmap2::{Advice, MmapMut};
 use wire::Bytes;
 
-/// Buffers of at least this size get pages of their own; a huge page has 2 MiB.
-const MAPPED_BYTES: usize = 4 << 20;
+/// Buffers of at least this size get pages of their own, of which a huge one has as many bytes.
+const MAPPED_BYTES: usize = 2 << 20;
+
+/// A buffer for a peer's bytes gets huge pages once this many have arrived.
+const HUGE_FROM_BYTES: usize = 2 * MAPPED_BYTES;
 
 /// Where a buffer's bytes are.
 enum Memory {
     Heap(Vec<u8>),
-    Mapped(MmapMut),
+    /// Pages, and whether they may be huge.
+    Mapped(MmapMut, bool),
 }
 
 impl Memory {
-    /// Zeros, which cost nothing before they are touched; `None` where the system refuses that
-    /// many.
+    /// Zeros in small pages, which cost nothing before they are touched; `None` where the system
+    /// refuses that many.
     fn new(len: usize) -> Option<Self> {
         if len < MAPPED_BYTES {
             return Some(Self::Heap(vec![0; len]));
         }
         let map = MmapMut::map_anon(len).ok()?;
         // A kernel without huge pages refuses; small ones do, too.
-        let _ = map.advise(Advice::HugePage);
-        Some(Self::Mapped(map))
+        let _ = map.advise(Advice::NoHugePage);
+        Some(Self::Mapped(map, false))
+    }
+
+    /// Lets further pages be huge.
+    fn allow_huge_pages(&mut self) {
+        if let Self::Mapped(map, is_huge @ false) = self {
+            *is_huge = true;
+            let _ = map.advise(Advice::HugePage);
+        }
     }
 
     fn bytes(&self) -> &[u8] {
         match self {
             Self::Heap(bytes) => bytes,
-            Self::Mapped(map) => map,
+            Self::Mapped(map, _) => map,
         }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
         match self {
             Self::Heap(bytes) => bytes,
-            Self::Mapped(map) => map,
+            Self::Mapped(map, _) => map,
         }
     }
 
@@ -76,16 +89,19 @@ impl Pool {
         Self(Arc::new(Shared { spare: Mutex::new(spare), most }))
     }
 
-    /// A buffer of `len` bytes, whatever they are.
+    /// A buffer of `len` bytes, whatever they are, which will be filled.
     ///
     /// # Panics
     /// When the system refuses the memory. Where a peer has chosen `len`, see [`Pool::try_take`].
     pub fn take(&self, len: usize) -> Buffer {
-        self.try_take(len).unwrap_or_else(|| panic!("the system refuses {len} bytes"))
+        let buffer = self.try_take(len);
+        let mut buffer = buffer.unwrap_or_else(|| panic!("the system refuses {len} bytes"));
+        buffer.memory.allow_huge_pages();
+        buffer
     }
 
-    /// As [`Pool::take`]; `None` where the system refuses that much, as under a limit on address
-    /// space.
+    /// A buffer of as many bytes as a peer has announced; [`Buffer::arrived`] follows them. `None`
+    /// where the system refuses that much, as under a limit on address space.
     pub fn try_take(&self, len: usize) -> Option<Buffer> {
         // One that is much too large is left for a larger need. The last is the warmest.
         let fits = |had: &Memory| had.len() >= len && had.len() / 2 <= len;
@@ -157,6 +173,13 @@ pub struct Buffer {
 }
 
 impl Buffer {
+    /// Notes that the first `bytes` have arrived.
+    pub fn arrived(&mut self, bytes: usize) {
+        if bytes >= HUGE_FROM_BYTES {
+            self.memory.allow_huge_pages();
+        }
+    }
+
     /// Returns the bytes as a shared slice. They return to the pool with its last copy.
     pub fn freeze(self) -> Bytes {
         Bytes::from_owner(self)
