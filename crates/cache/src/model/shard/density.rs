@@ -14,12 +14,10 @@
 //! main ring. New items come to the small ring and are compared when they leave it, as in S3-FIFO.
 //!
 //! Frequencies are counted in half octaves, in four bits, and survive eviction in the ghost table.
-//! They age: all of them fall by one with every four requests for each item held, and at once when
-//! the small ring has more hits for its bytes than the main ring, which means that the keys in
-//! demand have changed. An item that was not read during a lap of the main ring in which levels
-//! fell has what its level is above that of a new item halved. Both matter where popularity drifts.
-//! Levels below that of a new item are left to what is no longer requested: it would else stay as
-//! long as it is small.
+//! They age: all of them fall by one with every four requests for each item held. An item that was
+//! not read during a lap of the main ring in which levels fell has what its level is above that of
+//! a new item halved, which matters where popularity drifts. Levels below that of a new item are
+//! left to what is no longer requested: it would else stay as long as it is small.
 
 /// Which sizes a shard stores, and the threshold and the clock of its frequencies.
 #[derive(Debug)]
@@ -43,8 +41,6 @@ pub(super) struct Density {
     check_left: usize,
     /// Checks until all frequencies fall by one.
     checks_left: usize,
-    /// Hits in the main ring and the small one since that was last done.
-    hits: [u32; 2],
     /// How many bytes had come to the main ring each time that frequencies fell; a ring buffer.
     aged_at: [u64; AGINGS],
     agings: usize,
@@ -104,12 +100,6 @@ const REQUESTS_PER_ITEM: usize = 4;
 /// Requests are looked at this many times as often.
 const CHECKS_PER_AGING: usize = 16;
 
-/// The rings' hits are not compared when the small ring has fewer: chance would decide.
-const MIN_HITS: u32 = 16;
-
-/// The small ring's hits for each byte count this much against the main ring's.
-const SMALL_HITS_WEIGHT: u64 = 2;
-
 /// Sizes are mixed when the mean of their squares is this many times the square of their mean, ...
 const MIXED_FROM: f64 = 2.0;
 
@@ -139,7 +129,6 @@ impl Density {
             compared_bytes: 0,
             check_left: 0,
             checks_left: 0,
-            hits: [0; 2],
             aged_at: [0; AGINGS],
             agings: 0,
             random: number as u64,
@@ -224,39 +213,28 @@ impl Density {
         stays
     }
 
-    /// Notes a hit in a ring, of an item of this many bytes.
+    /// Notes a hit of an item of this many bytes.
     #[inline]
-    pub(super) fn note_hit(&mut self, ring: usize, bytes: usize) {
-        self.hits[ring] = self.hits[ring].saturating_add(1);
+    pub(super) fn note_hit(&mut self, bytes: usize) {
         self.requested.add(bytes);
     }
 
-    /// Notes a request of a shard that holds `items`, with `live_bytes` in its two rings; whether
-    /// all frequencies are to fall by one.
+    /// Notes a request of a shard that holds `items`; whether all frequencies are to fall by one.
     #[inline]
-    pub(super) fn note_request(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
+    pub(super) fn note_request(&mut self, items: usize) -> bool {
         self.check_left = self.check_left.saturating_sub(1);
-        self.check_left == 0 && self.check(items, live_bytes)
+        self.check_left == 0 && self.check(items)
     }
 
-    fn check(&mut self, items: usize, live_bytes: [usize; 2]) -> bool {
+    fn check(&mut self, items: usize) -> bool {
         self.check_left = (items * REQUESTS_PER_ITEM / CHECKS_PER_AGING).max(1);
-        self.checks_left = self.checks_left.saturating_sub(1);
         self.recent.forget(FORGOTTEN_PER_CHECK);
         self.recent.count += self.requested.count;
         self.recent.bytes += self.requested.bytes;
         self.requested = Requested::default();
         self.byte_weight = BYTES_WEIGHT * self.recent.count / self.recent.bytes.max(1.0);
-        let [main_hits, small_hits] = std::mem::take(&mut self.hits);
-        let [main_bytes, small_bytes] = live_bytes.map(|bytes| bytes as u64);
-        let has_changed = small_hits >= MIN_HITS
-            && u64::from(small_hits) * SMALL_HITS_WEIGHT * main_bytes
-                > u64::from(main_hits) * small_bytes;
-        let is_due = has_changed || self.checks_left == 0;
-        if is_due {
-            self.checks_left = CHECKS_PER_AGING;
-        }
-        is_due
+        self.checks_left = self.checks_left.checked_sub(1).unwrap_or(CHECKS_PER_AGING - 1);
+        self.checks_left == 0
     }
 
     /// All frequencies fall by one: those of items when their turn in the ring comes, of which
@@ -348,8 +326,8 @@ mod tests {
     #[test]
     fn the_threshold_finds_the_quartile_and_small_items_are_worth_more() {
         let mut density = Density::new(true, false, 0);
-        (0..100).for_each(|_| density.note_hit(0, 10_000));
-        density.note_request(0, [1 << 20, 0]);
+        (0..100).for_each(|_| density.note_hit(10_000));
+        density.note_request(0);
         let mut stayed = 0;
         for number in 0..100_000_u32 {
             let level = (number.wrapping_mul(0x9e37_79b9) >> 28) as u8;

@@ -311,13 +311,13 @@ impl Shard {
     #[inline(never)]
     fn note_request(&mut self, found: Option<(usize, &Head)>) {
         if let Some((at, head)) = found {
-            self.density.note_hit(ring_of(at), head.stored_bytes());
+            self.density.note_hit(head.stored_bytes());
             let raised = self.density.raised(head.level);
             if raised != head.level {
                 item::set_level(self.bytes_mut(at), raised);
             }
         }
-        if self.density.note_request(self.index.len(), self.live_bytes) {
+        if self.density.note_request(self.index.len()) {
             self.density.age(self.logs[MAIN].taken());
             self.ghosts.age();
         }
