@@ -310,6 +310,22 @@ fn unsent_answers_of_all_connections_are_bounded_and_the_slowest_readers_closed(
 }
 
 #[test]
+fn the_largest_item_is_read_back_beside_little_memory_for_answers() {
+    for (memory_bytes, item_bytes, send_bytes) in
+        [(100 << 20, 50 << 20, None), (16 << 20, 1 << 20, Some(1 << 20))]
+    {
+        let server = start(Options { memory_bytes, item_bytes, send_bytes, ..Options::default() });
+        let mut client = connect(&server);
+        // What the store adds to a value is less than this.
+        let value = vec![b'v'; item_bytes - 64];
+        client.set(b"largest", &value, u32::MAX, 0).expect("stored");
+        let found = client.get(&[b"largest"], true).expect("an answer");
+        assert!(found[0].value == value, "{} bytes", found[0].value.len());
+        server.stop(Duration::from_secs(5));
+    }
+}
+
+#[test]
 fn a_watcher_sees_the_look_ups_of_changes_too() {
     let server = start(Options::default());
     let Address::Internet(address) = server.addresses()[0] else { unreachable!("TCP") };

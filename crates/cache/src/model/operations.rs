@@ -164,7 +164,7 @@ impl Store {
     /// # Errors
     /// When the memory can't hold the largest items, exceeds what the shards can address, or is
     /// not available.
-    pub fn set_memory(&self, memory_bytes: usize) -> Result<(), MakeError> {
+    pub fn set_memory(&self, now_s: Seconds, memory_bytes: usize) -> Result<(), MakeError> {
         let least = MIN_LARGE_ITEMS * self.limits.item_bytes * self.shards.len();
         if memory_bytes < MIN_MEMORY_BYTES.max(least) {
             return Err(MakeError::LittleMemory);
@@ -175,7 +175,7 @@ impl Store {
             return Err(refused());
         }
         let mut is_had = true;
-        self.shards.each(|shard| is_had = is_had && shard.set_budget(budget_bytes));
+        self.shards.each(|shard| is_had = is_had && shard.set_budget(now_s, budget_bytes));
         if !is_had {
             return Err(refused());
         }

@@ -65,7 +65,7 @@ pub(crate) struct CacheArgs {
 
     /// Memory beside the items for the unsent answers of all connections, at least --max-item;
     /// when it is full, the slowest readers are closed [default: a quarter of the memory, at least
-    /// 32MiB]
+    /// 32MiB and --max-item]
     #[arg(long, value_name = "BYTES")]
     pub(super) send_memory: Option<ByteCount>,
 

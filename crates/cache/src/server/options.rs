@@ -259,9 +259,11 @@ impl Options {
         Limits { memory_bytes, item_bytes, threads, rules }
     }
 
-    /// Returns the memory of unsent answers of all connections.
+    /// Returns the memory of unsent answers of all connections, at least what one connection may
+    /// have waiting: less than its limit of output, and then the largest item.
     pub(super) fn send_limit_bytes(&self) -> usize {
-        self.send_bytes.unwrap_or((self.memory_bytes / 4).max(SEND_BYTES))
+        let least = self.item_bytes.saturating_add(self.output_limit_bytes);
+        self.send_bytes.unwrap_or((self.memory_bytes / 4).max(SEND_BYTES)).max(least)
     }
 
     /// Returns the memory of data blocks that are being received, at least the largest item's.

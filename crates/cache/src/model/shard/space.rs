@@ -233,7 +233,7 @@ impl Shard {
     }
 
     /// Changes the budget, evicting the oldest items that exceed it; whether that succeeded.
-    pub(in crate::model) fn set_budget(&mut self, budget_bytes: usize) -> bool {
+    pub(in crate::model) fn set_budget(&mut self, now_s: u32, budget_bytes: usize) -> bool {
         self.close_small_at_once();
         let beside = self.index.bytes() + self.simulation_bytes;
         let capacity = budget_bytes.saturating_sub(beside);
@@ -242,7 +242,7 @@ impl Shard {
                 return false;
             }
             self.logs[MAIN].set_capacity(capacity);
-        } else if !self.shrink(capacity) {
+        } else if !self.shrink(now_s, capacity) {
             return false;
         }
         self.budget_bytes = budget_bytes;
@@ -251,14 +251,14 @@ impl Shard {
 
     /// Moves what fits into a smaller log, the newest first to stay. It takes as long as there are
     /// items, which is why memory is rarely changed.
-    fn shrink(&mut self, capacity: usize) -> bool {
+    fn shrink(&mut self, now_s: u32, capacity: usize) -> bool {
         let is_crowded = |shard: &Self| shard.live_bytes[MAIN] * 1024 > capacity * FULLEST;
         if is_crowded(self) && !self.rules.evict {
             return false;
         }
         let Ok(mut smaller) = Log::new(capacity) else { return false };
         smaller.go_on_from(&self.logs[MAIN]);
-        while is_crowded(self) && self.pass_oldest(0, true, &mut 0).is_some() {}
+        while is_crowded(self) && self.pass_oldest(now_s, true, &mut 0).is_some() {}
         while let Some(at) = self.logs[MAIN].oldest() {
             let log = self.bytes(at);
             let head = Head::read(log);

@@ -39,7 +39,7 @@ impl CacheConnection {
             Command::List(listing) => self.state = State::List(listing, Cursor::default()),
             Command::Memory { megabytes, noreply } => {
                 let bytes = usize::try_from(megabytes << 20).unwrap_or(usize::MAX);
-                let changed = self.service.store.set_memory(bytes);
+                let changed = self.service.store.set_memory(now_s, bytes);
                 let line = changed.map_or(Refusal::BadMemory.line(), |()| answer::OK);
                 put_unless(noreply, line, out);
             }
