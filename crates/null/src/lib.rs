@@ -93,12 +93,21 @@ pub struct NullConnection {
 
 impl NullConnection {
     /// A connection that answers at once.
-    pub fn idle() -> Self {
+    pub fn immediate() -> Self {
         let random = SmallRng::seed_from_u64(1);
         Self { mean_ns: 0.0, spread: Spread::Constant, random, work: None, halves: None }
     }
 
+    /// Whether answers take no time and leave together.
+    fn is_immediate(&self) -> bool {
+        self.mean_ns <= 0.0 && self.work.is_none() && self.halves.is_none()
+    }
+
+    /// Lets the service time of one request pass.
     fn spin(&mut self) {
+        if self.mean_ns <= 0.0 {
+            return;
+        }
         let length_ns = match self.spread {
             Spread::Constant => self.mean_ns,
             Spread::Exponential => self.mean_ns * self.random.sample::<f64, _>(Exp1),
@@ -117,24 +126,26 @@ impl Connection for NullConnection {
         input: &mut Input,
         out: &mut Output,
     ) -> Result<Flow, ProtocolError> {
-        if let Some(is_second) = &mut self.halves {
-            // The first half fills the output, so that it is sent before the second.
-            while !out.is_full() && (*is_second || input.len() >= MESSAGE_BYTES) {
-                out.put(&input.bytes()[..MESSAGE_BYTES / 2]);
-                input.consume(MESSAGE_BYTES / 2);
-                *is_second = !*is_second;
-            }
+        if self.is_immediate() {
+            let whole = input.len() / MESSAGE_BYTES * MESSAGE_BYTES;
+            out.put(&input.bytes()[..whole]);
+            input.consume(whole);
             return Ok(Flow::Continue);
         }
-        let whole = input.bytes().len() / MESSAGE_BYTES;
-        if self.mean_ns > 0.0 {
-            (0..whole).for_each(|_| self.spin());
+        // Each piece fills the output, so that it is sent before the next one's time begins.
+        while !out.is_full() {
+            let piece = if self.halves.is_some() { MESSAGE_BYTES / 2 } else { MESSAGE_BYTES };
+            if self.halves != Some(true) {
+                if input.len() < MESSAGE_BYTES {
+                    break;
+                }
+                self.spin();
+                self.work.iter().for_each(|work| work());
+            }
+            out.put(&input.bytes()[..piece]);
+            input.consume(piece);
+            self.halves = self.halves.map(|is_second| !is_second);
         }
-        if let Some(work) = &self.work {
-            (0..whole).for_each(|_| work());
-        }
-        out.put(&input.bytes()[..whole * MESSAGE_BYTES]);
-        input.consume(whole * MESSAGE_BYTES);
         Ok(Flow::Continue)
     }
 }
@@ -177,17 +188,18 @@ impl NullArgs {
     fn serve(&self, listeners: Vec<Listener>) -> anyhow::Result<Server> {
         let is_nagle = self.plant == Some(Plant::Nagle);
         let mut config = Config { threads: self.threads.threads.into(), ..Config::default() };
-        if is_nagle {
-            config.output_limit_bytes = 1;
-        }
         let work = self.plant.map(|plant| plant.work(&self.data)).transpose()?.flatten();
         let (mean_ns, spread) = (self.service_time.duration().as_nanos() as f64, self.spread);
-        // Each connection has numbers of its own, in the order in which they come.
-        let seed = AtomicU64::new(self.seed);
+        if is_nagle || work.is_some() || mean_ns > 0.0 {
+            config.output_limit_bytes = 1;
+        }
+        // Each connection has random numbers of its own, in the order of their coming, of which
+        // neighbouring seeds share none.
+        let (seed, number) = (self.seed.wrapping_mul(0x9e37_79b9_7f4a_7c15), AtomicU64::new(0));
         let make = move |_| NullConnection {
             mean_ns,
             spread,
-            random: SmallRng::seed_from_u64(seed.fetch_add(1, Relaxed)),
+            random: SmallRng::seed_from_u64(seed ^ number.fetch_add(1, Relaxed)),
             work: work.clone(),
             halves: is_nagle.then_some(false),
         };

@@ -16,7 +16,7 @@ use wire::ListenOptions;
 /// What is planted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum Plant {
-    /// Every request holds one lock for 200 µs
+    /// Every request holds one lock for at least 200 µs
     Lock,
     /// Every request is written and synced to disk eight times
     Disk,
@@ -26,7 +26,7 @@ pub(super) enum Plant {
     Nagle,
     /// Connections are accepted one every 5 ms, and hardly any may wait
     Backlog,
-    /// Another program burns the same cores
+    /// Another program burns one of the same cores
     Neighbour,
     /// Be that program, until standard input ends
     #[value(hide = true)]
@@ -85,8 +85,8 @@ impl Plant {
     }
 }
 
-/// Starts a program that burns this one's cores until the result is dropped or this one ends. It
-/// is in a process group of its own, so that it belongs to no target.
+/// Starts a program that burns one of this one's cores until the result is dropped or this one
+/// ends. It is in a process group of its own, so that it belongs to no target.
 pub(super) fn start_neighbour() -> anyhow::Result<Child> {
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut command = Command::new(exe);

@@ -34,7 +34,7 @@ pub(super) fn ceilings(cpus: &[usize]) -> anyhow::Result<Vec<Ceiling>> {
     pin_this_thread(&cpus[..cpus.len().min(1)]).context("threads can't be pinned")?;
     let any = Address::Internet(SocketAddr::from((Ipv4Addr::LOCALHOST, 0)));
     let listener = Listener::bind(&any, &ListenOptions::default())?;
-    let server = Server::start(Config::default(), vec![listener], |_| NullConnection::idle())?;
+    let server = Server::start(Config::default(), vec![listener], |_| NullConnection::immediate())?;
     pin_this_thread(cpus)?;
     let pipelines = [1, 16];
     let ceilings = pipelines.map(|pipeline| ceiling(&server.addresses()[0], cpus, pipeline));
