@@ -170,7 +170,9 @@ impl<C: Connection, S: System> Worker<C, S> {
     }
 
     fn call_timers(&mut self) {
-        while let Some((at_ns, token)) = self.timers.due(self.now_ns) {
+        // The clock may be read meanwhile: what becomes due then waits for the next pass.
+        let now_ns = self.now_ns;
+        while let Some((at_ns, token)) = self.timers.due(now_ns) {
             if token & SPECIAL != 0 {
                 self.call_endpoint_timer(at_ns, token);
             } else if let Some(slot) = self.slots.get_mut(token)

@@ -4,13 +4,15 @@
 //! Each turn may send `turn_bytes` while few connections have much to send. Once the turns of one
 //! round have sent [`ROUND_TURNS`] times as much, the others of that round send the least share,
 //! and those that only continue to send wait for the next round. A request therefore waits for a
-//! bounded number of bytes, however many connections are sent to.
+//! bounded number of bytes, however many connections are sent to: one wait returns at most
+//! `MAX_EVENTS` (`poll.rs`) of them.
 
-/// The full turns of one round, for connections that are ready and as many for those that yielded.
+/// A round's bytes, in full turns: once for connections that are ready, then again for those that
+/// yielded.
 const ROUND_TURNS: usize = 4;
 
-/// The least that a turn may send, as a part of a full turn's bytes.
-const MIN_PART: usize = 32;
+/// A turn may always send a full turn's bytes divided by this.
+const MIN_SHARE_DIVISOR: usize = 32;
 
 /// What is left of one round's bytes.
 #[derive(Clone, Copy, Debug)]
@@ -32,14 +34,14 @@ impl RoundBudget {
     /// turns share the bytes.
     #[inline]
     pub(crate) fn begin(&mut self, turns: usize) {
-        self.left_bytes = ROUND_TURNS * self.turn_bytes;
+        self.left_bytes = self.turn_bytes.saturating_mul(ROUND_TURNS);
         self.share_bytes = (self.left_bytes / turns.max(1)).min(self.turn_bytes);
     }
 
     /// Returns the bytes that the next turn may send, at least 1.
     #[inline]
     pub(crate) fn share(&self) -> usize {
-        let least = (self.turn_bytes / MIN_PART).max(1);
+        let least = (self.turn_bytes / MIN_SHARE_DIVISOR).max(1);
         self.left_bytes.min(self.share_bytes).max(least)
     }
 

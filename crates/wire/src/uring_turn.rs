@@ -57,7 +57,7 @@ impl<C: Connection, S: System> Worker<C, S> {
                 Err(error) => ReadOutcome::Failed(kind(error)),
             };
             let bytes = &space[..outcome.unwrap_or(0)];
-            let max_deferred = MAX_BATCHED_SEND_BYTES.min(self.shared.config.turn_bytes);
+            let max_deferred = MAX_BATCHED_SEND_BYTES.min(self.round.share());
             if let Some(slot) = self.slots.get_mut(*token) {
                 self.buffers.input_for(&mut slot.input).append(bytes);
             }
@@ -105,6 +105,7 @@ impl<C: Connection, S: System> Worker<C, S> {
                     output.advance(count);
                     add(&self.shared.counters[self.index].bytes_written, count);
                     self.moved_bytes += count;
+                    self.round.spend(count);
                     if output.is_empty() { TurnEnd::Done } else { TurnEnd::Blocked }
                 }
                 // Requests that the kernel never took are sent once the socket is writable.
