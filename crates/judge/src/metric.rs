@@ -60,14 +60,19 @@ impl Unit {
 
     /// The unit that the end of a figure's name says.
     pub fn of_name(name: &str) -> Self {
-        let ends = [
-            ("bytes_per_s", Unit::BytesPerSecond),
-            ("_per_s", Unit::PerSecond),
-            ("_ns", Unit::Nanoseconds),
-            ("_bytes", Unit::Bytes),
-        ];
-        let said = ends.into_iter().find(|(end, _)| name.ends_with(end));
-        said.map_or(Unit::Number, |(_, unit)| unit)
+        let of = |end: &str| name.strip_suffix(end).is_some_and(|start| start.ends_with('_'));
+        if of("bytes_per_s") {
+            Unit::BytesPerSecond
+        } else if of("per_s") && !name.ends_with("bytes_per_s") {
+            Unit::PerSecond
+        } else if of("ns") {
+            Unit::Nanoseconds
+        } else if of("bytes") {
+            Unit::Bytes
+        } else {
+            // `megabytes_per_s` as well: it is neither in bytes nor a count.
+            Unit::Number
+        }
     }
 }
 
@@ -108,7 +113,10 @@ impl Metric {
                  digits, dots, - and _"
             ));
         }
-        if metric_named(name).is_some() || name.starts_with("service.") {
+        if name.starts_with("service.") {
+            return Err("names that begin with service. are a service's own counters".to_owned());
+        }
+        if metric_named(name).is_some() {
             return Err("is a metric already, with its own unit and direction".to_owned());
         }
         let (suite, json) = (Cow::Owned(name.to_owned()), Cow::Owned(name.to_owned()));
@@ -237,14 +245,15 @@ mod tests {
         let of = |name: &str| Metric::reported(name, HigherIsBetter, Unit::of_name(name));
         let unit = |name: &str| of(name).unwrap().unit;
         assert_eq!((unit("widgets_per_s"), unit("read_bytes_per_s")), (PerSecond, BytesPerSecond));
+        assert_eq!((unit("megabytes_per_s"), unit("score")), (Unit::Number, Unit::Number));
         assert_eq!((unit("took_ns"), unit("peak_bytes")), (Nanoseconds, Bytes));
-        assert_eq!(unit("score"), Unit::Number);
         for name in ["", "1st", "a b", "a\u{1b}[31m", "é", &"a".repeat(65)] {
             assert!(of(name).unwrap_err().contains("begins with a letter"), "{name}");
         }
-        for name in ["rate_per_s", "latency_ns.p99", "service.hits"] {
+        for name in ["rate_per_s", "latency_ns.p99"] {
             assert!(of(name).unwrap_err().contains("is a metric already"), "{name}");
         }
+        assert!(of("service.hits").unwrap_err().contains("service's own counters"));
         let metrics = Metrics::with_reported(vec![of("widgets_per_s").unwrap()]);
         assert_eq!(metrics.named("widgets_per_s").unwrap().sql, None);
         assert_eq!(metrics.named("latency.p99"), metric_named("latency.p99"));

@@ -55,6 +55,7 @@ impl ManArgs {
         let written = std::fs::create_dir_all(directory)
             .and_then(|()| clap_mangen::generate_to(command, directory));
         written.with_context(|| format!("cannot write pages to {}", directory.display()))?;
+        out::note(format!("the pages are in {0}: man -l {0}/loadline.1", directory.display()));
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -252,9 +252,10 @@ impl TerminationSignals {
             }
             reloader.request();
         }
-        std::thread::spawn(move || {
-            if self.0.forever().any(|signal| signal != SIGHUP) {
-                let _ = signal_hook::low_level::emulate_default_handler(SIGTERM);
+        // Without a thread to spare the drain goes on all the same.
+        let _ = std::thread::Builder::new().name("signals".to_owned()).spawn(move || {
+            if let Some(signal) = self.0.forever().find(|signal| *signal != SIGHUP) {
+                let _ = signal_hook::low_level::emulate_default_handler(signal);
             }
         });
     }

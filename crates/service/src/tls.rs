@@ -90,15 +90,15 @@ impl TlsFiles {
     /// Reads the files.
     ///
     /// # Errors
-    /// When one can't be read or is of no use; the error names it.
+    /// When one can't be read or is of no use; the error names it, or those that it may be.
     pub fn read(&self) -> anyhow::Result<Tls> {
         let read = |path: &PathBuf| read_secret(path);
         let certificates = read(&self.certificates)?;
-        let key = self.key.as_ref().map_or(Ok(certificates.clone()), read)?;
+        let key = self.key.as_ref().map(read).transpose()?;
         let authorities = self.authorities.as_ref().map(read).transpose()?.unwrap_or_default();
         let settings = TlsSettings {
             certificates: &certificates,
-            key: &key,
+            key: key.as_ref().unwrap_or(&certificates),
             client_authorities: &authorities,
             clients: self.clients,
             speaks_1_2: self.speaks_1_2,
@@ -106,7 +106,11 @@ impl TlsFiles {
         };
         Tls::new(&settings).with_context(|| {
             let key = self.key.as_ref().unwrap_or(&self.certificates);
-            format!("{} and its key in {}", self.certificates.display(), key.display())
+            let pair = format!("{} and its key in {}", self.certificates.display(), key.display());
+            match &self.authorities {
+                Some(signers) => format!("{pair}, clients' authorities in {}", signers.display()),
+                None => pair,
+            }
         })
     }
 

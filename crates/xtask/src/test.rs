@@ -37,7 +37,7 @@ const STEPS: &[Step] = &[
     Step {
         name: "tests",
         // Examples are checked by the lints, and there are no tests in documentation.
-        work: Work::Cargo(&["test", "--workspace", "--tests", "--locked"], None),
+        work: Work::Cargo(&["test", "--workspace", "--tests", "--locked", "--no-fail-fast"], None),
     },
 ];
 
@@ -97,7 +97,7 @@ mod tests {
         let lines: Vec<_> = STEPS.iter().map(Step::alone).collect();
         assert_eq!(lines[..2], ["cargo fmt --all --check", "cargo xtask tidy"]);
         assert!(lines[3].starts_with("RUSTDOCFLAGS=\"-D warnings\" cargo doc "));
-        assert_eq!(lines.last().unwrap(), "cargo test --workspace --tests --locked");
+        assert_eq!(lines.last().unwrap(), "cargo test --workspace --tests --locked --no-fail-fast");
     }
 
     #[test]

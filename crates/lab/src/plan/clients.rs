@@ -143,6 +143,13 @@ fn resolve_group(
         return Err(source.error_at(&key("pipeline"), message, Some(help)));
     }
     check_cpus(source, &format!("clients.{name}.cpus"), &spec.cpus)?;
+    let is_alone = arrivals != Arrivals::Closed || service.name == batch::SERVICE.name;
+    if spec.io == IoSpec::Uring && is_alone {
+        let message =
+            "calls are made together only where requests follow answers: arrivals = \"closed\"";
+        let help = Some("leave io out, or say \"auto\"".to_owned());
+        return Err(source.error_at(&key("io"), message, help));
+    }
     if spec.timeout.is_some_and(|timeout| timeout.ns == 0) {
         let message = "an answer takes some time: say more than 0";
         return Err(source.error_at(&key("timeout"), message, None));
