@@ -212,14 +212,16 @@ fn pending_answers_are_sent_after_the_last_request_and_by_a_server_that_stops() 
 fn a_full_pool_is_answered_and_not_waited_for() {
     let (server, address, commit) = journalled(100, 1);
     let mut writer = client(address);
-    // The pool's thread may have begun the first already, or not.
+    // The pool's thread begins the first at any time, and so makes room for one of the others.
     writer.write_all(b"put a\nput b\nput c\nput d\n").expect("write");
     until("all is read", || server.counters().bytes_read == 24);
     (0..4).for_each(|_| commit.send(()).expect("a journal"));
     let answers: Vec<_> = (0..4).map(|_| read_line(&mut writer)).collect();
     assert_eq!(answers[0], "committed a\n");
     let busy = "busy: 1 tasks wait for a thread already\n";
-    assert!(answers[2..].iter().all(|answer| answer == busy), "{answers:?}");
+    let refused = answers.iter().filter(|answer| *answer == busy).count();
+    assert!((2..=3).contains(&refused), "{answers:?}");
+    assert!(answers.iter().all(|answer| answer == busy || answer.starts_with("committed")));
 }
 
 /// Starts a child for the line `run`, and answers with how it has ended.
