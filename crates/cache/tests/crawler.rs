@@ -132,7 +132,7 @@ fn commands_start_stop_and_limit_it() {
         all.crawler.resume(all.session.now_ns, Wake::Posted, &mut Replies::default());
     };
     resume(&mut all);
-    assert_eq!(all.crawler.deadline(), Some(all.session.now_ns + 5_000_000), "as it is told");
+    assert_eq!(all.crawler.deadline(), Some(all.session.now_ns + 5_000_000), "the set sleep");
     all.walk();
     let left = all.items();
     assert!((1000 - 300 - SLOTS_PER_TURN as u64..=700).contains(&left), "{left}");

@@ -24,7 +24,7 @@ fn half_sent_values_give_way_once_others_are_refused_and_not_before() {
     for (number, session) in slow.iter_mut().enumerate() {
         begin(session, &format!("slow-{number}"));
         for _ in 0..100 {
-            assert!(session.pass_time() && session.ended.is_none(), "nobody needs its memory");
+            assert!(session.pass_time() && session.ended.is_none(), "no other needs its memory");
         }
     }
     let mut other = Session::of(&service);

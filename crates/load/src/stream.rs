@@ -169,6 +169,6 @@ mod tests {
         assert!(store.begin(&[0, 1]).oracle.misses_allowed);
         let reading = store.begin(&[0]).oracle;
         assert!(!reading.misses_allowed);
-        assert_eq!(reading.begin_write(3).version, 1);
+        assert_eq!(reading.versions.begin_write(3).version, 1);
     }
 }

@@ -22,7 +22,7 @@ Examples:
   echo hello | loadline cache set greeting -        the value from standard input
   loadline cache set greeting bye --if absent       also: present, behind, before
   loadline cache gets greeting                      with its unique number, then …
-  loadline cache set greeting bye --cas 17          … only if nobody has changed it since
+  loadline cache set greeting bye --cas 17          … only if unchanged since
   loadline cache incr visits 1
   loadline cache stats evictions                    why items went; also: cpu, hotkeys, items, …
   loadline cache dump --json                        all keys, one JSON object a line

@@ -87,13 +87,13 @@ impl InFlight {
     /// A read of `key` is sent.
     #[inline]
     pub(super) fn read(&mut self, key: u64) {
-        self.keys.push_back((key, Sent::Read(self.oracle.begin_read(key))));
+        self.keys.push_back((key, Sent::Read(self.oracle.versions.begin_read(key))));
     }
 
     /// A write or removal of `key` is sent; returns the version.
     #[inline]
     pub(super) fn write(&mut self, key: u64) -> u32 {
-        let write = self.oracle.begin_write(key);
+        let write = self.oracle.versions.begin_write(key);
         self.keys.push_back((key, Sent::Write(write)));
         write.version
     }
@@ -163,14 +163,14 @@ impl InFlight {
     #[inline]
     pub(super) fn written(&mut self) {
         if let (key, Sent::Write(write)) = self.answered() {
-            self.oracle.end_write(key, write);
+            self.oracle.versions.end_write(key, write);
         }
     }
 
     /// There was nothing to remove, which is so from now on.
     pub(super) fn nothing_removed(&mut self, received: &[u8], events: &mut Events) {
         if let Some((key, Sent::Write(write))) = self.keys.front() {
-            self.oracle.end_write(*key, *write);
+            self.oracle.versions.end_write(*key, *write);
         }
         self.miss(received, events);
     }

@@ -1,6 +1,6 @@
 //! How much is logged of connections, as memcached's `-v` has it: errors (1), also connections and
-//! commands (2), also changes of state (3). At most so many lines a second that the log can't hold
-//! up the service. Control plane.
+//! commands (2), also changes of state (3). Lines per second are limited, so that the log
+//! can't hold up the service. Control plane.
 
 use std::sync::atomic::{AtomicU8, AtomicU32, AtomicU64, Ordering::Relaxed};
 

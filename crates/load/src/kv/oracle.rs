@@ -3,7 +3,7 @@
 use super::keys::Keys;
 use super::sampler::Sampler;
 use super::values::Values;
-use super::versions::{Floor, Mismatch, PREPARED, Versions, Write};
+use super::versions::{Floor, Mismatch, PREPARED, Versions};
 
 /// The state that a target should be in, and what is drawn of it.
 #[derive(Debug)]
@@ -18,7 +18,9 @@ pub struct Oracle {
     pub keys_per_request: usize,
     /// Whether a missing value is a right answer (eviction, deletion, no preparation).
     pub misses_allowed: bool,
-    versions: Versions,
+    /// Which versions of a key an answer may have; it is notified when a request is sent and when
+    /// a write is acknowledged.
+    pub versions: Versions,
 }
 
 /// A value too short to carry its version is compared with at most this many candidates.
@@ -57,24 +59,6 @@ impl Oracle {
     #[inline]
     pub fn expand(&self, drawn: u64, keys: &mut Vec<u64>) {
         self.sampler.expand(drawn, self.keys_per_request, keys);
-    }
-
-    /// Call when a read is sent.
-    #[inline]
-    pub fn begin_read(&self, key: u64) -> Floor {
-        self.versions.begin_read(key)
-    }
-
-    /// Call when a write is sent: returns the version to write.
-    #[inline]
-    pub fn begin_write(&self, key: u64) -> Write {
-        self.versions.begin_write(key)
-    }
-
-    /// Call when the target has acknowledged a write; see [`Versions::end_write`].
-    #[inline]
-    pub fn end_write(&self, key: u64, write: Write) {
-        self.versions.end_write(key, write);
     }
 
     /// Whether `bytes`, received now, are a right answer to a read sent at `floor`.
@@ -121,12 +105,12 @@ mod tests {
     #[test]
     fn a_replaced_value_is_stale_and_an_unwritten_one_is_named() {
         let oracle = oracle();
-        let early = oracle.begin_read(3);
-        let write = oracle.begin_write(3);
+        let early = oracle.versions.begin_read(3);
+        let write = oracle.versions.begin_write(3);
         assert_eq!(oracle.check(3, early, &value(&oracle, 3, 1)), Ok(()));
         assert_eq!(oracle.check(3, early, &value(&oracle, 3, 2)), Ok(()));
-        oracle.end_write(3, write);
-        let late = oracle.begin_read(3);
+        oracle.versions.end_write(3, write);
+        let late = oracle.versions.begin_read(3);
         assert_eq!(oracle.check(3, late, &value(&oracle, 3, 1)), Err(Mismatch::Stale));
         assert_eq!(oracle.check(3, late, &value(&oracle, 3, 2)), Ok(()));
         assert_eq!(oracle.check(3, late, &value(&oracle, 3, 3)), Err(Mismatch::Unwritten));
@@ -137,25 +121,25 @@ mod tests {
     #[test]
     fn overlapping_writes_may_land_in_either_order() {
         let oracle = oracle();
-        let (first, second) = (oracle.begin_write(0), oracle.begin_write(0));
-        oracle.end_write(0, first);
-        oracle.end_write(0, second);
-        let read = oracle.begin_read(0);
+        let (first, second) = (oracle.versions.begin_write(0), oracle.versions.begin_write(0));
+        oracle.versions.end_write(0, first);
+        oracle.versions.end_write(0, second);
+        let read = oracle.versions.begin_read(0);
         assert_eq!(oracle.check(0, read, &value(&oracle, 0, 2)), Ok(()));
         assert_eq!(oracle.check(0, read, &value(&oracle, 0, 3)), Ok(()));
         assert_eq!(oracle.check(0, read, &value(&oracle, 0, 1)), Err(Mismatch::Stale));
-        let third = oracle.begin_write(0);
-        oracle.end_write(0, third);
-        let read = oracle.begin_read(0);
+        let third = oracle.versions.begin_write(0);
+        oracle.versions.end_write(0, third);
+        let read = oracle.versions.begin_read(0);
         assert_eq!(oracle.check(0, read, &value(&oracle, 0, 3)), Err(Mismatch::Stale));
     }
 
     #[test]
     fn short_values_are_told_apart_without_a_head() {
         let oracle = Oracle::new(Keys::new(10, 8).unwrap(), Values::new(1, 8)).begin(true, false);
-        let write = oracle.begin_write(5);
-        oracle.end_write(5, write);
-        let read = oracle.begin_read(5);
+        let write = oracle.versions.begin_write(5);
+        oracle.versions.end_write(5, write);
+        let read = oracle.versions.begin_read(5);
         assert_eq!(oracle.check(5, read, &value(&oracle, 5, 2)), Ok(()));
         assert_eq!(oracle.check(5, read, &value(&oracle, 5, 1)), Err(Mismatch::Corrupt));
     }

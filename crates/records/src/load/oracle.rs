@@ -1,6 +1,6 @@
 //! What records should hold: numbers that count up, or arrays whose elements are all that number.
 
-use load::kv::{Floor, Keys, Mismatch, PREPARED, Sampler, Versions, Write};
+use load::kv::{Floor, Keys, Mismatch, PREPARED, Sampler, Versions};
 
 /// The state that the records of one target should be in.
 #[derive(Debug)]
@@ -13,7 +13,9 @@ pub struct Oracle {
     pub size: Option<u64>,
     /// The target itself writes this number of the records, from the first one on.
     target_writes: u64,
-    versions: Versions,
+    /// Which versions of a key an answer may have; it is notified when a request is sent and when
+    /// a write is acknowledged.
+    pub versions: Versions,
 }
 
 impl Oracle {
@@ -55,24 +57,6 @@ impl Oracle {
         PREPARED
     }
 
-    /// Call when a read is sent.
-    #[inline]
-    pub fn begin_read(&self, key: u64) -> Floor {
-        self.versions.begin_read(key)
-    }
-
-    /// Call when a write is sent: returns the version to write.
-    #[inline]
-    pub fn begin_write(&self, key: u64) -> Write {
-        self.versions.begin_write(key)
-    }
-
-    /// Call when the target has acknowledged a write; see [`Versions::end_write`].
-    #[inline]
-    pub fn end_write(&self, key: u64, write: Write) {
-        self.versions.end_write(key, write);
-    }
-
     /// The value of `key` at `version`: the key above, the version below, so that a write advances
     /// it by one and a wrong one says whose it is. Every element of an array is this number.
     #[inline]
@@ -101,13 +85,13 @@ mod tests {
     #[test]
     fn numbers_advance_by_one_a_write_and_say_whose_they_are() {
         let oracle = Oracle::new(Keys::new(10, 8).unwrap(), None, 0).begin(true);
-        let early = oracle.begin_read(3);
+        let early = oracle.versions.begin_read(3);
         assert_eq!(oracle.number(3, 1) + 1, oracle.number(3, 2));
         assert_eq!(oracle.check_number(3, early, oracle.number(3, 1)), Ok(()));
         assert_eq!(oracle.check_number(3, early, oracle.number(3, 2)), Err(Mismatch::Unwritten));
-        let write = oracle.begin_write(3);
-        oracle.end_write(3, write);
-        let late = oracle.begin_read(3);
+        let write = oracle.versions.begin_write(3);
+        oracle.versions.end_write(3, write);
+        let late = oracle.versions.begin_read(3);
         assert_eq!(oracle.check_number(3, late, oracle.number(3, 2)), Ok(()));
         assert_eq!(oracle.check_number(3, late, oracle.number(3, 1)), Err(Mismatch::Stale));
         assert_eq!(oracle.check_number(3, late, oracle.number(4, 2)), Err(Mismatch::Corrupt));

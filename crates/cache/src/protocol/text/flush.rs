@@ -8,7 +8,7 @@ use crate::protocol::Refusal;
 pub(super) static FLUSH_ALL: Row = Row {
     name: "flush_all",
     usage: "flush_all [DELAY] [noreply]",
-    doc: "Forgets everything that is stored up to now, or up to so many seconds from now.",
+    doc: "Removes all items that are stored up to now, or up to a number of seconds from now.",
     may_be_quiet: true,
     read,
 };

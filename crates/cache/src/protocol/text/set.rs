@@ -90,7 +90,7 @@ pub(super) static PREPEND: Row = Row {
 pub(super) static CAS: Row = Row {
     name: "cas",
     usage: "cas KEY FLAGS EXPTIME BYTES UNIQUE [noreply]",
-    doc: "Stores the data block that follows, if nobody has stored since `gets` gave UNIQUE.",
+    doc: "Stores the data that follow, if the item is unchanged since `gets` gave UNIQUE.",
     may_be_quiet: true,
     read: |tokens| read_cas(tokens).map(Command::Set),
 };

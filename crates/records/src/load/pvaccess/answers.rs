@@ -136,7 +136,7 @@ impl PvAccess {
         match operation.what {
             What::Put => {
                 if let Sent::Write(write) = operation.sent {
-                    self.oracle.end_write(operation.key, write);
+                    self.oracle.versions.end_write(operation.key, write);
                 }
                 if operation.tag.is_some() {
                     let count = self.oracle.size.unwrap_or(1);

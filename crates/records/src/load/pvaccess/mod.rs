@@ -227,13 +227,13 @@ impl PvAccess {
         let (what, key, number) = (operation.what, operation.key, operation.channel);
         let version = match (what, operation.sent) {
             (What::Get, _) => {
-                operation.sent = Sent::Read(self.oracle.begin_read(key));
+                operation.sent = Sent::Read(self.oracle.versions.begin_read(key));
                 0
             }
             (What::Put, Sent::Prepare) => self.oracle.prepared_version(),
             // A version is drawn when it is sent, so that versions are sent in their order.
             (What::Put, _) => {
-                let write = self.oracle.begin_write(key);
+                let write = self.oracle.versions.begin_write(key);
                 operation.sent = Sent::Write(write);
                 write.version
             }

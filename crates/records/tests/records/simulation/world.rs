@@ -17,11 +17,11 @@ pub(super) enum Kind {
     Ticks(usize),
     /// By clients, whose puts have numbers of their own.
     Puts(usize),
-    /// By nobody; it is destroyed and made anew.
+    /// By neither; it is destroyed and made anew.
     Fleeting,
 }
 
-/// Records of each of the first two kinds: their arrays have up to so many elements.
+/// The largest arrays of the records of each of the first two kinds, in elements.
 const ELEMENTS: [usize; 2] = [40, 6_000];
 
 /// All records.
