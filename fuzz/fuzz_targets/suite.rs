@@ -26,6 +26,7 @@ fuzz_target!(|data: &[u8]| {
     let registry = Registry {
         services: SERVICES,
         check_arguments: &|_, _| Ok(()),
+        default_of: |_, _| None,
         page: |_, _| Err(ProtocolError::new("no page")),
     };
     match Plan::parse(Path::new("suite.toml"), text.clone(), &[], registry) {

@@ -10,7 +10,7 @@ use crate::student::{t_critical, t_two_sided_tail};
 
 /// Floor of the standard error, on the log scale. Counts can agree exactly in every round; then
 /// only rounding of f64 is left, which must not pass for a difference.
-const LOG_NOISE: f64 = 1e-12;
+pub(crate) const LOG_NOISE: f64 = 1e-12;
 
 /// The ratio of two targets over rounds, with its interval and p-value.
 #[derive(Debug, Clone, Copy, PartialEq)]

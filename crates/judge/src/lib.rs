@@ -12,6 +12,7 @@
 //! | `looks` | group-sequential tests: alpha spending, smallest detectable difference |
 //! | `holm` | Holm's step-down correction over a family of comparisons |
 //! | `verdict` | better, worse, same, can't tell: the rule and its reasons |
+//! | `likely` | the second rank of a verdict, from disturbed rounds |
 //! | `metric` | the one table of metrics: names, unit, and which direction is good |
 //! | `ranks` | Mann-Whitney's U and Hodges-Lehmann's shift |
 //! | `unpaired` | the interval of two series that aren't paired |
@@ -24,6 +25,7 @@
 //! | `modes` | whether figures fall into two groups |
 //! | `quantile` | median |
 //! | `steady` | where a series becomes steady: how a warm-up ends |
+//! | `share` | the interval of a share of operations that come in clusters |
 //! | `slope` | how fast a series grows, with its interval |
 //! | `limits/` | what limited a trial: figures, thresholds, one row per limit |
 
@@ -33,6 +35,7 @@ mod change_points;
 mod holm;
 mod interval;
 mod knee;
+mod likely;
 pub mod limits;
 mod looks;
 mod metric;
@@ -41,6 +44,7 @@ mod normal;
 mod quantile;
 mod random;
 mod ranks;
+mod share;
 mod slope;
 mod steady;
 mod student;
@@ -54,6 +58,7 @@ pub use change_points::{ChangePoint, Hunt, change_points};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
 pub use knee::knee;
+pub use likely::{Likely, NoisyPair, likely};
 pub use looks::{
     confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
 };
@@ -65,6 +70,7 @@ pub use random::Random;
 pub use ranks::{
     mann_whitney, mann_whitney_exact, mann_whitney_normal, paired_shift_ratio, shift_ratio,
 };
+pub use share::{ShareInterval, share_interval};
 pub use slope::{Slope, slope};
 pub use steady::steady_from;
 pub use student::{t_critical, t_two_sided_tail};

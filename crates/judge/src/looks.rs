@@ -19,6 +19,11 @@
 //! A run that goes on until its interval is tight enough looks, too, and mostly stops long before
 //! the most rounds, where spending would have left little. All of its looks have one level, the
 //! same from the first to the last (S. J. Pocock, Biometrika 64, 1977), from the same recursion.
+//!
+//! One design for both was tried. With one level, comparisons of 24 rounds find a difference of 0.6
+//! deviations in 55 % of cases in place of 66 %, and those of 60 rounds one of 0.4 in 63 % in place
+//! of 76 %. With spending, a run of at most 50 rounds waits 19 in place of 15 for an interval of
+//! ±0.8 deviations, and 13 in place of 9 for ±1.2.
 
 use crate::normal::{normal_density, normal_tail};
 use crate::verdict::MIN_ROUNDS;

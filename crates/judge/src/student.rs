@@ -63,7 +63,7 @@ pub(crate) fn f_upper_tail(f: f64, above: f64, below: f64) -> f64 {
 }
 
 /// I_x(a, b), with `y` = 1 - x given by the caller.
-fn regularised_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
+pub(crate) fn regularised_beta(a: f64, b: f64, x: f64, y: f64) -> f64 {
     if x <= 0.0 {
         return 0.0;
     }

@@ -2,7 +2,8 @@
 //!
 //! The rule, for the first target (a) of a comparison a/b:
 //!
-//! 1. a barred comparison (generator-bound, invalid trials, unseen) is *can't tell*;
+//! 1. a barred comparison (generator-bound, disturbed rounds, invalid trials, unseen) is *can't
+//!    tell*;
 //! 2. so is one of fewer than [`MIN_ROUNDS`] rounds, however far apart the figures lie;
 //! 3. when the interval *at the confidence that Holm's procedure leaves to this comparison*
 //!    excludes 1, it is better or worse, by the metric's direction;
@@ -47,13 +48,31 @@ pub enum Inconclusive {
     /// A target was overloaded: its latency is that of a queue that only grew, a function of the
     /// measured time and not of the target's speed.
     Overloaded,
-    /// Enough rounds were measured, but too few in which both trials are valid.
+    /// Enough rounds were measured, but too few in which both trials are valid: most others are
+    /// invalid.
     InvalidTrials,
+    /// The same, and most others are disturbed.
+    DisturbedRounds,
     /// The metric wasn't seen on this host, or was zero, in at least one round.
     Unseen,
 }
 
 impl Inconclusive {
+    const ALL: [Self; 7] = [
+        Self::TooFewRounds,
+        Self::TooWide,
+        Self::GeneratorBound,
+        Self::Overloaded,
+        Self::DisturbedRounds,
+        Self::InvalidTrials,
+        Self::Unseen,
+    ];
+
+    /// The reason of this code.
+    pub fn of_code(code: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|why| why.code() == code)
+    }
+
     /// The reason in words, as reports print it in brackets after "can't tell".
     pub fn words(self) -> &'static str {
         match self {
@@ -62,6 +81,7 @@ impl Inconclusive {
             Inconclusive::GeneratorBound => "generator-bound",
             Inconclusive::Overloaded => "overloaded",
             Inconclusive::InvalidTrials => "invalid trials",
+            Inconclusive::DisturbedRounds => "disturbed rounds",
             Inconclusive::Unseen => "unseen",
         }
     }
@@ -74,6 +94,7 @@ impl Inconclusive {
             Inconclusive::GeneratorBound => "generator_bound",
             Inconclusive::Overloaded => "overloaded",
             Inconclusive::InvalidTrials => "invalid_trials",
+            Inconclusive::DisturbedRounds => "disturbed_rounds",
             Inconclusive::Unseen => "unseen",
         }
     }

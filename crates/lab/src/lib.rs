@@ -7,6 +7,8 @@ pub mod cpus;
 pub mod deploy;
 pub mod drive;
 pub mod in_process;
+mod last_lines;
 pub mod observe;
+pub mod placeholders;
 pub mod plan;
 pub mod run;

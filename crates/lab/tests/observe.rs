@@ -61,6 +61,48 @@ fn marks_follow_each_other_and_hold_every_core() {
     assert_eq!(seen.core_time_ns, seen.length_ns * after.cores.len() as u64);
 }
 
+/// A busy loop under a name of its own, which ends with this.
+struct Burner(std::process::Child);
+
+impl Burner {
+    fn start(folder: &std::path::Path, name: &str) -> Self {
+        let program = folder.join(name);
+        std::fs::copy("/bin/sh", &program).unwrap();
+        let mut burn = std::process::Command::new(program);
+        Self(burn.args(["-c", "while :; do :; done"]).spawn().unwrap())
+    }
+}
+
+impl Drop for Burner {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_program_that_takes_cores_from_a_slice_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut watch = Watch::start(wire::clock::now(), &[]).unwrap();
+    watch.before_slice();
+    let burner = Burner::start(folder.path(), "burner");
+    let begun = Instant::now();
+    let mut cores = None;
+    while cores.is_none() && begun.elapsed() < Duration::from_secs(30) {
+        let others = watch.other_programs(None, false, &[]).expect("processes can be read");
+        cores = others.cores.iter().find(|(name, _)| name == "burner").map(|(_, cores)| *cores);
+    }
+    assert!(cores.is_some_and(|cores| cores > 0.0), "{cores:?}");
+    // As load of the lab's, or as its target, it is none of the others.
+    let burns = |watch: &mut Watch, group, load| {
+        let others = watch.other_programs(group, load, &[]).expect("processes can be read");
+        others.cores.iter().any(|(name, _)| name == "burner")
+    };
+    assert!(!burns(&mut watch, None, true));
+    let group = rustix::process::getpgid(rustix::process::Pid::from_raw(burner.0.id() as i32));
+    assert!(!burns(&mut watch, group.ok(), false));
+}
+
 #[test]
 fn every_sensor_says_what_it_sees_here() {
     let seen = check_sensors(&lab::cpus::cpus_here());

@@ -18,8 +18,8 @@ use parquet::schema::types::Type;
 
 use crate::error::LedgerError;
 use crate::export::{Cell, Export};
+use crate::ids::RunId;
 use crate::open::Ledger;
-use crate::rows::RunId;
 
 /// Maximum of rows in memory; as many are a row group of the file.
 const GROUP_ROWS: usize = 65_536;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rusqlite::ErrorCode;
 
-use crate::rows::{RunId, TrialId};
+use crate::ids::{RunId, TrialId};
 
 /// Every way in which reading or writing a ledger fails.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum LedgerError {
     },
     /// A newer loadline wrote the file.
     #[error(
-        "the ledger {} has schema {found}, this loadline knows up to {known}: \
+        "the ledger {} has schema {found}, and this loadline knows {known}: \
          use the newer loadline that wrote it, or another file with --ledger",
         path.display()
     )]
@@ -58,13 +58,14 @@ pub enum LedgerError {
         path: PathBuf,
         /// The schema version found in it.
         found: i64,
-        /// The newest version that this build knows.
+        /// The version that this build knows.
         known: i64,
     },
-    /// The file is older than this build and was opened for reading only.
+    /// The file is of a schema that no release of loadline had.
     #[error(
-        "the ledger {} has the older schema {found} (now {known}): \
-         `loadline run`, `ledger merge` and `ledger prune` bring it up to date",
+        "the ledger {} has schema {found}, which no release had, and this loadline knows {known}: \
+         the loadline of commit {reader} reads it (`report`, `ledger export`); \
+         to measure on, move it away, or name another file with --ledger",
         path.display()
     )]
     OlderSchema {
@@ -72,8 +73,10 @@ pub enum LedgerError {
         path: PathBuf,
         /// The schema version found in it.
         found: i64,
-        /// The version that this build reads.
+        /// The version that this build knows.
         known: i64,
+        /// The commit whose build reads it.
+        reader: &'static str,
     },
     /// No run has this id.
     #[error("there is no run {0} in this ledger")]
@@ -118,6 +121,14 @@ impl LedgerError {
     }
 }
 
+impl LedgerError {
+    /// Whether SQLite can't open the file, or one that it needs beside it.
+    pub(crate) fn is_cannot_open(&self) -> bool {
+        let (Self::Open { why, .. } | Self::Sql(why)) = self else { return false };
+        matches!(why.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    }
+}
+
 impl From<rusqlite::Error> for LedgerError {
     fn from(error: rusqlite::Error) -> Self {
         Self::Sql(error)
@@ -134,7 +145,8 @@ fn advice(error: &rusqlite::Error) -> &'static str {
         Some(ErrorCode::NotADatabase) => "; name another file with --ledger",
         Some(ErrorCode::DiskFull) => "; make room on its disk: all that was written is kept",
         Some(ErrorCode::ReadOnly | ErrorCode::PermissionDenied | ErrorCode::CannotOpen) => {
-            "; it and its folder have to be yours to write, or name another with --ledger"
+            "; it and its folder have to be yours to write (to read it, copy it with its -wal file \
+             to a folder of yours), or name another with --ledger"
         }
         _ => "",
     }

@@ -4,8 +4,8 @@ use rusqlite::types::ValueRef;
 
 use crate::chunk::unpack;
 use crate::error::LedgerError;
+use crate::ids::RunId;
 use crate::open::Ledger;
-use crate::rows::RunId;
 
 /// One table that can be exported.
 #[derive(Debug)]
@@ -145,6 +145,15 @@ pub static EXPORTS: &[Export] = &[
         sql: "SELECT point.label AS point, requirement.*
             FROM requirement JOIN point ON point.id = requirement.point_id
             WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid",
+        packed: false,
+    },
+    Export {
+        name: "verdicts",
+        doc: "one target against another by one metric, judged when the run ended",
+        sql: "SELECT point.label AS point, a.name AS a, b.name AS b, verdict.*
+            FROM verdict JOIN point ON point.id = verdict.point_id
+            JOIN target AS a ON a.id = verdict.a_id JOIN target AS b ON b.id = verdict.b_id
+            WHERE verdict.run_id = ?1 ORDER BY verdict.ordinal",
         packed: false,
     },
     Export {

@@ -12,7 +12,8 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Deserializer, Serializer, V2DeflateSerializer};
 
 use crate::error::LedgerError;
-use crate::rows::{HistogramRow, TrialId};
+use crate::ids::TrialId;
+use crate::rows::HistogramRow;
 use crate::word_columns::HistogramKind;
 
 /// The largest blob that is decoded. One of a trial is 1 to 10 kB; this only guards against a

@@ -4,8 +4,8 @@ use rusqlite::params;
 use serde_json::{Map, Value};
 
 use crate::error::LedgerError;
+use crate::ids::RunId;
 use crate::open::Ledger;
-use crate::rows::RunId;
 
 /// A run of a suite among others.
 #[derive(Debug, Clone, PartialEq)]

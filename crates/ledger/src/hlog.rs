@@ -7,8 +7,8 @@ use hdrhistogram::serialization::interval_log::{IntervalLogWriterBuilder, Tag};
 
 use crate::error::LedgerError;
 use crate::histogram::decode;
+use crate::ids::RunId;
 use crate::open::Ledger;
-use crate::rows::RunId;
 
 const SECONDS: &str = "SELECT target.name AS target, clients, operation, second, data
     FROM histogram

@@ -10,85 +10,73 @@
 //!
 //! | file | what it holds |
 //! |---|---|
-//! | `rows` | the tables as structs, and their typed ids |
-//! | `word_columns` | the words that columns may hold: states, validities, kinds |
-//! | `schema` | migrations, and the ledgers that are refused |
+//! | `table` | the macro by which a table is written down once: struct, SQL, documentation |
+//! | `rows` | the tables |
+//! | `ids`, `word_columns` | typed ids, and the words that columns may hold |
+//! | `schema` | what a new ledger is made of, the views in SQL, and the versions that are refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
 //! | `runs` | the list of runs, and the progress of one |
-//! | `json` | columns that hold JSON |
-//! | `histogram` | latency histograms as blobs and percentiles |
+//! | `histogram`, `streams` | latency histograms and staleness as blobs and percentiles |
 //! | `sensor_series`, `chunk` | the samples of sensors, ten seconds of a series to a row |
-//! | `streams` | the updates of streams |
-//! | `event` | events that ran against targets |
-//! | `tables`, `merge` | the tables of a run, copied from another ledger or deleted |
-//! | `comparison` | the parameters and looks of a comparison, and the build facts of targets |
-//! | `cost` | system calls of an operation, and floors of the host |
+//! | `merge` | runs copied from another ledger, or deleted |
+//! | `figure` | metrics of trials, and the figures that suites declare |
 //! | `history` | the runs of one suite, oldest first |
-//! | `search` | searches for the highest load, and the groups of clients |
 //! | `hlog` | latencies as an HdrHistogram interval log |
-//! | `ladder` | rungs, decisions about them, profiles |
+//! | `ladder` | decisions about rungs |
 //! | `export` | a run as tables for other programs |
 //! | `columnar` | the same as Parquet files (feature `parquet`) |
-//! | `program_figure` | figures that a suite's programs report |
 //! | `process` | whether the process that left a run `running` is still there |
 
 mod chunk;
 #[cfg(feature = "parquet")]
 mod columnar;
-mod comparison;
-mod cost;
+#[cfg(test)]
+mod document;
 mod error;
-mod event;
 mod export;
+mod figure;
 mod histogram;
 mod history;
 mod hlog;
-mod json;
+mod ids;
 mod ladder;
 mod merge;
 mod open;
 mod process;
-mod program_figure;
 mod read;
 mod rows;
 mod runs;
 mod schema;
-mod search;
 mod sensor_series;
 mod streams;
-mod tables;
+mod table;
 mod word_columns;
 mod write;
 
 pub use chunk::{CHUNK_NS, SamplePoint};
 #[cfg(feature = "parquet")]
 pub use columnar::ColumnarError;
-pub use comparison::{ComparisonRow, FactRow, FigureRow, LookRow};
-pub use cost::{CallRow, FloorRow};
 pub use error::LedgerError;
-pub use event::EventRow;
 pub use export::{Cell, EXPORTS, Export};
+pub use figure::FigureRow;
 pub use hdrhistogram::Histogram;
 pub use histogram::{BLOB_LIMIT_BYTES, decode, encode};
 pub use history::PastRun;
-pub use ladder::{Decision, ProfileRow, RungRow};
+pub use ids::{FingerprintId, PointId, RoundId, RunId, SeriesId, SuiteId, TargetId, TrialId};
 pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
-pub use program_figure::ProgramFigureRow;
 pub use read::{RunView, TrialValues};
 pub use rows::{
-    CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
-    ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SeriesId, SeriesRow,
-    SliceRow, SlowRow, SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UNFINISHED,
-    UsageRow, ValueRow,
+    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
+    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
+    RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SeriesRow, SliceRow, SlowRow,
+    StreamRow, SuiteRow, TargetRow, TrialRow, UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
 pub use runs::{RunKind, RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;
-pub use search::{ClientsRow, ProbeRow, SearchRow};
 pub use sensor_series::SampleWriter;
-pub use streams::StreamRow;
 pub use word_columns::{
-    ArrivalsKind, Better, DataState, FailedAt, HistogramKind, RequirementOutcome, RunState,
-    Validity,
+    ArrivalsKind, Better, DataState, Decision, FailedAt, HistogramKind, RequirementOutcome,
+    RunState, Validity,
 };

@@ -6,9 +6,10 @@ use rusqlite::types::Value;
 use rusqlite::{OptionalExtension, params_from_iter};
 
 use crate::error::LedgerError;
+use crate::ids::RunId;
 use crate::open::Ledger;
-use crate::rows::RunId;
-use crate::tables::{TABLES, Table};
+use crate::rows::tables;
+use crate::table::Table;
 use crate::word_columns::RunState;
 
 /// The result of merging a ledger.
@@ -20,6 +21,20 @@ pub struct Merged {
     pub known: Vec<RunId>,
     /// Runs that are still being measured: their ids there.
     pub running: Vec<RunId>,
+}
+
+/// Which rows of a table are of run ?1; `None` where runs share its rows.
+fn of_run(table: &Table) -> Option<String> {
+    if table.name == "run" {
+        return Some("id = ?1".to_owned());
+    }
+    let direct = table.refers().find(|(_, to)| *to == "run");
+    let (column, to) = direct.or_else(|| table.refers().next())?;
+    if to == "run" {
+        return Some(format!("{column} = ?1"));
+    }
+    let above = of_run(tables().find(|table| table.name == to)?)?;
+    Some(format!("{column} IN (SELECT id FROM {to} WHERE {above})"))
 }
 
 /// The new id of each row that was copied, by its table and its id there.
@@ -69,8 +84,10 @@ impl Ledger {
             let old: i64 = other.connection.query_row(&sql, [run], |row| row.get(0))?;
             ids.insert((table, old), self.copy_shared(other, table, old)?);
         }
-        for table in TABLES {
-            self.copy_table(other, table, run, &mut ids)?;
+        for table in tables() {
+            if let Some(of_run) = of_run(table) {
+                self.copy_table(other, table, &of_run, run, &mut ids)?;
+            }
         }
         Ok(ids[&("run", run.get())].into())
     }
@@ -91,22 +108,23 @@ impl Ledger {
         let mut statement = other.connection.prepare(&sql)?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let mut row = statement.query_row([old], |row| values(row, columns.len()))?;
-        self.put(table, &columns, &mut row)
+        self.put_copy(table, &columns, &mut row)
     }
 
     fn copy_table(
         &self,
         other: &Ledger,
         table: &Table,
+        of_run: &str,
         run: RunId,
         ids: &mut NewIds,
     ) -> Result<(), LedgerError> {
-        let sql = format!("SELECT * FROM {} WHERE {}", table.name, table.of_run);
+        let sql = format!("SELECT * FROM {} WHERE {of_run}", table.name);
         let mut statement = other.connection.prepare(&sql)?;
         let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
         let place = |name: &str| columns.iter().position(|column| column == name);
         let refers: Vec<(usize, &'static str)> =
-            table.refers.iter().filter_map(|(name, to)| Some((place(name)?, *to))).collect();
+            table.refers().filter_map(|(name, to)| Some((place(name)?, to))).collect();
         let id_place = place("id").filter(|_| table.has_id);
         let mut rows = statement.query([run])?;
         while let Some(row) = rows.next()? {
@@ -118,7 +136,7 @@ impl Ledger {
                 }
             }
             let old = id_place.map(|place| std::mem::replace(&mut row[place], Value::Null));
-            let new = self.put(table.name, &columns, &mut row)?;
+            let new = self.put_copy(table.name, &columns, &mut row)?;
             if let Some(Value::Integer(old)) = old {
                 ids.insert((table.name, old), new);
             }
@@ -127,7 +145,12 @@ impl Ledger {
     }
 
     /// Inserts a row; an `id` is assigned anew.
-    fn put(&self, table: &str, columns: &[String], row: &mut [Value]) -> Result<i64, LedgerError> {
+    fn put_copy(
+        &self,
+        table: &str,
+        columns: &[String],
+        row: &mut [Value],
+    ) -> Result<i64, LedgerError> {
         if let Some(place) = columns.iter().position(|column| column == "id") {
             row[place] = Value::Null;
         }

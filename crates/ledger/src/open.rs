@@ -1,9 +1,9 @@
 //! Opening a ledger.
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use rusqlite::backup::Backup;
 use rusqlite::{Connection, ErrorCode, OpenFlags};
 
 use crate::error::LedgerError;
@@ -16,9 +16,6 @@ const BUSY_TIMEOUT: Duration = Duration::from_secs(10);
 /// Between two tries of what SQLite doesn't wait for itself.
 const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
-/// Pages that are copied at a time; the ledger isn't locked between two times.
-const COPY_PAGES: std::ffi::c_int = 1_024;
-
 /// Statements kept prepared, so that one batch a second costs no parsing.
 const STATEMENTS_KEPT: usize = 64;
 
@@ -29,11 +26,10 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Opens a ledger for reading and writing; makes it, and its directory, when absent, and
-    /// brings an older schema up to date.
+    /// Opens a ledger for reading and writing; makes it, and its directory, when absent.
     ///
-    /// Fails when the file is something else, when a newer loadline wrote it, or when it can't
-    /// be written.
+    /// Fails when the file is something else, when its schema is of another version, or when it
+    /// can't be written.
     pub fn open(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         if let Some(directory) = path.parent().filter(|parent| !parent.as_os_str().is_empty()) {
@@ -44,27 +40,35 @@ impl Ledger {
             | OpenFlags::SQLITE_OPEN_CREATE
             | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let mut connection = connect(path, flags)?;
-        schema::migrate(&mut connection, path)?;
+        schema::create(&mut connection, path)?;
         Ok(Ledger { connection })
     }
 
     /// Opens a ledger for reading only. Neither waits for the other when a run is writing to it.
     ///
-    /// Fails when there is none, and when it would have to be migrated first. A ledger that
-    /// isn't being written still needs a directory in which SQLite may put its `-shm` file.
+    /// Fails when there is none, and when its schema is of another version. Where SQLite can't put
+    /// its `-shm` file beside it, such as in a read-only directory, a ledger is read as it lies
+    /// there, as long as no `-wal` file holds more of it.
     pub fn open_read_only(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
         let path = path.as_ref();
         if !path.exists() {
             return Err(LedgerError::Missing { path: path.to_owned() });
         }
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let connection = connect(path, flags)?;
-        schema::check(&connection, path)?;
-        Ok(Ledger { connection })
+        let open = |at: &Path, flags| {
+            let connection = connect(at, flags)?;
+            schema::check(&connection, path)?;
+            Ok(Ledger { connection })
+        };
+        open(path, flags).or_else(|error: LedgerError| match immutable(path) {
+            Some(at) if error.is_cannot_open() => {
+                open(&at, flags | OpenFlags::SQLITE_OPEN_URI).map_err(|_| error)
+            }
+            _ => Err(error),
+        })
     }
 
-    /// Opens a ledger for reading and writing and brings an older schema up to date, as
-    /// [`Ledger::open`] does, but makes none.
+    /// Opens a ledger for reading and writing, as [`Ledger::open`] does, but makes none.
     ///
     /// Fails as that, and when there is none.
     pub fn open_existing(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
@@ -75,34 +79,11 @@ impl Ledger {
         Self::open(path)
     }
 
-    /// Opens a ledger for reading only, whatever version its schema is of: an older one is copied
-    /// to a nameless temporary file and brought up to date there. The file stays as it is.
-    ///
-    /// Fails as [`Ledger::open_read_only`], and when there is no room for the copy.
-    pub fn open_as_it_is(path: impl AsRef<Path>) -> Result<Ledger, LedgerError> {
-        let path = path.as_ref();
-        let found = Self::open_read_only(path);
-        // An empty file is of version 0, and no ledger yet.
-        if !matches!(found, Err(LedgerError::OlderSchema { found: 1.., .. })) {
-            return found;
-        }
-        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        let older = connect(path, flags)?;
-        // SQLite takes a database without a name as a temporary one.
-        let mut connection = Connection::open("")?;
-        let copy = Backup::new(&older, &mut connection)?;
-        copy.run_to_completion(COPY_PAGES, Duration::ZERO, None)?;
-        drop(copy);
-        connection.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut connection, path)?;
-        Ok(Ledger { connection })
-    }
-
     /// A ledger in memory, gone when dropped. For tests of what reads ledgers.
     pub fn in_memory() -> Result<Ledger, LedgerError> {
         let mut connection = Connection::open_in_memory()?;
         connection.pragma_update(None, "foreign_keys", true)?;
-        schema::migrate(&mut connection, Path::new(":memory:"))?;
+        schema::create(&mut connection, Path::new(":memory:"))?;
         Ok(Ledger { connection })
     }
 }
@@ -129,6 +110,25 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, LedgerError> {
     open().map_err(|why| LedgerError::Open { path: path.to_owned(), why })
 }
 
+/// The name by which SQLite takes a file for one that never changes, and looks for nothing beside
+/// it; `None` when the log beside it holds more.
+fn immutable(path: &Path) -> Option<PathBuf> {
+    let mut log = path.as_os_str().to_owned();
+    log.push("-wal");
+    if Path::new(&log).metadata().is_ok_and(|about| about.len() > 0) {
+        return None;
+    }
+    let mut name = "file:".to_owned();
+    for byte in path.canonicalize().ok()?.as_os_str().as_bytes() {
+        match byte {
+            b'/' | b'.' | b'-' | b'_' => name.push(char::from(*byte)),
+            byte if byte.is_ascii_alphanumeric() => name.push(char::from(*byte)),
+            byte => name += &format!("%{byte:02X}"),
+        }
+    }
+    Some(PathBuf::from(name + "?immutable=1"))
+}
+
 /// Sets WAL mode. SQLite refuses this at once, without its busy time-out, while another process
 /// does the same: both hold a read lock that the other would wait for.
 fn write_ahead(connection: &Connection) -> rusqlite::Result<()> {
@@ -152,16 +152,23 @@ mod tests {
     use crate::schema::SCHEMA_VERSION;
 
     #[test]
-    fn a_newer_schema_is_refused_with_what_to_do() {
+    fn another_schema_is_refused_with_what_to_do_and_left_as_it_is() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("a/b/ledger.sqlite");
-        let ledger = Ledger::open(&path).unwrap();
-        ledger.connection.pragma_update(None, "user_version", SCHEMA_VERSION + 1).unwrap();
-        drop(ledger);
-        for opened in [Ledger::open(&path), Ledger::open_read_only(&path)] {
-            let error = opened.unwrap_err();
-            assert!(matches!(error, LedgerError::NewerSchema { .. }));
-            assert!(error.to_string().contains("use the newer loadline"), "{error}");
+        let made = Ledger::open(&path).unwrap();
+        for (version, remedy) in [
+            (SCHEMA_VERSION + 1, "use the newer loadline"),
+            (15, "the loadline of commit"),
+            (1, ""),
+        ] {
+            made.connection.pragma_update(None, "user_version", version).unwrap();
+            for open in [Ledger::open, Ledger::open_existing, Ledger::open_read_only] {
+                let error = open(&path).unwrap_err().to_string();
+                assert!(error.contains(&format!("has schema {version}")), "{error}");
+                assert!(error.contains(remedy), "{error}");
+            }
+            let found = made.connection.pragma_query_value(None, "user_version", |row| row.get(0));
+            assert_eq!(found, Ok(version));
         }
     }
 
@@ -177,7 +184,7 @@ mod tests {
         assert!(error.ends_with("file is not a database; name another file with --ledger"));
         let folder = Ledger::open_read_only(directory.path());
         assert!(matches!(folder, Err(LedgerError::NoFile { .. })));
-        // Nothing was ever written to an empty file, so it is not of an older version.
+        // Nothing was ever written to an empty file, so it is not of another version.
         let empty = directory.path().join("empty");
         std::fs::write(&empty, "").unwrap();
         assert!(matches!(Ledger::open_read_only(&empty), Err(LedgerError::Missing { .. })));
@@ -190,6 +197,21 @@ mod tests {
         let path = directory.path().join("none.sqlite");
         assert!(matches!(Ledger::open_read_only(&path), Err(LedgerError::Missing { .. })));
         assert!(!path.exists());
+    }
+
+    /// SQLite follows no link, so one in the place of the `-shm` file is in the way even of root.
+    #[test]
+    fn a_ledger_that_nothing_can_be_put_beside_is_read_as_it_lies_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("a 50 % ledger?.sqlite");
+        drop(Ledger::open(&path).unwrap());
+        let beside = directory.path().join("a 50 % ledger?.sqlite-shm");
+        std::os::unix::fs::symlink("nowhere", beside).unwrap();
+        assert_eq!(Ledger::open_read_only(&path).unwrap().runs().unwrap(), []);
+        // What a log holds would be missing.
+        std::fs::write(directory.path().join("a 50 % ledger?.sqlite-wal"), "more").unwrap();
+        let refused = Ledger::open_read_only(&path).unwrap_err().to_string();
+        assert!(refused.contains("its folder have to be yours to write"), "{refused}");
     }
 
     #[test]

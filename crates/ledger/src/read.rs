@@ -3,24 +3,20 @@
 use std::cmp::Reverse;
 use std::ops::RangeInclusive;
 
-use rusqlite::{OptionalExtension, Params, Row, params};
+use rusqlite::types::FromSql;
+use rusqlite::{Params, Row as SqlRow, params};
 
-use crate::comparison::{ComparisonRow, FactRow, LookRow};
-use crate::cost::{CALLS, CallRow, FLOORS, FloorRow, call_row, floor_row};
 use crate::error::LedgerError;
-use crate::event::{EVENTS, EventRow, event_row};
-use crate::json::{json, object};
-use crate::ladder::{PROFILES, ProfileRow, RUNGS, RungRow, profile_row, rung_row};
+use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
-use crate::program_figure::ProgramFigureRow;
 use crate::rows::{
-    CounterRow, FindingRow, FingerprintRow, HistogramRow, PointId, PointRow, ReachedRow,
-    RequirementRow, RoundId, RoundRow, RunId, RunRow, SliceRow, SlowRow, SuiteRow, TargetId,
-    TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
+    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
+    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
+    RequirementRow, RoundRow, RunRow, RungRow, SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow,
+    TargetRow, TrialRow, UsageRow, ValueRow, VerdictRow,
 };
-use crate::search::{self, ClientsRow, ProbeRow, SearchRow};
-use crate::streams::{STREAMS, StreamRow, stream_row};
+use crate::table::Row;
 use crate::word_columns::RunState;
 
 /// Everything of one run that reports need, in plain data.
@@ -76,6 +72,8 @@ pub struct RunView {
     pub profiles: Vec<ProfileRow>,
     /// Its requirements, by point.
     pub requirements: Vec<RequirementRow>,
+    /// Its verdicts, if they were stored when it ended.
+    pub verdicts: Vec<VerdictRow>,
     /// Its parameters, if it is a comparison.
     pub comparison: Option<ComparisonRow>,
     /// When a comparison was looked at, by point and rounds.
@@ -142,62 +140,47 @@ impl Ledger {
             true => None,
             false => Some(self.connection.unchecked_transaction()?),
         };
-        let (uid, run) = self
-            .connection
-            .query_row("SELECT * FROM run WHERE id = ?1", [id], |row| {
-                Ok((row.get("uid")?, run_row(row)?))
-            })
-            .optional()?
-            .ok_or(LedgerError::NoSuchRun(id))?;
-        let suite = self.connection.query_row(
-            "SELECT * FROM suite WHERE id = ?1",
-            [run.suite_id],
-            suite_row,
-        )?;
-        let fingerprint = self.connection.query_row(
-            "SELECT * FROM fingerprint WHERE id = ?1",
-            [run.fingerprint_id],
-            |row| Ok(FingerprintRow { hash: row.get("hash")?, json: object(row, "json")? }),
-        )?;
+        let (uid, run) = self.run(id)?;
         let view = RunView {
             id,
             uid,
+            suite: self.only("WHERE id = ?1", [run.suite_id])?,
+            fingerprint: self.only("WHERE id = ?1", [run.fingerprint_id])?,
             run,
-            suite,
-            fingerprint,
             program_figures: self.program_figures(id)?,
-            targets: self.rows(TARGETS, [id], target_row)?,
-            points: self.rows(POINTS, [id], point_row)?,
-            rounds: self.rows(ROUNDS, [id], round_row)?,
-            trials: self.rows(TRIALS, [id], trial_row)?,
-            slices: self.rows(SLICES, [id], slice_row)?,
-            histograms: self.rows(HISTOGRAMS, [id], histogram_row)?,
-            findings: self.rows(FINDINGS, [id], finding_row)?,
-            events: self.rows(EVENTS, [id], event_row)?,
+            targets: self.all_with_ids(TARGETS, [id])?,
+            points: self.all_with_ids(POINTS, [id])?,
+            rounds: self.all_with_ids(ROUNDS, [id])?,
+            trials: self.all_with_ids(TRIALS, [id])?,
+            slices: self.of_trials("", "slice.ordinal", [id])?,
+            histograms: self.of_trials("AND second IS NULL", "clients, operation, kind", [id])?,
+            findings: self.all(FINDINGS, [id])?,
+            events: self.of_trials("", "event.ordinal", [id])?,
             slow: if with_slow { self.slow(detailed)? } else { Vec::new() },
-            values: trial_values(self.rows(VALUES, detailed, value_row)?),
-            counters: self.rows(COUNTERS, detailed, counter_row)?,
-            streams: self.rows(STREAMS, [id], stream_row)?,
-            usage: self.rows(USAGE, detailed, usage_row)?,
-            reached: self.rows(REACHED, [id], reached_row)?,
-            calls: self.rows(CALLS, [id], call_row)?,
-            floors: self.rows(FLOORS, [id], floor_row)?,
-            rungs: self.rows(RUNGS, [id], rung_row)?,
-            profiles: self.rows(PROFILES, [id], profile_row)?,
-            requirements: self.rows(REQUIREMENTS, [id], requirement_row)?,
-            comparison: self.comparison(id)?,
-            looks: self.rows(LOOKS, [id], look_row)?,
-            search: self.search(id)?,
-            probes: self.rows(search::PROBES, [id], search::probe_row)?,
-            clients: self.rows(search::CLIENTS, [id], search::clients_row)?,
-            facts: self.rows(FACTS, [id], fact_row)?,
+            values: trial_values(self.of_trials(VALUES_OF_POINTS, "value.ordinal", detailed)?),
+            counters: self.of_trials(OF_POINTS, "name", detailed)?,
+            streams: self.of_trials("", "clients", [id])?,
+            usage: self.of_trials(OF_POINTS, "name", detailed)?,
+            reached: self.of_trials("", "rank", [id])?,
+            calls: self.all(CALLS, [id])?,
+            floors: self.all("WHERE run_id = ?1 ORDER BY name", [id])?,
+            rungs: self.all(RUNGS, [id])?,
+            profiles: self.all(PROFILES, [id])?,
+            requirements: self.all(REQUIREMENTS, [id])?,
+            verdicts: self.all("WHERE run_id = ?1 ORDER BY ordinal", [id])?,
+            comparison: self.all("WHERE run_id = ?1", [id])?.pop(),
+            looks: self.all(LOOKS, [id])?,
+            search: self.all("WHERE run_id = ?1", [id])?.pop(),
+            probes: self.all(PROBES, [id])?,
+            clients: self.all(CLIENTS, [id])?,
+            facts: self.all(FACTS, [id])?,
         };
         drop(snapshot);
         Ok(view)
     }
 
     fn slow(&self, detailed: (RunId, u32, u32)) -> Result<Vec<SlowRow>, LedgerError> {
-        let mut all = self.rows(SLOW, detailed, slow_row)?;
+        let mut all: Vec<SlowRow> = self.of_trials(OF_POINTS, "latency_ns", detailed)?;
         for own in all.chunk_by_mut(|a, b| a.trial_id == b.trial_id) {
             own.sort_by_key(|slow| (Reverse(slow.latency_ns), slow.at_ns));
         }
@@ -206,25 +189,80 @@ impl Ledger {
 
     /// The slices of one trial, in order.
     pub fn slices(&self, trial: TrialId) -> Result<Vec<SliceRow>, LedgerError> {
-        let sql = "SELECT * FROM slice WHERE trial_id = ?1 ORDER BY ordinal";
-        self.rows(sql, params![trial], slice_row)
+        self.all("WHERE trial_id = ?1 ORDER BY ordinal", [trial])
     }
 
     /// The histograms by second of one trial, in order; `second` is set in all of them.
     pub fn seconds(&self, trial: TrialId) -> Result<Vec<HistogramRow>, LedgerError> {
-        self.rows(
-            "SELECT * FROM histogram WHERE trial_id = ?1 AND second IS NOT NULL
-             ORDER BY second, clients, operation, kind",
-            params![trial],
-            histogram_row,
-        )
+        let rest = "WHERE trial_id = ?1 AND second IS NOT NULL
+            ORDER BY second, clients, operation, kind";
+        self.all(rest, [trial])
     }
 
     /// Every figure that the calls of one trial measured themselves, in the order in which they
     /// came.
     pub fn values(&self, trial: TrialId) -> Result<Vec<ValueRow>, LedgerError> {
-        let sql = "SELECT * FROM value WHERE trial_id = ?1 ORDER BY ordinal";
-        self.rows(sql, params![trial], value_row)
+        self.all("WHERE trial_id = ?1 ORDER BY ordinal", [trial])
+    }
+
+    /// A run and its identity, in its present state: one left `running` by a process that has ended
+    /// was interrupted.
+    pub(crate) fn run(&self, id: RunId) -> Result<(String, RunRow), LedgerError> {
+        let sql = format!(
+            "SELECT {}, uid, pid, pid_namespace, boot_id, process_started_ticks
+             FROM run WHERE id = ?1",
+            RunRow::TABLE.selected()
+        );
+        let found = self.rows(&sql, params![id], |row| {
+            let run = RunRow::read(row, 0)?;
+            Ok((row.get("uid")?, RunRow { state: effective_state(row)?, ..run }))
+        })?;
+        found.into_iter().next().ok_or(LedgerError::NoSuchRun(id))
+    }
+
+    /// The rows of a table that the rest of the query leaves.
+    pub(crate) fn all<R: Row>(
+        &self,
+        rest: &str,
+        params: impl Params,
+    ) -> Result<Vec<R>, LedgerError> {
+        let sql = format!("SELECT {} FROM {} {rest}", R::TABLE.selected(), R::TABLE.name);
+        self.rows(&sql, params, |row| R::read(row, 0))
+    }
+
+    /// The same with their ids.
+    pub(crate) fn all_with_ids<I: FromSql, R: Row>(
+        &self,
+        rest: &str,
+        params: impl Params,
+    ) -> Result<Vec<(I, R)>, LedgerError> {
+        let (name, fields) = (R::TABLE.name, R::TABLE.selected());
+        let sql = format!("SELECT {name}.id, {fields} FROM {name} {rest}");
+        self.rows(&sql, params, |row| Ok((row.get(0)?, R::read(row, 1)?)))
+    }
+
+    /// The row of a table that the rest of the query leaves.
+    fn only<R: Row>(&self, rest: &str, params: impl Params) -> Result<R, LedgerError> {
+        let found = self.all(rest, params)?.pop();
+        Ok(found.ok_or(rusqlite::Error::QueryReturnedNoRows)?)
+    }
+
+    /// The rows of a table below trials that are of run ?1 and meet a condition. They come in the
+    /// order of rounds and targets: that is the order in which SQLite finds them, so that it has
+    /// nothing to sort.
+    fn of_trials<R: Row>(
+        &self,
+        condition: &str,
+        order: &str,
+        params: impl Params,
+    ) -> Result<Vec<R>, LedgerError> {
+        let rest = format!(
+            "JOIN trial ON trial.id = trial_id
+             JOIN round ON round.id = trial.round_id
+             WHERE round.run_id = ?1 {condition}
+             ORDER BY round.id, trial.target_id, {order}"
+        );
+        self.all(&rest, params)
     }
 
     /// The rows of a query.
@@ -232,7 +270,7 @@ impl Ledger {
         &self,
         sql: &str,
         params: impl Params,
-        read: impl FnMut(&Row<'_>) -> rusqlite::Result<T>,
+        read: impl FnMut(&SqlRow<'_>) -> rusqlite::Result<T>,
     ) -> Result<Vec<T>, LedgerError> {
         let mut statement = self.connection.prepare_cached(sql)?;
         let rows = statement.query_map(params, read)?;
@@ -240,73 +278,46 @@ impl Ledger {
     }
 }
 
-pub(crate) const TARGETS: &str = "SELECT * FROM target WHERE run_id = ?1 ORDER BY ordinal";
-pub(crate) const POINTS: &str = "SELECT * FROM point WHERE run_id = ?1 ORDER BY ordinal";
-pub(crate) const ROUNDS: &str = "SELECT round.* FROM round JOIN point ON point.id = round.point_id
+pub(crate) const TARGETS: &str = "WHERE run_id = ?1 ORDER BY ordinal";
+pub(crate) const POINTS: &str = "WHERE run_id = ?1 ORDER BY ordinal";
+pub(crate) const ROUNDS: &str = "JOIN point ON point.id = point_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal";
-pub(crate) const TRIALS: &str = "SELECT trial.* FROM trial
-    JOIN round ON round.id = trial.round_id
+pub(crate) const TRIALS: &str = "JOIN round ON round.id = round_id
     JOIN point ON point.id = round.point_id
-    JOIN target ON target.id = trial.target_id
+    JOIN target ON target.id = target_id
     WHERE round.run_id = ?1 ORDER BY point.ordinal, round.ordinal, target.ordinal";
-// The rows of trials come in the order of rounds and targets: that is the order in which SQLite
-// finds them, so that it has nothing to sort.
-const SLICES: &str = "SELECT slice.* FROM slice
-    JOIN trial ON trial.id = slice.trial_id
-    JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY round.id, trial.target_id, slice.ordinal";
-const HISTOGRAMS: &str = "SELECT histogram.* FROM histogram
-    JOIN trial ON trial.id = histogram.trial_id
-    JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 AND histogram.second IS NULL
-    ORDER BY round.id, trial.target_id, clients, operation, kind";
-const FINDINGS: &str = "SELECT finding.* FROM finding
-    JOIN trial ON trial.id = finding.trial_id
+const FINDINGS: &str = "JOIN trial ON trial.id = trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 ORDER BY finding.id";
-const SLOW: &str = "SELECT slow.* FROM slow
-    JOIN trial ON trial.id = slow.trial_id
-    JOIN round ON round.id = trial.round_id
-    JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
-    ORDER BY round.id, trial.target_id";
-const VALUES: &str = "SELECT value.* FROM value
-    JOIN trial ON trial.id = value.trial_id
-    JOIN round ON round.id = trial.round_id
-    JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND (
-        point.ordinal BETWEEN ?2 AND ?3
-        OR value.name = (SELECT primary_metric FROM run WHERE id = ?1)
-        OR value.name IN (SELECT name FROM program_figure WHERE run_id = ?1)
-    )
-    ORDER BY round.id, trial.target_id, value.ordinal";
-// These rows are numerous: looking up a column by its name would take as long as reading it.
-const COUNTERS: &str = "SELECT trial_id, name, grows, value FROM counter
-    JOIN trial ON trial.id = counter.trial_id
-    JOIN round ON round.id = trial.round_id
-    JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
-    ORDER BY round.id, trial.target_id, counter.name";
-const USAGE: &str = "SELECT trial_id, name, value FROM usage
-    JOIN trial ON trial.id = usage.trial_id
-    JOIN round ON round.id = trial.round_id
-    JOIN point ON point.id = round.point_id
-    WHERE round.run_id = ?1 AND point.ordinal BETWEEN ?2 AND ?3
-    ORDER BY round.id, trial.target_id, usage.name";
-const REACHED: &str = "SELECT reached.* FROM reached
-    JOIN trial ON trial.id = reached.trial_id
-    JOIN round ON round.id = trial.round_id
-    WHERE round.run_id = ?1 ORDER BY round.id, trial.target_id, rank";
-const REQUIREMENTS: &str = "SELECT requirement.* FROM requirement
-    JOIN point ON point.id = requirement.point_id
+const CALLS: &str = "JOIN point ON point.id = point_id
+    WHERE point.run_id = ?1 ORDER BY point_id, target_id, side DESC, calls DESC, name";
+const RUNGS: &str = "JOIN target ON target.id = target_id
+    WHERE target.run_id = ?1 ORDER BY target.ordinal";
+const PROFILES: &str = "JOIN point ON point.id = point_id
+    WHERE point.run_id = ?1 ORDER BY point_id, target_id, profile.ordinal, share DESC";
+const REQUIREMENTS: &str = "JOIN point ON point.id = point_id
     WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
-const LOOKS: &str = "SELECT look.* FROM look JOIN point ON point.id = look.point_id
+const LOOKS: &str = "JOIN point ON point.id = point_id
     WHERE look.run_id = ?1 ORDER BY point.ordinal, look.rounds";
-const FACTS: &str = "SELECT fact.* FROM fact JOIN target ON target.id = fact.target_id
+const PROBES: &str = "JOIN point ON point.id = point_id
+    WHERE point.run_id = ?1 ORDER BY point.ordinal";
+const CLIENTS: &str = "JOIN point ON point.id = point_id
+    WHERE point.run_id = ?1 ORDER BY point.ordinal, clients.name";
+const FACTS: &str = "JOIN target ON target.id = target_id
     WHERE target.run_id = ?1 ORDER BY target.ordinal, fact.name";
 
+/// The condition of rows that are asked for by point.
+const OF_POINTS: &str = "AND
+    (SELECT ordinal FROM point WHERE point.id = round.point_id) BETWEEN ?2 AND ?3";
+/// The same, and figures that comparisons are about of every point.
+const VALUES_OF_POINTS: &str = "AND (
+        (SELECT ordinal FROM point WHERE point.id = round.point_id) BETWEEN ?2 AND ?3
+        OR value.name = (SELECT primary_metric FROM run WHERE id = ?1)
+        OR value.name IN (SELECT name FROM program_figure WHERE run_id = ?1)
+    )";
+
 /// The present state of a run: one left `running` by a process that has ended was interrupted.
-pub(crate) fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
+pub(crate) fn effective_state(row: &SqlRow<'_>) -> rusqlite::Result<RunState> {
     let state = row.get("state")?;
     let process = ProcessMark {
         pid: row.get("pid")?,
@@ -317,207 +328,6 @@ pub(crate) fn effective_state(row: &Row<'_>) -> rusqlite::Result<RunState> {
     Ok(match state {
         RunState::Running if process.is_gone() => RunState::Interrupted,
         _ => state,
-    })
-}
-
-pub(crate) fn run_row(row: &Row<'_>) -> rusqlite::Result<RunRow> {
-    Ok(RunRow {
-        suite_id: row.get("suite_id")?,
-        fingerprint_id: row.get("fingerprint_id")?,
-        command: row.get("command")?,
-        version: row.get("version")?,
-        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
-        started_at: row.get("started_at")?,
-        ended_at: row.get("ended_at")?,
-        state: effective_state(row)?,
-        note: row.get("note")?,
-        settings: json(row, "settings")?,
-        primary_metric: row.get("primary_metric")?,
-        same_within: row.get("same_within")?,
-        confidence: row.get("confidence")?,
-    })
-}
-
-fn suite_row(row: &Row<'_>) -> rusqlite::Result<SuiteRow> {
-    Ok(SuiteRow {
-        hash: row.get("hash")?,
-        path: row.get("path")?,
-        title: row.get("title")?,
-        claims: json(row, "claims")?,
-        compromises: json(row, "compromises")?,
-        text: row.get("text")?,
-    })
-}
-
-pub(crate) fn target_row(row: &Row<'_>) -> rusqlite::Result<(TargetId, TargetRow)> {
-    let target = TargetRow {
-        run_id: row.get("run_id")?,
-        ordinal: row.get("ordinal")?,
-        name: row.get("name")?,
-        description: row.get("description")?,
-        skipped: row.get("skipped")?,
-    };
-    Ok((row.get("id")?, target))
-}
-
-pub(crate) fn point_row(row: &Row<'_>) -> rusqlite::Result<(PointId, PointRow)> {
-    let point = PointRow {
-        run_id: row.get("run_id")?,
-        ordinal: row.get("ordinal")?,
-        label: row.get("label")?,
-        keys: object(row, "keys")?,
-    };
-    Ok((row.get("id")?, point))
-}
-
-pub(crate) fn round_row(row: &Row<'_>) -> rusqlite::Result<(RoundId, RoundRow)> {
-    let round = RoundRow {
-        run_id: row.get("run_id")?,
-        point_id: row.get("point_id")?,
-        ordinal: row.get("ordinal")?,
-        seed: row.get::<_, i64>("seed")?.cast_unsigned(),
-        started_ns: row.get("started_ns")?,
-    };
-    Ok((row.get("id")?, round))
-}
-
-pub(crate) fn trial_row(row: &Row<'_>) -> rusqlite::Result<(TrialId, TrialRow)> {
-    let trial = TrialRow {
-        round_id: row.get("round_id")?,
-        target_id: row.get("target_id")?,
-        validity: row.get("validity")?,
-        reason: row.get("reason")?,
-        state: row.get("state")?,
-        started_ns: row.get("started_ns")?,
-        measured_ns: row.get("measured_ns")?,
-        operations: row.get("operations")?,
-        wrong: row.get("wrong")?,
-        missing: row.get("missing")?,
-        misses: row.get("misses")?,
-        hits: row.get("hits")?,
-        generator_busy: row.get("generator_busy")?,
-        server_cpu_ns: row.get("server_cpu_ns")?,
-        server_user_ns: row.get("server_user_ns")?,
-        server_system_ns: row.get("server_system_ns")?,
-        server_rss_bytes: row.get("server_rss_bytes")?,
-        generator_cpu_ns: row.get("generator_cpu_ns")?,
-        generator_user_ns: row.get("generator_user_ns")?,
-        generator_system_ns: row.get("generator_system_ns")?,
-        generator_rss_bytes: row.get("generator_rss_bytes")?,
-        prepare_ns: row.get("prepare_ns")?,
-        warmup_ns: row.get("warmup_ns")?,
-        stationary: row.get("stationary")?,
-        steady_after_ns: row.get("steady_after_ns")?,
-        overloaded: row.get("overloaded")?,
-        offered: row.get("offered")?,
-        backlog_most: row.get("backlog_most")?,
-        failed_at: row.get("failed_at")?,
-        unchecked: row.get("unchecked")?,
-        elements: row.get("elements")?,
-        payload_bytes: row.get("payload_bytes")?,
-        received_bytes: row.get("received_bytes")?,
-        sent_bytes: row.get("sent_bytes")?,
-        fairness: row.get("fairness")?,
-        staleness_p50_ns: row.get("staleness_p50_ns")?,
-        staleness_p99_ns: row.get("staleness_p99_ns")?,
-        staleness_max_ns: row.get("staleness_max_ns")?,
-        shared: row.get("shared")?,
-    };
-    Ok((row.get("id")?, trial))
-}
-
-fn usage_row(row: &Row<'_>) -> rusqlite::Result<UsageRow> {
-    Ok(UsageRow { trial_id: row.get(0)?, name: row.get(1)?, value: row.get(2)? })
-}
-
-fn look_row(row: &Row<'_>) -> rusqlite::Result<LookRow> {
-    Ok(LookRow {
-        run_id: row.get("run_id")?,
-        point_id: row.get("point_id")?,
-        rounds: row.get("rounds")?,
-    })
-}
-
-fn fact_row(row: &Row<'_>) -> rusqlite::Result<FactRow> {
-    Ok(FactRow {
-        target_id: row.get("target_id")?,
-        name: row.get("name")?,
-        value: row.get("value")?,
-    })
-}
-
-fn reached_row(row: &Row<'_>) -> rusqlite::Result<ReachedRow> {
-    Ok(ReachedRow {
-        trial_id: row.get("trial_id")?,
-        rank: row.get("rank")?,
-        code: row.get("code")?,
-        strength: row.get("strength")?,
-        evidence: row.get("evidence")?,
-    })
-}
-
-fn slice_row(row: &Row<'_>) -> rusqlite::Result<SliceRow> {
-    Ok(SliceRow {
-        trial_id: row.get("trial_id")?,
-        ordinal: row.get("ordinal")?,
-        start_ns: row.get("start_ns")?,
-        duration_ns: row.get("duration_ns")?,
-        operations: row.get("operations")?,
-        server_cpu_ns: row.get("server_cpu_ns")?,
-        generator_cpu_ns: row.get("generator_cpu_ns")?,
-        validity: row.get("validity")?,
-        reason: row.get("reason")?,
-    })
-}
-
-fn histogram_row(row: &Row<'_>) -> rusqlite::Result<HistogramRow> {
-    Ok(HistogramRow {
-        trial_id: row.get("trial_id")?,
-        clients: row.get("clients")?,
-        operation: row.get("operation")?,
-        kind: row.get("kind")?,
-        second: row.get("second")?,
-        count: row.get("count")?,
-        min_ns: row.get("min_ns")?,
-        mean_ns: row.get("mean_ns")?,
-        p50_ns: row.get("p50_ns")?,
-        p90_ns: row.get("p90_ns")?,
-        p95_ns: row.get("p95_ns")?,
-        p99_ns: row.get("p99_ns")?,
-        p999_ns: row.get("p999_ns")?,
-        max_ns: row.get("max_ns")?,
-        data: row.get("data")?,
-    })
-}
-
-fn finding_row(row: &Row<'_>) -> rusqlite::Result<FindingRow> {
-    Ok(FindingRow {
-        trial_id: row.get("trial_id")?,
-        at_ns: row.get("at_ns")?,
-        operation: row.get("operation")?,
-        key: row.get("key")?,
-        expected: row.get("expected")?,
-        received: row.get("received")?,
-        note: row.get("note")?,
-    })
-}
-
-fn slow_row(row: &Row<'_>) -> rusqlite::Result<SlowRow> {
-    Ok(SlowRow {
-        trial_id: row.get("trial_id")?,
-        at_ns: row.get("at_ns")?,
-        latency_ns: row.get("latency_ns")?,
-        clients: row.get("clients")?,
-        operation: row.get("operation")?,
-    })
-}
-
-fn value_row(row: &Row<'_>) -> rusqlite::Result<ValueRow> {
-    Ok(ValueRow {
-        trial_id: row.get("trial_id")?,
-        ordinal: row.get("ordinal")?,
-        name: row.get("name")?,
-        value: row.get("value")?,
     })
 }
 
@@ -535,23 +345,4 @@ fn trial_values(rows: Vec<ValueRow>) -> Vec<TrialValues> {
         }
     }
     all
-}
-
-fn counter_row(row: &Row<'_>) -> rusqlite::Result<CounterRow> {
-    Ok(CounterRow {
-        trial_id: row.get(0)?,
-        name: row.get(1)?,
-        grows: row.get(2)?,
-        value: row.get(3)?,
-    })
-}
-
-fn requirement_row(row: &Row<'_>) -> rusqlite::Result<RequirementRow> {
-    Ok(RequirementRow {
-        run_id: row.get("run_id")?,
-        point_id: row.get("point_id")?,
-        expression: row.get("expression")?,
-        value: row.get("value")?,
-        outcome: row.get("outcome")?,
-    })
 }

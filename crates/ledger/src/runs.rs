@@ -2,17 +2,13 @@
 
 use std::collections::HashMap;
 
-use rusqlite::{OptionalExtension, Row};
+use rusqlite::Row;
 
 use crate::error::LedgerError;
+use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
-use crate::read::{
-    POINTS, ROUNDS, TARGETS, TRIALS, effective_state, point_row, round_row, run_row, target_row,
-    trial_row,
-};
-use crate::rows::{
-    PointId, PointRow, RoundId, RoundRow, RunId, RunRow, TargetId, TargetRow, TrialId, TrialRow,
-};
+use crate::read::{POINTS, ROUNDS, TARGETS, TRIALS, effective_state};
+use crate::rows::{PointRow, RoundRow, RunRow, TargetRow, TrialRow};
 use crate::word_columns::RunState;
 
 /// One run in a list of runs.
@@ -147,14 +143,9 @@ impl Ledger {
             true => None,
             false => Some(self.connection.unchecked_transaction()?),
         };
-        let run = "SELECT run.*, suite.title FROM run JOIN suite ON suite.id = run.suite_id
-            WHERE run.id = ?1";
-        let read = |row: &Row<'_>| Ok((row.get("title")?, run_row(row)?));
-        let (title, run) = self
-            .connection
-            .query_row(run, [id], read)
-            .optional()?
-            .ok_or(LedgerError::NoSuchRun(id))?;
+        let (_, run) = self.run(id)?;
+        let title = "SELECT title FROM suite WHERE id = ?1";
+        let title = self.connection.query_row(title, [run.suite_id], |row| row.get(0))?;
         let percentiles = "SELECT trial_id, p50_ns, p99_ns FROM histogram
             JOIN trial ON trial.id = histogram.trial_id
             JOIN round ON round.id = trial.round_id
@@ -167,10 +158,10 @@ impl Ledger {
             id,
             run,
             title,
-            targets: self.rows(TARGETS, [id], target_row)?,
-            points: self.rows(POINTS, [id], point_row)?,
-            rounds: self.rows(ROUNDS, [id], round_row)?,
-            trials: self.rows(TRIALS, [id], trial_row)?,
+            targets: self.all_with_ids(TARGETS, [id])?,
+            points: self.all_with_ids(POINTS, [id])?,
+            rounds: self.all_with_ids(ROUNDS, [id])?,
+            trials: self.all_with_ids(TRIALS, [id])?,
             percentiles: percentiles.into_iter().collect(),
         };
         drop(snapshot);

@@ -6,8 +6,9 @@ use rusqlite::{OptionalExtension, params};
 
 use crate::chunk::{CHUNK_NS, SamplePoint, pack, unpack};
 use crate::error::LedgerError;
+use crate::ids::{RunId, SeriesId};
 use crate::open::Ledger;
-use crate::rows::{RunId, SeriesId, SeriesRow};
+use crate::rows::{ChunkRow, SeriesRow};
 
 /// Gathers samples into chunks. It holds the last ten seconds of every series, so that a chunk
 /// that isn't full yet can be written again, whole, when more has come: readers are never more
@@ -84,28 +85,12 @@ impl Ledger {
         if let Some(id) = statement.query_row(key, |found| found.get(0)).optional()? {
             return Ok(id);
         }
-        let sql = "INSERT INTO series (run_id, target_id, sensor, name, unit)
-            VALUES (?1, ?2, ?3, ?4, ?5)";
-        let row = params![row.run_id, row.target_id, row.sensor, row.name, row.unit];
-        Ok(self.connection.prepare_cached(sql)?.insert(row)?.into())
+        Ok(self.put("INSERT", row, &[])?.into())
     }
 
     /// Every series of a run: the host's first, then by target.
     pub fn series(&self, run: RunId) -> Result<Vec<(SeriesId, SeriesRow)>, LedgerError> {
-        let sql = "SELECT id, run_id, target_id, sensor, name, unit FROM series
-            WHERE run_id = ?1 ORDER BY ifnull(target_id, -1), id";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map([run], |row| {
-            let series = SeriesRow {
-                run_id: row.get("run_id")?,
-                target_id: row.get("target_id")?,
-                sensor: row.get("sensor")?,
-                name: row.get("name")?,
-                unit: row.get("unit")?,
-            };
-            Ok((row.get("id")?, series))
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        self.all_with_ids("WHERE run_id = ?1 ORDER BY ifnull(target_id, -1), id", [run])
     }
 
     /// Every sample of a series, in the order of their times.
@@ -126,18 +111,16 @@ impl Ledger {
 
     fn put_chunk(&mut self, series: SeriesId, chunk: &Chunk) -> Result<(), LedgerError> {
         let values = || chunk.samples.iter().map(|sample| sample.value);
-        let count = chunk.samples.len();
-        let sql = "INSERT OR REPLACE INTO chunk (series_id, start_ns, count, min, mean, max, data)
-            VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
-        self.connection.prepare_cached(sql)?.execute(params![
-            series,
-            chunk.start_ns,
+        let count = chunk.samples.len() as u64;
+        let row = ChunkRow {
+            series_id: series,
+            start_ns: chunk.start_ns,
             count,
-            values().fold(f64::INFINITY, f64::min),
-            values().sum::<f64>() / count as f64,
-            values().fold(f64::NEG_INFINITY, f64::max),
-            pack(chunk.start_ns, &chunk.samples),
-        ])?;
-        Ok(())
+            min: values().fold(f64::INFINITY, f64::min),
+            mean: values().sum::<f64>() / count as f64,
+            max: values().fold(f64::NEG_INFINITY, f64::max),
+            data: pack(chunk.start_ns, &chunk.samples),
+        };
+        self.put("INSERT OR REPLACE", &row, &[]).map(drop)
     }
 }

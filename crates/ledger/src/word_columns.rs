@@ -1,6 +1,8 @@
-//! The words that columns may hold, as enums. The schema checks the same words.
+//! The words that columns may hold, as enums.
 
 use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+
+use crate::table::{Check, Declared, Stored};
 
 /// Defines an enum whose variants are stored as one lower-case word each.
 macro_rules! words {
@@ -21,6 +23,11 @@ macro_rules! words {
                     $($name::$variant => $word),+
                 }
             }
+        }
+
+        impl Declared for $name {
+            const STORED: Stored =
+                Stored { check: Check::Words(&[$($word),+]), ..Stored::of("TEXT") };
         }
 
         impl ToSql for $name {
@@ -137,5 +144,15 @@ words! {
         Schedule = "schedule",
         /// A slot receives updates as they come.
         Subscribe = "subscribe"
+    }
+}
+
+words! {
+    /// The decision on a rung.
+    Decision {
+        /// The change stays.
+        Kept = "kept",
+        /// The change was backed out.
+        BackedOut = "backed out"
     }
 }

@@ -1,17 +1,85 @@
 //! Writing a ledger: one method per table, and batches.
 
-use rusqlite::{OptionalExtension, Params, params};
-use serde_json::Value;
+use rusqlite::types::ToSql;
+use rusqlite::{OptionalExtension, Params, params, params_from_iter};
 
 use crate::error::LedgerError;
+use crate::ids::{FingerprintId, PointId, RoundId, RunId, SuiteId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::process::ProcessMark;
 use crate::rows::{
-    CounterRow, FindingRow, FingerprintId, FingerprintRow, HistogramRow, PointId, PointRow,
-    ReachedRow, RequirementRow, RoundId, RoundRow, RunId, RunRow, SLOW_LIMIT, SliceRow, SlowRow,
-    SuiteId, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, ValueRow,
+    CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
+    FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
+    RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SliceRow, SlowRow, StreamRow,
+    SuiteRow, TargetRow, TrialRow, UsageRow, ValueRow, VerdictRow,
 };
+use crate::table::Row;
 use crate::word_columns::RunState;
+
+/// Defines the methods that write one row as it is: of which table, and by which words of SQL.
+macro_rules! writers {
+    (@id) => { () };
+    (@id $id:ident) => { $id };
+    (@of $put:expr) => {{ $put; }};
+    (@of $put:expr, $id:ident) => { $id::from($put) };
+    ($($(#[$doc:meta])* $name:ident($row:ident) $(-> $id:ident)? = $verb:literal;)+) => {
+        impl Ledger {$(
+            $(#[$doc])*
+            pub fn $name(&mut self, row: &$row) -> Result<writers!(@id $($id)?), LedgerError> {
+                Ok(writers!(@of self.put($verb, row, &[])? $(, $id)?))
+            }
+        )+}
+    };
+}
+
+writers! {
+    /// Writes a target of a run.
+    add_target(TargetRow) -> TargetId = "INSERT";
+    /// Writes a point of a run.
+    add_point(PointRow) -> PointId = "INSERT";
+    /// Writes a round of a point.
+    add_round(RoundRow) -> RoundId = "INSERT";
+    /// Writes a trial: [`TrialRow::unfinished`] when it begins, so that its slices, seconds and
+    /// findings have something to belong to.
+    add_trial(TrialRow) -> TrialId = "INSERT";
+    /// Writes a slice of a trial.
+    add_slice(SliceRow) = "INSERT";
+    /// Writes a histogram of a trial. Every trial needs the one of all clients, all operations
+    /// (both empty) and the whole trial: reports and the view `trials` take their latencies there.
+    add_histogram(HistogramRow) = "INSERT";
+    /// Writes a wrong answer as evidence.
+    add_finding(FindingRow) = "INSERT";
+    /// Writes the updates of a trial's group of clients that subscribed.
+    add_stream(StreamRow) = "INSERT";
+    /// Writes an event that happened in a trial.
+    add_event(EventRow) = "INSERT";
+    /// Writes a limit that a trial reached.
+    add_reached(ReachedRow) = "INSERT";
+    /// Writes a declared figure.
+    add_program_figure(ProgramFigureRow) = "INSERT";
+    /// Writes a verdict of a run.
+    add_verdict(VerdictRow) = "INSERT";
+    /// Writes the parameters of a comparison.
+    add_comparison(ComparisonRow) = "INSERT";
+    /// Writes a look; the same one again changes nothing.
+    add_look(LookRow) = "INSERT OR IGNORE";
+    /// Writes a fact of a target; a later word on it replaces an earlier.
+    add_fact(FactRow) = "INSERT OR REPLACE";
+    /// Writes the parameters of a search.
+    add_search(SearchRow) = "INSERT";
+    /// Writes the outcome of a load.
+    add_probe(ProbeRow) = "INSERT";
+    /// Writes a group of clients of a point.
+    add_clients(ClientsRow) = "INSERT";
+    /// Writes that a target is a rung.
+    add_rung(RungRow) = "INSERT";
+    /// Writes the count of a system call.
+    add_call(CallRow) = "INSERT";
+    /// Writes a floor of the run's host.
+    add_floor(FloorRow) = "INSERT OR REPLACE";
+    /// Writes a function's share in one profile.
+    add_profile(ProfileRow) = "INSERT OR REPLACE";
+}
 
 impl Ledger {
     /// Begins a batch: later writes are committed together, and not seen by
@@ -45,34 +113,12 @@ impl Ledger {
 
     /// The id of a suite: of the row with this hash if there is one, else of a new row.
     pub fn add_suite(&mut self, row: &SuiteRow) -> Result<SuiteId, LedgerError> {
-        let known = "SELECT id FROM suite WHERE hash = ?1";
-        if let Some(id) = self.connection.query_row(known, [&row.hash], |r| r.get(0)).optional()? {
-            return Ok(id);
-        }
-        let id = self.insert(
-            "INSERT INTO suite (hash, path, title, claims, compromises, text)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
-            params![
-                row.hash,
-                row.path,
-                row.title,
-                Value::from(row.claims.clone()).to_string(),
-                Value::from(row.compromises.clone()).to_string(),
-                row.text,
-            ],
-        )?;
-        Ok(id.into())
+        Ok(self.put_once(&row.hash, row)?.into())
     }
 
     /// The id of a fingerprint: of the row with this hash if there is one, else of a new row.
     pub fn add_fingerprint(&mut self, row: &FingerprintRow) -> Result<FingerprintId, LedgerError> {
-        let known = "SELECT id FROM fingerprint WHERE hash = ?1";
-        if let Some(id) = self.connection.query_row(known, [&row.hash], |r| r.get(0)).optional()? {
-            return Ok(id);
-        }
-        let json = Value::Object(row.json.clone()).to_string();
-        let sql = "INSERT INTO fingerprint (hash, json) VALUES (?1, ?2)";
-        Ok(self.insert(sql, params![row.hash, json])?.into())
+        Ok(self.put_once(&row.hash, row)?.into())
     }
 
     /// Writes a new run, marked with the calling process and with an identity drawn for it, and
@@ -81,34 +127,16 @@ impl Ledger {
     /// Fails besides when `/proc` can't be read.
     pub fn add_run(&mut self, row: &RunRow) -> Result<RunId, LedgerError> {
         let process = ProcessMark::current().map_err(LedgerError::Process)?;
-        let id = self.insert(
-            "INSERT INTO run (
-                 suite_id, fingerprint_id, command, version, seed, started_at, ended_at, state,
-                 note, primary_metric, same_within, confidence,
-                 pid, pid_namespace, boot_id, process_started_ticks, settings, uid
-             ) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17,
-                 lower(hex(randomblob(16))))",
-            params![
-                row.suite_id,
-                row.fingerprint_id,
-                row.command,
-                row.version,
-                row.seed.cast_signed(),
-                row.started_at,
-                row.ended_at,
-                row.state,
-                row.note,
-                row.primary_metric,
-                row.same_within,
-                row.confidence,
-                process.pid,
-                process.pid_namespace,
-                process.boot_id,
-                process.started_ticks,
-                settings(row),
-            ],
-        )?;
-        Ok(id.into())
+        let draw = "SELECT lower(hex(randomblob(16)))";
+        let uid: String = self.connection.query_row(draw, [], |row| row.get(0))?;
+        let also: [(&str, &dyn ToSql); 5] = [
+            ("uid", &uid),
+            ("pid", &process.pid),
+            ("pid_namespace", &process.pid_namespace),
+            ("boot_id", &process.boot_id),
+            ("process_started_ticks", &process.started_ticks),
+        ];
+        Ok(self.put("INSERT", row, &also)?.into())
     }
 
     /// Ends a run: its last state, when (RFC 3339), and a note that replaces the one there if
@@ -132,179 +160,19 @@ impl Ledger {
         self.commit_batch()
     }
 
-    /// Writes a target of a run.
-    pub fn add_target(&mut self, row: &TargetRow) -> Result<TargetId, LedgerError> {
-        let id = self.insert(
-            "INSERT INTO target (run_id, ordinal, name, description, skipped)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![row.run_id, row.ordinal, row.name, row.description, row.skipped],
-        )?;
-        Ok(id.into())
-    }
-
     /// Notes why a target is skipped, when that turns out only after it was written.
     pub fn skip_target(&mut self, target: TargetId, reason: &str) -> Result<(), LedgerError> {
         self.execute("UPDATE target SET skipped = ?2 WHERE id = ?1", params![target, reason])?;
         Ok(())
     }
 
-    /// Writes a point of a run.
-    pub fn add_point(&mut self, row: &PointRow) -> Result<PointId, LedgerError> {
-        let keys = Value::Object(row.keys.clone()).to_string();
-        let id = self.insert(
-            "INSERT INTO point (run_id, ordinal, label, keys) VALUES (?1, ?2, ?3, ?4)",
-            params![row.run_id, row.ordinal, row.label, keys],
-        )?;
-        Ok(id.into())
-    }
-
-    /// Writes a round of a point.
-    pub fn add_round(&mut self, row: &RoundRow) -> Result<RoundId, LedgerError> {
-        let seed = row.seed.cast_signed();
-        let id = self.insert(
-            "INSERT INTO round (run_id, point_id, ordinal, seed, started_ns)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![row.run_id, row.point_id, row.ordinal, seed, row.started_ns],
-        )?;
-        Ok(id.into())
-    }
-
-    /// Writes a trial: [`TrialRow::unfinished`] when it begins, so that its slices, seconds and
-    /// findings have something to belong to.
-    pub fn add_trial(&mut self, row: &TrialRow) -> Result<TrialId, LedgerError> {
-        let id = self.insert(
-            "INSERT INTO trial (round_id, target_id, state, started_ns, validity, measured_ns,
-                 operations, wrong, missing, misses)
-             VALUES (?1, ?2, ?3, ?4, 'invalid', 0, 0, 0, 0, 0)",
-            params![row.round_id, row.target_id, row.state, row.started_ns],
-        )?;
-        self.set_trial(id.into(), row)?;
-        Ok(id.into())
-    }
-
-    /// Replaces a trial's placeholder by what was measured. Its round and target stay.
+    /// Replaces a trial's placeholder, of the same round and target, by what was measured.
     pub fn set_trial(&mut self, trial: TrialId, row: &TrialRow) -> Result<(), LedgerError> {
-        self.execute(
-            "UPDATE trial SET
-                 validity = ?2, reason = ?3, state = ?4, started_ns = ?5, measured_ns = ?6,
-                 operations = ?7, wrong = ?8, missing = ?9, misses = ?10, hits = ?11,
-                 generator_busy = ?12, server_cpu_ns = ?13, server_user_ns = ?14,
-                 server_system_ns = ?15, server_rss_bytes = ?16, generator_cpu_ns = ?17,
-                 generator_user_ns = ?18, generator_system_ns = ?19, generator_rss_bytes = ?20,
-                 prepare_ns = ?21, warmup_ns = ?22, overloaded = ?23, offered = ?24,
-                 backlog_most = ?25, failed_at = ?26, unchecked = ?27, elements = ?28,
-                 payload_bytes = ?29, received_bytes = ?30, sent_bytes = ?31, fairness = ?32,
-                 shared = ?33, stationary = ?34, steady_after_ns = ?35,
-                 staleness_p50_ns = ?36, staleness_p99_ns = ?37, staleness_max_ns = ?38
-             WHERE id = ?1",
-            params![
-                trial,
-                row.validity,
-                row.reason,
-                row.state,
-                row.started_ns,
-                row.measured_ns,
-                row.operations,
-                row.wrong,
-                row.missing,
-                row.misses,
-                row.hits,
-                row.generator_busy,
-                row.server_cpu_ns,
-                row.server_user_ns,
-                row.server_system_ns,
-                row.server_rss_bytes,
-                row.generator_cpu_ns,
-                row.generator_user_ns,
-                row.generator_system_ns,
-                row.generator_rss_bytes,
-                row.prepare_ns,
-                row.warmup_ns,
-                row.overloaded,
-                row.offered,
-                row.backlog_most,
-                row.failed_at,
-                row.unchecked,
-                row.elements,
-                row.payload_bytes,
-                row.received_bytes,
-                row.sent_bytes,
-                row.fairness,
-                row.shared,
-                row.stationary,
-                row.steady_after_ns,
-                row.staleness_p50_ns,
-                row.staleness_p99_ns,
-                row.staleness_max_ns,
-            ],
-        )?;
-        Ok(())
-    }
-
-    /// Writes a slice of a trial.
-    pub fn add_slice(&mut self, row: &SliceRow) -> Result<(), LedgerError> {
-        self.execute(
-            "INSERT INTO slice (trial_id, ordinal, start_ns, duration_ns, operations,
-                 server_cpu_ns, generator_cpu_ns, validity, reason)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)",
-            params![
-                row.trial_id,
-                row.ordinal,
-                row.start_ns,
-                row.duration_ns,
-                row.operations,
-                row.server_cpu_ns,
-                row.generator_cpu_ns,
-                row.validity,
-                row.reason,
-            ],
-        )?;
-        Ok(())
-    }
-
-    /// Writes a histogram of a trial. Every trial needs the one of all clients, all operations
-    /// (both empty) and the whole trial: reports and the view `trials` take their latencies there.
-    pub fn add_histogram(&mut self, row: &HistogramRow) -> Result<(), LedgerError> {
-        self.execute(
-            "INSERT INTO histogram (trial_id, clients, operation, kind, second, count, min_ns,
-                 mean_ns, p50_ns, p90_ns, p95_ns, p99_ns, p999_ns, max_ns, data)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
-            params![
-                row.trial_id,
-                row.clients,
-                row.operation,
-                row.kind,
-                row.second,
-                row.count,
-                row.min_ns,
-                row.mean_ns,
-                row.p50_ns,
-                row.p90_ns,
-                row.p95_ns,
-                row.p99_ns,
-                row.p999_ns,
-                row.max_ns,
-                row.data,
-            ],
-        )?;
-        Ok(())
-    }
-
-    /// Writes a wrong answer as evidence.
-    pub fn add_finding(&mut self, row: &FindingRow) -> Result<(), LedgerError> {
-        self.execute(
-            "INSERT INTO finding (trial_id, at_ns, operation, key, expected, received, note)
-             VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
-            params![
-                row.trial_id,
-                row.at_ns,
-                row.operation,
-                row.key,
-                row.expected,
-                row.received,
-                row.note,
-            ],
-        )?;
+        let set = TrialRow::TABLE.fields.iter().map(|column| format!("{} = ?", column.name));
+        let set = set.collect::<Vec<_>>().join(", ");
+        let sql = format!("UPDATE trial SET {set} WHERE id = ?");
+        let values = row.values()?.into_iter().chain([trial.get().into()]);
+        self.execute(&sql, params_from_iter(values))?;
         Ok(())
     }
 
@@ -312,85 +180,71 @@ impl Ledger {
     ///
     /// Fails when the trial has [`SLOW_LIMIT`] of them already: choosing is the writer's part.
     pub fn add_slow(&mut self, row: &SlowRow) -> Result<(), LedgerError> {
-        let written = self.execute(
-            "INSERT INTO slow (trial_id, at_ns, latency_ns, clients, operation)
-             SELECT ?1, ?2, ?3, ?4, ?5
-             WHERE (SELECT count(*) FROM slow WHERE trial_id = ?1) < ?6",
-            params![
-                row.trial_id,
-                row.at_ns,
-                row.latency_ns,
-                row.clients,
-                row.operation,
-                SLOW_LIMIT,
-            ],
-        )?;
-        if written == 0 {
+        let count = "SELECT count(*) FROM slow WHERE trial_id = ?1";
+        let mut count = self.connection.prepare_cached(count)?;
+        let written: usize = count.query_row([row.trial_id], |found| found.get(0))?;
+        if written >= SLOW_LIMIT {
             return Err(LedgerError::SlowFull { trial: row.trial_id, limit: SLOW_LIMIT });
         }
-        Ok(())
+        self.put("INSERT", row, &[]).map(drop)
     }
 
     /// Writes a figure that a call measured itself; what isn't a finite number is left out.
     pub fn add_value(&mut self, row: &ValueRow) -> Result<(), LedgerError> {
-        if row.value.is_finite() {
-            let sql = "INSERT INTO value (trial_id, ordinal, name, value) VALUES (?1, ?2, ?3, ?4)";
-            self.execute(sql, params![row.trial_id, row.ordinal, row.name, row.value])?;
-        }
-        Ok(())
+        self.put_finite(row.value, row)
     }
 
     /// Writes a counter of a service in a trial; what isn't a finite number is left out.
     pub fn add_counter(&mut self, row: &CounterRow) -> Result<(), LedgerError> {
-        if row.value.is_finite() {
-            let sql = "INSERT INTO counter (trial_id, name, grows, value) VALUES (?1, ?2, ?3, ?4)";
-            self.execute(sql, params![row.trial_id, row.name, row.grows, row.value])?;
-        }
-        Ok(())
+        self.put_finite(row.value, row)
     }
 
     /// Writes a usage figure of a trial; what isn't a finite number is left out.
     pub fn add_usage(&mut self, row: &UsageRow) -> Result<(), LedgerError> {
-        if row.value.is_finite() {
-            let sql = "INSERT INTO usage (trial_id, name, value) VALUES (?1, ?2, ?3)";
-            self.execute(sql, params![row.trial_id, row.name, row.value])?;
-        }
-        Ok(())
-    }
-
-    /// Writes a limit that a trial reached.
-    pub fn add_reached(&mut self, row: &ReachedRow) -> Result<(), LedgerError> {
-        self.execute(
-            "INSERT INTO reached (trial_id, rank, code, strength, evidence)
-             VALUES (?1, ?2, ?3, ?4, ?5)",
-            params![row.trial_id, row.rank, row.code, row.strength, row.evidence],
-        )?;
-        Ok(())
+        self.put_finite(row.value, row)
     }
 
     /// Writes the outcome of a requirement at a point; a later one replaces an earlier.
     pub fn add_requirement(&mut self, row: &RequirementRow) -> Result<(), LedgerError> {
-        self.execute(
-            "INSERT INTO requirement (run_id, point_id, expression, value, outcome)
-             VALUES (?1, ?2, ?3, ?4, ?5)
-             ON CONFLICT (point_id, expression)
-             DO UPDATE SET value = excluded.value, outcome = excluded.outcome",
-            params![row.run_id, row.point_id, row.expression, row.value, row.outcome],
-        )?;
+        self.put("INSERT OR REPLACE", row, &[])?;
         Ok(())
+    }
+
+    fn put_finite(&self, value: f64, row: &impl Row) -> Result<(), LedgerError> {
+        if value.is_finite() {
+            self.put("INSERT", row, &[])?;
+        }
+        Ok(())
+    }
+
+    /// The id of the row with this hash, which is written if there is none.
+    fn put_once<R: Row>(&self, hash: &str, row: &R) -> Result<i64, LedgerError> {
+        let known = format!("SELECT id FROM {} WHERE hash = ?1", R::TABLE.name);
+        match self.connection.query_row(&known, [hash], |found| found.get(0)).optional()? {
+            Some(id) => Ok(id),
+            None => self.put("INSERT", row, &[]),
+        }
+    }
+
+    /// Writes a row, with the columns that are no fields of it, and returns its id if it has one.
+    pub(crate) fn put<R: Row>(
+        &self,
+        verb: &str,
+        row: &R,
+        also: &[(&str, &dyn ToSql)],
+    ) -> Result<i64, LedgerError> {
+        let fields = R::TABLE.fields.iter().map(|column| column.name);
+        let names: Vec<&str> = fields.chain(also.iter().map(|(name, _)| *name)).collect();
+        let marks = vec!["?"; names.len()].join(", ");
+        let names = names.join(", ");
+        let sql = format!("{verb} INTO {} ({names}) VALUES ({marks})", R::TABLE.name);
+        let values = row.values()?;
+        let values = values.iter().map(|value| value as &dyn ToSql);
+        self.execute(&sql, params_from_iter(values.chain(also.iter().map(|(_, value)| *value))))?;
+        Ok(self.connection.last_insert_rowid())
     }
 
     fn execute(&self, sql: &str, params: impl Params) -> Result<usize, LedgerError> {
         Ok(self.connection.prepare_cached(sql)?.execute(params)?)
     }
-
-    fn insert(&self, sql: &str, params: impl Params) -> Result<i64, LedgerError> {
-        Ok(self.connection.prepare_cached(sql)?.insert(params)?)
-    }
-}
-
-/// The settings as the JSON that the column holds: an array of pairs.
-fn settings(row: &RunRow) -> String {
-    let pairs = row.settings.iter().map(|(key, value)| Value::from(vec![&**key, &**value]));
-    Value::from(pairs.collect::<Vec<_>>()).to_string()
 }

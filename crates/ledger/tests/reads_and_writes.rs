@@ -1,6 +1,6 @@
 //! The guarantees of a ledger to its writer and to readers meanwhile.
 
-use crate::fixture::{Begun, begin_run, whole::whole_run};
+use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
     FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,
@@ -58,6 +58,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         offered: Some(1_200),
         backlog_most: Some(200),
         failed_at: Some(FailedAt::WarmUp),
+        wrong_outside: 2,
         unchecked: 7,
         ..view.trials[0].1.clone()
     };
@@ -80,6 +81,13 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         expression: "wrong = 0".into(),
         value: None,
         outcome: RequirementOutcome::CantTell,
+        bound: 0.0,
+        unit: Some("count".to_owned()),
+        room: None,
+        rounds: 5,
+        disturbed: 1,
+        broken_in: 0,
+        reason: Some("too few rounds".to_owned()),
     };
     ledger.add_requirement(&requirement).unwrap();
     (requirement.value, requirement.outcome) = (Some(1.0), RequirementOutcome::Broken);
@@ -230,20 +238,6 @@ fn the_view_of_send_lags_takes_the_histogram_of_all_or_the_greatest() {
     assert_eq!(p99(), 1_000);
     add("", "", 900);
     assert_eq!(p99(), 900);
-}
-
-/// The same of the ages of values, but the trial itself may say them of all groups together.
-#[test]
-fn the_view_of_trials_takes_the_ages_that_the_trial_says_or_the_greatest() {
-    let mut ledger = Ledger::in_memory().unwrap();
-    let Begun { run, trial, .. } = whole_run(&mut ledger);
-    let columns = ["staleness_p99_ns", "rate_per_s", "hit_ratio"];
-    let of_groups = ledger.trial_figures(trial, &columns).unwrap();
-    assert_eq!(of_groups, [Some(5_003.0), Some(950.0), None]);
-    let (_, row) = ledger.run_view(run).unwrap().trials.remove(0);
-    ledger.set_trial(trial, &TrialRow { staleness_p99_ns: Some(4_000), ..row }).unwrap();
-    assert_eq!(ledger.trial_figures(trial, &columns).unwrap()[0], Some(4_000.0));
-    assert!(ledger.trial_figures(trial, &["no; DROP TABLE run"]).is_err());
 }
 
 /// A ledger holds thousands of trials, and most questions are about a few.

@@ -34,9 +34,10 @@ impl Built {
     /// and `{worktree}` in commands is the worktree.
     pub(crate) fn variant(&self, target: &Target, binary: &str) -> Target {
         let tree = self.tree.display().to_string();
-        let fill = |words: &[String]| -> Vec<String> {
-            words.iter().map(|word| word.replace("{worktree}", &tree)).collect()
+        let fill_one = |text: &String| {
+            lab::placeholders::fill(text, &|name| (name == "worktree").then(|| tree.clone()))
         };
+        let fill = |words: &[String]| -> Vec<String> { words.iter().map(fill_one).collect() };
         let mut variant = target.clone();
         variant.name = self.short().to_owned();
         variant.kind = match &target.kind {
@@ -59,7 +60,7 @@ impl Built {
         variant.setup = target.setup.as_deref().map(fill);
         variant.wrap = target.wrap.as_deref().map(fill);
         for value in variant.env.values_mut() {
-            *value = value.replace("{worktree}", &tree);
+            *value = fill_one(value);
         }
         variant.facts.push(("commit".to_owned(), self.commit.clone()));
         variant.facts.push(("subject".to_owned(), self.subject.clone()));

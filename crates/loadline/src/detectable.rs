@@ -57,14 +57,14 @@ impl Detectable {
 /// at its worst point.
 fn earlier(plan: &Plan, storage: &Storage) -> anyhow::Result<Option<(f64, RunId)>> {
     // A ledger that isn't there yet holds no earlier run.
-    let Ok(ledger) = Ledger::open_as_it_is(&storage.ledger) else { return Ok(None) };
+    let Ok(ledger) = Ledger::open_read_only(&storage.ledger) else { return Ok(None) };
     let metric = &plan.rounds.primary;
     let [a, others @ ..] = plan.targets() else { return Ok(None) };
     for run in ledger.runs()?.iter().rev().take(RUNS_SEARCHED) {
         if run.title != plan.title {
             continue;
         }
-        let figures = report::figures_of_run(&ledger, run.id, metric)?;
+        let figures = ledger.figures(run.id, &metric.suite)?;
         let pairs = plan.points.iter().flat_map(|point| others.iter().map(move |b| (point, b)));
         let deviations: Option<Vec<f64>> = pairs
             .map(|(point, b)| deviation_at(&figures, &point.label, &a.name, &b.name))

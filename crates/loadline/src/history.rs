@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use anyhow::Context;
 use base::units::Share;
+use findings::{History, Question};
 use judge::{Hunt, Metrics};
 use ledger::Ledger;
-use report::{History, Question};
 
 use crate::exit::Failure;
 use crate::out;
@@ -85,15 +85,15 @@ pub(crate) fn run(args: &HistoryArgs) -> Result<ExitCode, Failure> {
     };
     let history = History::of(&ledger, &question)?;
     let history = history.with_context(|| format!("the ledger has no run of \"{title}\""))?;
-    if let Some(name) = args.target.as_ref().filter(|name| !history.targets().contains(name)) {
-        let known = history.targets().join(", ");
+    if let Some(name) = args.target.as_ref().filter(|name| !history.targets.contains(name)) {
+        let known = history.targets.join(", ");
         return Err(Failure::Usage(format!(
             "no run of \"{title}\" has a target \"{name}\"; there are {known}"
         )));
     }
     match args.json {
-        true => out::print(format!("{:#}\n", history.json()))?,
-        false => out::print(history.text())?,
+        true => out::print(format!("{:#}\n", report::history_json(&history)))?,
+        false => out::print(report::history_text(&history))?,
     }
     Ok(ExitCode::from(history.outcome().exit_code(args.fail_on.is_some())))
 }

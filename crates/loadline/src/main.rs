@@ -3,6 +3,7 @@
 // Both macros panic once standard output or standard error is closed; `out` returns the error.
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 
+mod ask;
 mod builds;
 mod capacity;
 mod compare;
@@ -31,7 +32,13 @@ use service::out;
 /// Finds how much load a service that keeps state carries, what gives way first, and whether a
 /// change helped.
 #[derive(Debug, Parser)]
-#[command(version, after_help = EXAMPLES, max_term_width = 100)]
+#[command(
+    version,
+    propagate_version = true,
+    after_help = EXAMPLES,
+    max_term_width = 100,
+    disable_help_subcommand = true
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -39,12 +46,15 @@ struct Cli {
 
 const EXAMPLES: &str = "\
 Examples:
+  loadline try http://127.0.0.1:8080/      a first question, without a suite
+  loadline try -- sort big.txt             how long does it take?
   loadline run suites/tour.toml            measure, check every answer, and say what was found
   loadline compare suites/tour.toml --a loadline --b memcached
   loadline capacity suites/tour.toml --set clients.pipeline=1    the highest rate that it carries
   loadline plan suites/tour.toml           say what would run, and for how long
   loadline report last --json              the last run again, for a program
   loadline ui                              look at all runs in a browser
+  loadline help suites                     the documents in this program
   loadline serve cache --memory 256MiB     a memcached-compatible cache
   loadline cache get KEY                   ask it
   loadline serve records --config FILE     live records for EPICS clients
@@ -57,6 +67,10 @@ Exit codes:
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Measure a URL, a service at an address or a command, one or two, without a suite
+    Try(Box<ask::TryArgs>),
+    /// Print a suite to begin with
+    New(ask::NewArgs),
     /// Run a suite: start its targets, load them, check every answer, keep and report what was seen
     Run(run::RunArgs),
     /// Say whether one target, commit or series of figures is better than another
@@ -79,12 +93,19 @@ enum Command {
     Doctor(doctor::DoctorArgs),
     /// Show the ledger in a browser: its runs, their pages, two side by side
     Ui(ui::UiArgs),
+    /// Say what a word of suites and reports means
+    Explain(ask::ExplainArgs),
+    /// Print the help of a command, or a document such as `suites` or `verdicts`
+    Help(ask::HelpArgs),
     /// Print what a shell needs to complete commands and options
     #[command(display_order = 100)]
     Completions(shell::CompletionArgs),
     /// Print the manual page, or write those of all commands to a directory
     #[command(display_order = 100)]
     Man(shell::ManArgs),
+    /// Print the version, and what is known of how this program was built
+    #[command(display_order = 100)]
+    Version,
     /// Run a program once and say what it cost (used by `run` itself)
     #[command(hide = true)]
     Once {
@@ -112,7 +133,9 @@ enum Command {
 
 /// The commands of the lab and of all services.
 fn command() -> clap::Command {
-    Cli::command().subcommands(registry::commands())
+    let command = Cli::command().subcommands(registry::commands());
+    // Alone it shows its forms; that an argument is missing would name only one of them.
+    command.mut_subcommand("compare", |compare| compare.arg_required_else_help(true))
 }
 
 fn main() -> ExitCode {
@@ -123,6 +146,10 @@ fn main() -> ExitCode {
     }
     let typed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
     let outcome = match typed.command {
+        Command::Try(args) => ask::attempt(*args),
+        Command::New(args) => ask::new(&args),
+        Command::Explain(args) => ask::explain(&args),
+        Command::Help(args) => ask::help(&args, command()),
         Command::Run(args) => run::run(&args),
         Command::Capacity(args) => capacity::run(&args),
         Command::Compare(args) => compare::run(&args),
@@ -136,6 +163,7 @@ fn main() -> ExitCode {
         Command::Ui(args) => ui::run(&args),
         Command::Completions(args) => args.run(command()),
         Command::Man(args) => args.run(command()),
+        Command::Version => shell::version(),
         Command::Once { arguments } => Ok(lab::drive::once_main(&arguments)),
         Command::InProcess { arguments } => Ok(lab::in_process::in_process_main(
             registry::registry(),

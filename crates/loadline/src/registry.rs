@@ -5,23 +5,86 @@ use std::sync::{Arc, LazyLock};
 use clap::{ArgMatches, Command};
 use service::Outcome;
 
-/// A service's commands, where it has any, and its workloads and dialects for the lab.
-struct Row(Option<&'static service::Service>, &'static [&'static load::Service]);
+/// A service's commands, where it has any, its workloads and dialects for the lab, and what `try`
+/// asks of the first of them.
+struct Row(
+    Option<&'static service::Service>,
+    &'static [&'static load::Service],
+    Option<&'static Sample>,
+);
+
+/// The workload of a first question about a service.
+#[derive(Debug)]
+pub(crate) struct Sample {
+    /// Its operations, as a line of `[workload]`.
+    pub(crate) operations: &'static str,
+    /// How many keys it has; `None` where there are none.
+    pub(crate) keys: Option<u64>,
+    /// The line of `[workload]` with the size of values: before and behind the number. And the
+    /// size unless one is given.
+    pub(crate) size: Option<(&'static str, &'static str, Option<u64>)>,
+}
+
+#[rustfmt::skip]
+static CACHE: Sample = Sample {
+    operations: "mix = { get = 9, set = 1 }",
+    keys: Some(10_000),
+    size: Some(("value = { bytes = ", " }", Some(100))),
+};
+
+#[rustfmt::skip]
+static RECORDS: Sample = Sample {
+    operations: "operation = \"get\"",
+    keys: Some(10),
+    size: Some(("size = ", "", None)),
+};
+
+static NULL: Sample = Sample { operations: "operation = \"ask\"", keys: None, size: None };
 
 /// Every service of this program, a line each.
 #[rustfmt::skip]
 static ROWS: &[Row] = &[
-    Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS]),
-    Row(Some(&records::SERVICE), &[&records::load::SERVICE]),
-    Row(Some(&null::SERVICE), &[&load::null::SERVICE]),
-    Row(None, &[&http::load::SERVICE, &http::load::CODECS]),
+    Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
+    Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
+    Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
+    Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
 
 /// What the lab has to know of this program.
 pub(crate) fn registry() -> lab::plan::Registry<'static> {
     static LOADS: LazyLock<Vec<&'static load::Service>> =
         LazyLock::new(|| ROWS.iter().flat_map(|row| row.1).copied().collect());
-    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments, page }
+    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments, default_of, page }
+}
+
+/// A dialect that `try` can ask a question in.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spoken {
+    /// The dialect.
+    pub(crate) dialect: &'static load::DialectRow,
+    /// The service whose operations it has.
+    pub(crate) service: &'static load::Service,
+    /// What is asked.
+    pub(crate) sample: &'static Sample,
+    /// The service of this program that speaks it, where one does.
+    pub(crate) server: Option<&'static str>,
+    /// Whether lists leave it out.
+    pub(crate) is_hidden: bool,
+}
+
+/// Every dialect that `try` can ask a question in.
+pub(crate) fn spoken() -> impl Iterator<Item = Spoken> {
+    ROWS.iter().flat_map(|Row(server, loads, sample)| {
+        let service = loads.first().copied();
+        service.zip(*sample).into_iter().flat_map(move |(service, sample)| {
+            service.dialects.iter().enumerate().map(move |(place, dialect)| {
+                let own = server.filter(|_| place == 0);
+                let is_hidden = server.is_some_and(|server| server.is_hidden);
+                let server = own.map(|server| server.name);
+                Spoken { dialect, service, sample, server, is_hidden }
+            })
+        })
+    })
 }
 
 /// What reads a page of Prometheus text.
@@ -81,6 +144,14 @@ fn check_arguments(service: &str, arguments: &[String]) -> Result<(), String> {
             Err(lines.join("; ").trim_start_matches("error: ").replace("--", ""))
         }
     }
+}
+
+/// The default of an option of `serve SERVICE`, by its long name.
+fn default_of(service: &str, option: &str) -> Option<String> {
+    let serve = services().find(|row| row.name == service)?.serve_command();
+    let option = serve.get_arguments().find(|argument| argument.get_long() == Some(option))?;
+    let [value] = option.get_default_values() else { return None };
+    Some(value.to_string_lossy().into_owned())
 }
 
 /// What is known of how this program was built; `build.rs` asks while it is.

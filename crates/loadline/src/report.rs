@@ -36,10 +36,10 @@ pub(crate) struct ReportArgs {
     /// Print it as Markdown on standard output, for a pull request
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
-    /// Write it as one HTML file too, which opens without a network
+    /// Write it as one HTML file too, which opens without a network; `-` prints it
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write it as JUnit XML too: requirements, validity and verdicts as tests
+    /// Write it as JUnit XML too: requirements, validity and verdicts as tests; `-` prints it
     #[arg(long, value_name = "FILE")]
     junit: Option<PathBuf>,
     /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward
@@ -48,6 +48,7 @@ pub(crate) struct ReportArgs {
 }
 
 pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
+    check_printed(args)?;
     let storage = Storage::find(args.ledger.as_deref())?;
     let ledger = storage.read()?;
     let run = run_named(&ledger, &args.run)?;
@@ -57,9 +58,9 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     };
     let data = match &args.html {
         None => None,
-        Some(_) => Some(report::ChartData::read(&ledger, &view, ..report::MAX_POINTS_IN_FULL)?),
+        Some(_) => Some(findings::ChartData::read(&ledger, &view, ..report::MAX_POINTS_IN_FULL)?),
     };
-    let summary = report::Summary::of(view)?;
+    let summary = findings::Summary::of(view)?;
     if let (Some(file), Some(data)) = (&args.html, &data) {
         save(file, &report::html(&summary, data))?;
     }
@@ -73,7 +74,30 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
         let &ReportArgs { json, verbose, cost, .. } = args;
         say(&summary, Form { json, verbose, cost })?;
     }
-    Ok(ExitCode::from(report::outcome(&summary).exit_code(false)))
+    Ok(ExitCode::from(findings::outcome(&summary).exit_code(false)))
+}
+
+/// Standard output takes one form.
+fn check_printed(args: &ReportArgs) -> Result<(), Failure> {
+    let is_printed = |file: &Option<PathBuf>| file.as_deref().is_some_and(is_standard_output);
+    let forms = [
+        ("--html -", is_printed(&args.html)),
+        ("--junit -", is_printed(&args.junit)),
+        ("--json", args.json),
+        ("--markdown", args.markdown),
+    ];
+    let printed: Vec<&str> =
+        forms.into_iter().filter(|(_, is_printed)| *is_printed).map(|(form, _)| form).collect();
+    match printed[..] {
+        [first, second, ..] => Err(Failure::Usage(format!(
+            "{first} and {second} both go to standard output: name a file for one of them"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn is_standard_output(file: &Path) -> bool {
+    file == Path::new("-")
 }
 
 /// Writes a run as one HTML file and prints its path.
@@ -86,15 +110,18 @@ pub(crate) fn save_page(ledger: &Ledger, run: RunId, file: &Path) -> anyhow::Res
 pub(crate) fn page_of(
     ledger: &Ledger,
     run: RunId,
-) -> Result<(report::Summary, report::ChartData), ledger::LedgerError> {
+) -> Result<(findings::Summary, findings::ChartData), ledger::LedgerError> {
     let most = report::MAX_POINTS_IN_FULL;
     let view = ledger.run_view_of(run, 0..=most as u32)?;
-    let data = report::ChartData::read(ledger, &view, ..most)?;
-    Ok((report::Summary::of(view)?, data))
+    let data = findings::ChartData::read(ledger, &view, ..most)?;
+    Ok((findings::Summary::of(view)?, data))
 }
 
-/// Writes a file and prints its path.
+/// Writes a file and prints its path; `-` is standard output.
 fn save(file: &Path, text: &str) -> anyhow::Result<()> {
+    if is_standard_output(file) {
+        return Ok(out::print(text)?);
+    }
     if let Some(folder) = file.parent() {
         std::fs::create_dir_all(folder)
             .with_context(|| format!("cannot make {}", folder.display()))?;
@@ -134,19 +161,19 @@ pub(crate) fn print(
     ledger: &Ledger,
     run: RunId,
     shown: Form,
-    fail_on_worse: bool,
+    code: impl Fn(findings::Outcome) -> u8,
 ) -> anyhow::Result<ExitCode> {
     let view = match shown.json || shown.verbose {
         true => ledger.run_view(run)?,
         false => ledger.run_view_without_slow(run)?,
     };
-    let summary = report::Summary::of(view)?;
+    let summary = findings::Summary::of(view)?;
     say(&summary, shown)?;
-    Ok(ExitCode::from(report::outcome(&summary).exit_code(fail_on_worse)))
+    Ok(ExitCode::from(code(findings::outcome(&summary))))
 }
 
 /// Prints a run on standard output.
-fn say(summary: &report::Summary, shown: Form) -> anyhow::Result<()> {
+fn say(summary: &findings::Summary, shown: Form) -> anyhow::Result<()> {
     if shown.json {
         return Ok(out::print(format!("{:#}\n", report::json(summary)?))?);
     }

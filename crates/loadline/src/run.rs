@@ -63,12 +63,24 @@ pub(crate) struct HowArgs {
     /// Exit with 3 when the first target is worse than another one
     #[arg(long, value_name = "VERDICT", value_parser = ["worse"])]
     fail_on: Option<String>,
+    /// Take a verdict of this rank for one, in the exit code: from disturbed rounds
+    #[arg(long, value_name = "RANK", value_parser = ["likely"])]
+    accept: Option<String>,
 }
 
 impl HowArgs {
-    /// Whether *worse* is a failure.
-    pub(crate) fn fails_on_worse(&self) -> bool {
-        self.fail_on.is_some()
+    /// A run whose progress is shown by the caller, as after `--plain`.
+    pub(crate) fn shown_by_caller(json: bool, ledger: Option<PathBuf>, wait: bool) -> Self {
+        Self { json, ledger, wait, plain: true, ..Self::default() }
+    }
+
+    /// The exit code of an outcome.
+    pub(crate) fn exit_code(&self, outcome: findings::Outcome) -> u8 {
+        let outcome = match self.accept {
+            Some(_) => outcome.accepting_likely(),
+            None => outcome,
+        };
+        outcome.exit_code(self.fail_on.is_some())
     }
 }
 
@@ -127,7 +139,7 @@ pub(crate) fn measure_with(
     })?;
     drop(lock);
     let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
-    let code = crate::report::print(&ledger, run, shown, how.fail_on.is_some())?;
+    let code = crate::report::print(&ledger, run, shown, |outcome| how.exit_code(outcome))?;
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {
@@ -138,6 +150,11 @@ pub(crate) fn measure_with(
         Ending::Aborted(condition) => {
             note(format!("aborted, because {condition}; what was measured is kept as run {run}"));
             ExitCode::from(3)
+        }
+        Ending::Hopeless(why) => {
+            let why = why.lines().map(report::one_line).collect::<Vec<_>>().join("\n  ");
+            note(format!("ended early: {why}\nwhat was measured is kept as run {run}"));
+            code
         }
         Ending::Interrupted => {
             note(format!("interrupted; what was measured is kept as run {run}"));

@@ -1,4 +1,5 @@
-//! `loadline completions` and `loadline man`: made of the same table of options as the help.
+//! `loadline completions` and `loadline man`, made of the same table of options as the help, and
+//! `loadline version`.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,6 +29,14 @@ impl CompletionArgs {
         out::print(String::from_utf8_lossy(&script))?;
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// `loadline version`.
+pub(crate) fn version() -> Outcome {
+    let built = crate::registry::build().into_iter();
+    let built = built.map(|(name, fact)| format!("  {}: {fact}\n", name.replace('_', " ")));
+    out::print(format!("loadline {}\n{}", env!("CARGO_PKG_VERSION"), built.collect::<String>()))?;
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Arguments of `loadline man`.

@@ -1,14 +1,17 @@
 //! Where runs are kept: `.loadline/` with the ledger and the logs.
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use crate::exit::Failure;
-use crate::out::note;
 use anyhow::Context;
 use ledger::{Ledger, LedgerError};
 
 /// The folder's name.
 const FOLDER: &str = ".loadline";
+
+/// The name of its ledger.
+const LEDGER: &str = "ledger.sqlite";
 
 /// Where this run's things go.
 #[derive(Debug)]
@@ -17,15 +20,19 @@ pub(crate) struct Storage {
     pub(crate) ledger: PathBuf,
     /// A folder per run is made in this one.
     pub(crate) logs: PathBuf,
-    /// Whether the ledger was asked for by name.
-    is_named: bool,
 }
 
 impl Storage {
-    /// The ledger of that name.
+    /// The ledger of that name. Several may lie in one folder, and their runs have the same
+    /// numbers, so each has a folder of logs after its own name.
     pub(crate) fn named(ledger: &Path) -> Self {
-        let logs = ledger.parent().unwrap_or(Path::new(".")).join("runs");
-        Self { ledger: ledger.to_owned(), logs, is_named: true }
+        let name = ledger.file_name().unwrap_or_default();
+        let mut logs = OsString::from("runs");
+        if name != LEDGER {
+            logs = name.to_owned();
+            logs.push(".runs");
+        }
+        Self { ledger: ledger.to_owned(), logs: ledger.with_file_name(logs) }
     }
 
     /// The ledger that was asked for, or the nearest `.loadline` upward, or one here.
@@ -36,33 +43,21 @@ impl Storage {
         let here = std::env::current_dir().context("the current folder can't be read")?;
         let folder = here.ancestors().map(|folder| folder.join(FOLDER)).find(|f| f.is_dir());
         let folder = folder.unwrap_or_else(|| here.join(FOLDER));
-        let (ledger, logs) = (folder.join("ledger.sqlite"), folder.join("runs"));
-        Ok(Self { ledger, logs, is_named: false })
+        Ok(Self::named(&folder.join(LEDGER)))
     }
 }
 
 impl Storage {
-    /// Opens the ledger for reading only. One of an older schema is read through a copy, as an
-    /// older loadline may still write to it; that takes a while, so a note goes to standard error.
+    /// Opens the ledger for reading only.
     pub(crate) fn read(&self) -> Result<Ledger, Failure> {
-        let opened = match Ledger::open_read_only(&self.ledger) {
-            Err(LedgerError::OlderSchema { found: found @ 1.., known, .. }) => {
-                note(format!(
-                    "this ledger has the older schema {found}, and is read through a copy that has \
-                     {known}; `loadline run` or `ledger prune` bring the ledger itself up to date"
-                ));
-                Ledger::open_as_it_is(&self.ledger)
-            }
-            opened => opened,
-        };
-        opened.map_err(|error| self.failure(error))
+        Ledger::open_read_only(&self.ledger).map_err(|error| self.failure(error))
     }
 
-    /// What goes wrong with this ledger, by its name. One that can't be opened is a mistake of
-    /// whoever named what is none.
+    /// What goes wrong with this ledger, by its name. One that isn't there, or is none, is a
+    /// mistake in what was typed, whether it was named or looked for.
     pub(crate) fn failure(&self, error: LedgerError) -> Failure {
         match error {
-            error if self.is_named && error.is_no_ledger() => Failure::usage(error),
+            error if error.is_no_ledger() => Failure::usage(error),
             LedgerError::Sql(_) => {
                 Failure::Other(anyhow::Error::new(error).context(self.ledger.display().to_string()))
             }
@@ -73,5 +68,18 @@ impl Storage {
     /// Where commits are built, a folder for each.
     pub(crate) fn builds(&self) -> PathBuf {
         self.logs.with_file_name("builds")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ledgers_in_one_folder_keep_their_logs_apart() {
+        let logs = |ledger: &str| Storage::named(Path::new(ledger)).logs;
+        assert_eq!(logs("x/a.sqlite"), Path::new("x/a.sqlite.runs"));
+        assert_eq!(logs("b.db"), Path::new("b.db.runs"));
+        assert_eq!(logs(".loadline/ledger.sqlite"), Path::new(".loadline/runs"));
     }
 }

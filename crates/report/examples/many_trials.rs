@@ -6,12 +6,13 @@
 
 use std::time::Instant;
 
+use findings::{ChartData, Progress, Summary};
 use ledger::{
     CounterRow, DataState, FingerprintRow, Histogram, HistogramKind, HistogramRow, Ledger,
     LedgerError, PointRow, RoundRow, RunId, RunRow, RunState, SliceRow, SlowRow, SuiteRow,
     TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
 };
-use report::{ChartData, MAX_POINTS_IN_FULL, Progress, Summary};
+use report::MAX_POINTS_IN_FULL;
 use serde_json::json;
 
 /// Rounds of a point.

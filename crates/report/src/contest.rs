@@ -1,11 +1,10 @@
 //! The sentences of a run that is one comparison: its verdict, evidence, and caveats.
 
+use findings::{Compared, Contest, Summary};
 use judge::{Verdict, smallest_difference};
 
-use crate::compare::{Compared, Contest};
 use crate::number::{count, percent, ratio, whole_percent};
 use crate::phrases::value;
-use crate::summary::Summary;
 
 /// The comparison in a few sentences, the verdict first.
 pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
@@ -73,8 +72,11 @@ fn sentence(summary: &Summary, contest: &Contest, compared: &Compared) -> String
                 None => String::new(),
             };
             let could = could_show(contest, compared);
+            let likely = crate::phrases::likely(summary, compared);
+            let likely = likely.map_or(String::new(), |words| format!("; {words}"));
             format!(
-                "It can't be told whether {a} is better than {b} ({}): {figures}{more}{could}.",
+                "It can't be told whether {a} is better than {b} ({}): \
+                 {figures}{more}{could}{likely}.",
                 why.words()
             )
         }
@@ -88,6 +90,10 @@ fn figures(compared: &Compared) -> String {
     let rounds = match interval.rounds {
         1 => "1 round".to_owned(),
         rounds => format!("{rounds} rounds"),
+    };
+    let rounds = match compared.disturbed_rounds {
+        0 => rounds,
+        disturbed => format!("{rounds}, {disturbed} of them disturbed"),
     };
     let bound = crate::phrases::bound(compared);
     if !interval.high.is_finite() {
@@ -122,7 +128,7 @@ fn signed(ratio: f64) -> String {
 /// The smallest detectable difference, for an inconclusive verdict.
 fn could_show(contest: &Contest, compared: &Compared) -> String {
     let least = || {
-        let interval = compared.interval?;
+        let interval = compared.interval.filter(|_| compared.disturbed_rounds == 0)?;
         let rounds = u32::try_from(interval.rounds).ok()?;
         smallest_difference(interval.log_deviation, rounds, 1.0 - compared.confidence)
     };

@@ -4,17 +4,18 @@
 //! There is no one definition of the format; this is the part that Jenkins, GitLab and their kin
 //! agree on: `testsuites`, `testsuite`, `testcase`, `failure`, `skipped`.
 
+use findings::Summary;
 use judge::Verdict;
 use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
-use crate::number::plain;
-use crate::phrases::{answers, interval, verdict};
-use crate::summary::Summary;
+use crate::phrases::{answers, interval, rate_of, verdict};
+use crate::requirements;
 
 /// The outcome of one test.
 enum Result {
-    Passed,
+    /// With what was seen.
+    Passed(String),
     Failed(String),
     Skipped(String),
 }
@@ -43,7 +44,11 @@ pub fn junit(summary: &Summary, fail_on_worse: bool) -> String {
         let (place, test) = (attribute(place), attribute(test));
         out.push_str(&format!("<testcase classname=\"{place}\" name=\"{test}\""));
         match result {
-            Result::Passed => out.push_str("/>\n"),
+            Result::Passed(seen) if seen.is_empty() => out.push_str("/>\n"),
+            Result::Passed(seen) => {
+                let seen = attribute(seen);
+                out.push_str(&format!("><system-out>{seen}</system-out></testcase>\n"));
+            }
             Result::Failed(why) => {
                 out.push_str(&format!("><failure message=\"{}\"/></testcase>\n", attribute(why)));
             }
@@ -58,16 +63,12 @@ pub fn junit(summary: &Summary, fail_on_worse: bool) -> String {
 }
 
 fn requirements(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Result)> {
-    let here = summary.requirements.iter().filter(move |one| one.point == index);
-    here.map(|one| {
-        let seen = one
-            .row
-            .value
-            .map_or("it was unseen".to_owned(), |value| format!("it was {}", plain(value)));
+    requirements::at_point(summary, index).map(|one| {
+        let figure = requirements::figure(&one.row);
         let result = match one.row.outcome {
-            RequirementOutcome::Held => Result::Passed,
-            RequirementOutcome::Broken => Result::Failed(seen),
-            RequirementOutcome::CantTell => Result::Skipped(format!("can't tell: {seen}")),
+            RequirementOutcome::Held => Result::Passed(figure),
+            RequirementOutcome::Broken => Result::Failed(format!("it was {figure}")),
+            RequirementOutcome::CantTell => Result::Skipped(format!("can't tell: {figure}")),
         };
         (format!("require {}", one.row.expression), result)
     })
@@ -76,11 +77,14 @@ fn requirements(summary: &Summary, index: usize) -> impl Iterator<Item = (String
 fn validity(summary: &Summary, index: usize) -> impl Iterator<Item = (String, Result)> {
     summary.points[index].targets.iter().map(move |target| {
         let name = &summary.targets[target.target].name;
-        let wrong = target.wrong_of_all;
+        let wrong = target.wrong_of_all + target.wrong_outside;
         let result = match (target.valid_trials, wrong) {
             (_, wrong) if wrong > 0 => Result::Failed(answers(target)),
-            (0, _) => Result::Skipped(format!("no valid trial of {}", target.trials)),
-            _ => Result::Passed,
+            (0, _) => {
+                let rate = rate_of(target).map_or(String::new(), |rate| format!("{rate}, "));
+                Result::Skipped(format!("{rate}{}", crate::grade::words(target)))
+            }
+            _ => Result::Passed(String::new()),
         };
         (format!("{name} was measured"), result)
     })
@@ -96,9 +100,15 @@ fn verdicts(
         let result = match one.verdict {
             Verdict::Worse if fail_on_worse => Result::Failed(interval(one)),
             Verdict::CantTell { .. } => {
-                Result::Skipped(format!("{}, {}", verdict(one.verdict, None), interval(one)))
+                let likely = crate::phrases::likely(summary, one);
+                let likely = likely.map_or(String::new(), |words| format!("; {words}"));
+                Result::Skipped(format!(
+                    "{}, {}{likely}",
+                    verdict(one.verdict, None),
+                    interval(one)
+                ))
             }
-            _ => Result::Passed,
+            _ => Result::Passed(String::new()),
         };
         let subject = &summary.targets[one.a].name;
         (format!("{subject} against {other} by {}", one.metric.suite), result)

@@ -1,13 +1,13 @@
 //! A run as Markdown, short enough for a pull request: the sentences, a table, what was broken.
 
+use findings::{PointSummary, RequirementSummary, Summary, TargetSummary};
 use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
 
 use crate::conclusion::conclusion;
 use crate::number::nanoseconds;
 use crate::phrases;
-use crate::point_summary::TargetSummary;
-use crate::summary::Summary;
+use crate::requirements;
 
 /// The most points that the table shows; a comment isn't the place for more.
 const MAX_POINTS: usize = 60;
@@ -36,18 +36,21 @@ pub fn markdown(summary: &Summary) -> String {
     if let Some(more) = summary.points.len().checked_sub(MAX_POINTS).filter(|more| *more > 0) {
         out.push_str(&format!("\nand {more} more points\n"));
     }
-    let broken: Vec<String> = summary
-        .requirements
-        .iter()
-        .filter(|one| one.row.outcome != RequirementOutcome::Held)
-        .map(|one| {
-            let place = cell(&summary.points[one.point].row.label);
-            let word = phrases::outcome(one.row.outcome);
-            format!("- `{}` at {place}: {word}\n", one.row.expression.replace('`', "'"))
-        })
-        .collect();
-    if !broken.is_empty() {
-        out.push_str(&format!("\n{}", broken.concat()));
+    out.push_str(&grades(summary));
+    let line = |one: &RequirementSummary| {
+        let place = cell(&summary.points[one.point].row.label);
+        let word = requirements::outcome(one.row.outcome);
+        let figure = cell(&requirements::figure(&one.row));
+        format!("- `{}` at {place}: {word}, {figure}\n", one.row.expression.replace('`', "'"))
+    };
+    // Of those that held, only some have room to show: counts of nothing have none.
+    let is_shown = |one: &&RequirementSummary| {
+        one.row.outcome != RequirementOutcome::Held || one.row.room.is_some()
+    };
+    let shown: String =
+        summary.requirements.iter().filter(is_shown).take(MAX_POINTS).map(line).collect();
+    if !shown.is_empty() {
+        out.push_str(&format!("\n{shown}"));
     }
     let when = &summary.run.started_at;
     let command = summary.run.command.replace('`', "'");
@@ -76,6 +79,20 @@ fn row(
     format!("| {} |\n", cells.join(" | "))
 }
 
+/// A line for each target at each point whose figures aren't clean.
+fn grades(summary: &Summary) -> String {
+    let points = summary.points.iter().take(MAX_POINTS);
+    let targets = points.flat_map(|point| point.targets.iter().map(move |one| (point, one)));
+    let graded = targets.filter(|(_, target)| !target.grade.is_clean());
+    let line = |(point, target): (&PointSummary, &TargetSummary)| {
+        let name = cell(&summary.targets[target.target].name);
+        let words = cell(&crate::grade::words(target));
+        format!("- {name} at {}: {words}\n", cell(&point.row.label))
+    };
+    let lines: String = graded.map(line).collect();
+    if lines.is_empty() { lines } else { format!("\n{lines}") }
+}
+
 /// The verdict of the primary metric on the first target against this one.
 fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let one = summary.comparisons_at(index).find(|one| one.primary && one.b == target);
@@ -84,7 +101,11 @@ fn verdict(summary: &Summary, index: usize, target: usize) -> String {
     let (said, name) = (phrases::interval(one), &one.metric.suite);
     let subject = cell(&summary.targets[one.a].name);
     match one.verdict {
-        Verdict::CantTell { .. } => format!("{word}: {name} {said}"),
+        Verdict::CantTell { .. } => {
+            let likely = phrases::likely(summary, one);
+            let likely = likely.map_or(String::new(), |words| format!("; {}", cell(&words)));
+            format!("{word}: {name} {said}{likely}")
+        }
         Verdict::Worse => format!("{subject} **{word}**: {name} {said}"),
         Verdict::Better | Verdict::Same => format!("{subject} {word}: {name} {said}"),
     }

@@ -1,15 +1,19 @@
 //! Phrases that several kinds of report share: figures of a target, verdicts,
 //! ratios, and rows that are aligned.
 
-use judge::{Inconclusive, Metric, SeriesInterval, Verdict};
-use ledger::RequirementOutcome;
+use findings::{
+    Bound, CapacitySummary, Compared, EventKind, Grade, LikelyCompared, PointSummary, Summary,
+    TargetSummary,
+};
+use judge::{Inconclusive, Likely, Metric, SeriesInterval, Verdict};
+use ledger::Validity;
 
-use crate::compare::Compared;
-use crate::number::{count, duration, nanoseconds, percent, rate, ratio, value_of, whole_percent};
-use crate::point_summary::{PointSummary, TargetSummary};
-use crate::summary::Summary;
+use crate::escape::one_line;
+use crate::number::{
+    bytes, count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
+};
 
-/// The rate over valid trials with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
+/// The rate with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
     with_width(target.rate, target.figures.rate_per_s, rate)
 }
@@ -52,7 +56,7 @@ pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option
     summary.primary().filter(|metric| !shown.contains(&&*metric.suite))
 }
 
-/// The run's primary metric over valid trials with its interval, as a table shows it.
+/// The run's primary metric with its interval, as a table shows it.
 pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
     let of = |target: &TargetSummary| {
         with_width(target.primary, target.figures.value(primary), |one| value(one, primary))
@@ -60,13 +64,21 @@ pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> 
     cell(target, of)
 }
 
-/// `–` where the target wasn't measured, and a word where there is nothing valid.
+/// `–` where the target wasn't measured; what isn't clean is marked.
 fn cell(target: Option<&TargetSummary>, of: impl Fn(&TargetSummary) -> Option<String>) -> String {
     match target {
         None => "–".to_owned(),
-        Some(target) if target.valid_trials == 0 => "no valid trial".to_owned(),
-        Some(target) => unseen(of(target)),
+        Some(target) => match of(target) {
+            Some(value) => value + &mark(&target.grade),
+            None if target.grade.validity == Validity::Invalid => "invalid".to_owned(),
+            None => unseen(None),
+        },
     }
+}
+
+/// After a figure that isn't clean: ` (disturbed)`.
+pub(crate) fn mark(grade: &Grade) -> String {
+    if grade.is_clean() { String::new() } else { format!(" ({})", grade.word()) }
 }
 
 /// The words, or `unseen` when there are none.
@@ -98,6 +110,10 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
         (_, 0) if target.wrong_of_all == 0 => format!("{} unchecked", count(unchecked)),
         _ => format!("{} checked, {} unchecked", wrong(), count(unchecked)),
     };
+    if target.wrong_outside > 0 {
+        let outside = count(target.wrong_outside);
+        words.push_str(&format!(", {outside} wrong outside the measured slices"));
+    }
     if target.missing_of_all > 0 {
         words.push_str(&format!(", {} missing", count(target.missing_of_all)));
     }
@@ -127,6 +143,31 @@ pub(crate) fn verdict_beside(compared: &Compared) -> String {
     }
 }
 
+/// What is likely where there is no verdict: `likely loadline better, 0.57× [0.50, 0.64]; 5 of 5
+/// rounds disturbed, by 2 to 14 %`; `None` where nothing is.
+pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
+    let likely = compared.likely?;
+    let word = likely.code();
+    let subject = crate::escape::one_line(&summary.targets[compared.a].name);
+    Some(format!("likely {subject} {word}, {}", likely_ratio(&likely)))
+}
+
+/// `0.57× [0.50, 0.64]; 5 of 5 rounds disturbed, by 2 to 14 %`.
+pub(crate) fn likely_ratio(likely: &LikelyCompared) -> String {
+    let Likely { interval, least_disturbance, most_disturbance } = likely.found;
+    let [least, most] =
+        [least_disturbance, most_disturbance].map(|share| whole_percent(share.min(1.0)));
+    let by = if least == most { most } else { format!("{least} to {most}") };
+    format!(
+        "{}× [{}, {}]; {} of {} disturbed, by {by}",
+        ratio(interval.ratio),
+        ratio(interval.low),
+        ratio(interval.high),
+        likely.disturbed_rounds,
+        many(interval.rounds, "round")
+    )
+}
+
 /// The reason of a bound: the target that the generator limited.
 pub(crate) fn bound_note(compared: &[&Compared], names: &[String]) -> Option<String> {
     let bound = compared.iter().find(|one| one.bound.is_some())?;
@@ -134,8 +175,20 @@ pub(crate) fn bound_note(compared: &[&Compared], names: &[String]) -> Option<Str
     Some(format!("bounds, not verdicts: with {name} the generator was at its limit"))
 }
 
-/// A ratio with its interval: `10.4× [10.0, 10.9]`, `at least 11.0× [10.4, 11.7]`.
+/// A ratio with its interval, and the disturbed rounds in it: `10.4× [10.0, 10.9]`,
+/// `0.566× [0.504, 0.636], 5 of 5 rounds disturbed`.
 pub(crate) fn interval(compared: &Compared) -> String {
+    let words = plain_interval(compared);
+    match (compared.interval, compared.disturbed_rounds) {
+        (None, _) | (_, 0) => words,
+        (Some(interval), some) => {
+            format!("{words}, {some} of {} disturbed", many(interval.rounds, "round"))
+        }
+    }
+}
+
+/// A ratio with its interval alone: `10.4× [10.0, 10.9]`, `at least 11.0× [10.4, 11.7]`.
+pub(crate) fn plain_interval(compared: &Compared) -> String {
     let Some(interval) = compared.interval else { return "ratio unseen".to_owned() };
     let bound = bound(compared);
     if !interval.high.is_finite() {
@@ -147,15 +200,10 @@ pub(crate) fn interval(compared: &Compared) -> String {
 
 /// `at least `, `at most `, or nothing.
 pub(crate) fn bound(compared: &Compared) -> &'static str {
-    compared.bound.map_or("", |bound| bound.words())
-}
-
-/// The outcome of a requirement.
-pub(crate) fn outcome(outcome: RequirementOutcome) -> &'static str {
-    match outcome {
-        RequirementOutcome::Held => "held",
-        RequirementOutcome::Broken => "broken",
-        RequirementOutcome::CantTell => "can't tell",
+    match compared.bound {
+        Some(Bound::Least) => "at least ",
+        Some(Bound::Most) => "at most ",
+        None => "",
     }
 }
 
@@ -174,6 +222,58 @@ pub(crate) fn many(number: usize, noun: &str) -> String {
         1 => format!("1 {noun}"),
         number => format!("{} {noun}s", count(number as u64)),
     }
+}
+
+/// A load of a search for the highest one: `1.20M/s`, `64 connections`.
+pub(crate) fn load(capacity: &CapacitySummary, load: f64) -> String {
+    if capacity.search.key.ends_with("rate") {
+        return rate(load);
+    }
+    let unit = capacity.search.key.rsplit('.').next().unwrap_or_default();
+    let unit = if load == 1.0 { unit.trim_end_matches('s') } else { unit };
+    format!("{} {unit}", plain(load))
+}
+
+/// An event that takes less is over at once: a signal is sent.
+const AT_ONCE_NS: f64 = 1e6;
+
+/// The duration of an event, where that is longer than a millisecond.
+pub(crate) fn event_took(kind: &EventKind<'_>) -> Option<String> {
+    (kind.took_ns >= AT_ONCE_NS).then(|| duration(kind.took_ns))
+}
+
+/// `stop for 200 ms: 10 times in 5 trials, 200 ms each; 2 failed: …`
+pub(crate) fn event_words(kind: &EventKind<'_>) -> String {
+    let what = match kind.action == kind.name {
+        true => kind.name.to_owned(),
+        false => format!("{} ({})", kind.name, kind.action),
+    };
+    let times = match kind.times {
+        1 => "once".to_owned(),
+        times => format!("{} times in {}", count(times as u64), many(kind.trials, "trial")),
+    };
+    let took = event_took(kind).map_or(String::new(), |took| format!(", {took} each"));
+    let failed = match kind.failure {
+        Some(why) => format!("; {} failed: {why}", count(kind.failed as u64)),
+        None => String::new(),
+    };
+    format!("{what}: {times}{took}{failed}")
+}
+
+/// A figure's name, and how its values are written: where its name says that it is in nanoseconds
+/// or bytes, the unit is shown with the values and not in the name.
+pub(crate) fn call_figure(name: &str) -> (String, fn(f64) -> String) {
+    let name = one_line(name);
+    match (name.strip_suffix("_ns"), name.strip_suffix("_bytes")) {
+        (Some(name), _) => (name.to_owned(), time),
+        (_, Some(name)) => (name.to_owned(), bytes),
+        (None, None) => (name, plain),
+    }
+}
+
+/// A time; below a microsecond with the digits that a duration has no room for.
+fn time(ns: f64) -> String {
+    if ns < 1000.0 { format!("{} ns", plain(ns)) } else { duration(ns) }
 }
 
 /// Rows as lines, every column as wide as its widest cell; `paint` is given each padded cell of

@@ -6,8 +6,9 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use crate::fixture::{Bench, runs};
+use findings::{ChartData, History, Progress, Question, Summary};
 use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
-use report::{ChartData, History, Listed, Progress, Question, Summary};
+use report::Listed;
 use serde_json::Value;
 
 /// Looks at a page from inside, and leaves what it saw in the document's title.

@@ -41,7 +41,7 @@ fn a_search_ends_in_a_sentence_with_its_interval_what_breaks_and_the_knee() {
     has("ours carries 79.0k/s [78.0k/s, 80.0k/s]; what breaks first: latency.p99 < 1ms.");
     has("The knee is at 60.0k/s");
     has("79.0k/s  can't tell");
-    assert_eq!(report::outcome(&summary).exit_code(true), 0);
+    assert_eq!(findings::outcome(&summary).exit_code(true), 0);
     let json = report::json(&summary).unwrap();
     let capacity = &json["capacity"];
     assert_eq!((&capacity["held"], &capacity["broken"]), (&json!(78_000.0), &json!(80_000.0)));
@@ -58,7 +58,7 @@ fn a_target_that_carries_nothing_is_broken() {
     probe(&mut bench, 1, 5_000_000, RequirementOutcome::Broken);
     let summary = bench.finish();
     assert!(report::text(&summary, false).contains("ours does not even carry 1.00/s"));
-    assert_eq!(report::outcome(&summary).exit_code(false), 3);
+    assert_eq!(findings::outcome(&summary).exit_code(false), 3);
 }
 
 #[test]

@@ -5,7 +5,7 @@ use serde_json::json;
 
 const RATES: [u64; 7] = [102_000, 101_800, 102_100, 101_900, 102_050, 101_950, 102_000];
 
-fn contest(rates: &[u64], looks: &[u32]) -> report::Summary {
+fn contest(rates: &[u64], looks: &[u32]) -> findings::Summary {
     let mut bench = Bench::new(&["now", "before"]);
     bench.point("cache/get", 16);
     bench.rounds_of(rates);
@@ -48,7 +48,7 @@ fn compilers_that_differ_are_doubted_unless_they_are_the_question() {
 fn an_early_look_asks_for_more_than_the_only_one() {
     let alone = contest(&RATES, &[]);
     let early = contest(&RATES, &[5, 7]);
-    let confidence = |summary: &report::Summary| summary.comparisons[0].confidence;
+    let confidence = |summary: &findings::Summary| summary.comparisons[0].confidence;
     // The first seven of 24 rounds may spend 0.025 × (7/24)².
     assert!((confidence(&alone) - (1.0 - 0.025 * (7.0_f64 / 24.0).powi(2))).abs() < 1e-9);
     assert!(confidence(&early) > confidence(&alone));

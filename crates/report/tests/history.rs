@@ -1,10 +1,15 @@
 //! The history of a suite's runs over commits.
 
 use crate::fixture::{Bench, runs};
+use findings::{History, Question};
 use judge::Hunt;
 use ledger::Ledger;
-use report::{History, Question};
+use report::{history_json, history_text};
 use serde_json::json;
+
+fn conclusion(history: &History) -> String {
+    history_json(history)["conclusion"].as_str().unwrap().to_owned()
+}
 
 /// A run that compares these targets, at this rate.
 fn comparison(ledger: Ledger, targets: &[&str], rate: u64) -> Ledger {
@@ -28,12 +33,12 @@ fn a_target_that_was_compared_with_itself_is_that_target() {
         ledger = comparison(ledger, &["ours.a", "ours.b"], *rate);
     }
     let history = History::of(&ledger, &question()).unwrap().unwrap();
-    assert_eq!(history.sentences(), ["ours did not change in 6 runs by rate_per_s."]);
+    assert_eq!(conclusion(&history), "ours did not change in 6 runs by rate_per_s.");
     // The first target of a comparison need not be the suite's first.
     ledger = comparison(runs(ledger, "X", &[100_000]), &["theirs", "ours"], 100_000);
     let history = History::of(&ledger, &question()).unwrap().unwrap();
-    assert_eq!(history.sentences(), ["ours did not change in 8 runs by rate_per_s."]);
-    assert_eq!(history.json()["target"], "ours");
+    assert_eq!(conclusion(&history), "ours did not change in 8 runs by rate_per_s.");
+    assert_eq!(history_json(&history)["target"], "ours");
 }
 
 fn question() -> Question {
@@ -55,22 +60,22 @@ const STEP: [u64; 12] = [
 fn a_change_for_good_is_found_with_the_commits_that_are_responsible() {
     let ledger = runs(Ledger::in_memory().unwrap(), "X", &STEP);
     let history = History::of(&ledger, &question()).unwrap().unwrap();
-    let sentence = history.sentences().join(" ");
+    let sentence = conclusion(&history);
     let expected = "ours became worse at cache/get: rate_per_s 7.0 % less since run 8 \
         (0000000000..0000000000), after 7 of 12 runs.";
     assert_eq!(sentence, expected);
-    let json = history.json();
+    let json = history_json(&history);
     let change = &json["series"][0]["changes"][0];
     assert_eq!((&change["last_run"], &change["first_run"]), (&json!(7), &json!(8)));
     assert_eq!(change["first_commit"], format!("{:040}", 7));
     assert_eq!(history.outcome().exit_code(true), 3);
     assert_eq!(history.outcome().exit_code(false), 0);
-    assert!(history.text().contains("← worse: 7.0 % less"), "{}", history.text());
+    assert!(history_text(&history).contains("← worse: 7.0 % less"), "{}", history_text(&history));
     // Once it is accepted, what came since is all there is.
     let since = Question { since: Some(8), ..question() };
     let history = History::of(&ledger, &since).unwrap().unwrap();
     assert_eq!(history.outcome().exit_code(true), 4);
-    assert!(history.sentences()[0].contains("5 runs on this kind of host are too few"));
+    assert!(conclusion(&history).contains("5 runs on this kind of host are too few"));
 }
 
 #[test]
@@ -78,11 +83,15 @@ fn other_kinds_of_hosts_are_left_out_and_latencies_go_the_other_way() {
     let ledger = runs(Ledger::in_memory().unwrap(), "Y", &[50_000; 3]);
     let ledger = runs(ledger, "X", &[100_000; 7]);
     let history = History::of(&ledger, &question()).unwrap().unwrap();
-    assert!(history.text().contains("3 runs on other hosts left out"), "{}", history.text());
-    assert_eq!(history.sentences(), ["ours did not change in 7 runs by rate_per_s."]);
+    assert!(
+        history_text(&history).contains("3 runs on other hosts left out"),
+        "{}",
+        history_text(&history)
+    );
+    assert_eq!(conclusion(&history), "ours did not change in 7 runs by rate_per_s.");
     let cost = Question { metric: Some("server.cpu_ns_per_op".into()), ..question() };
     let history = History::of(&ledger, &cost).unwrap().unwrap();
-    assert_eq!(history.json()["metric"], "server.cpu_ns_per_op");
+    assert_eq!(history_json(&history)["metric"], "server.cpu_ns_per_op");
     let unknown = Question { title: "Another".into(), ..question() };
     assert_eq!(History::of(&ledger, &unknown).unwrap(), None);
 }

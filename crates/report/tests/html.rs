@@ -1,8 +1,9 @@
 //! A run as one HTML file, as Markdown and as JUnit.
 
 use crate::fixture::Bench;
+use findings::{ChartData, Summary};
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
-use report::{ChartData, HTML_LIMIT_BYTES, Summary};
+use report::HTML_LIMIT_BYTES;
 
 /// A run of `points` points, with sensors and a hostile service among its targets.
 fn run(points: u32) -> (Summary, ChartData) {
@@ -170,7 +171,7 @@ fn a_list_of_runs_and_a_live_run_keep_to_the_limit_too() {
     so_far.title.clone_from(&long);
     so_far.points.iter_mut().for_each(|(_, point)| point.label.clone_from(&long));
     so_far.targets.iter_mut().for_each(|(_, target)| target.name.clone_from(&long));
-    let live = report::live(&report::Progress::of(so_far));
+    let live = report::live(&findings::Progress::of(so_far));
     let mut lines = vec![bench.ledger.runs().unwrap().remove(0); 2_000];
     for line in &mut lines {
         line.title.clone_from(&long);

@@ -33,7 +33,7 @@ fn each_rung_is_judged_against_the_one_before_and_against_the_first() {
     has("Of 2 steps, 1 better, 1 no different; sharded against plain is 2.00× (rate_per_s).");
     assert!(!text.contains("verdict:") && !text.contains("  4 peer"), "{text}");
     // The last rung is not worse than the one before, although the first is worse than all.
-    assert_eq!(report::outcome(&summary).exit_code(true), 0);
+    assert_eq!(findings::outcome(&summary).exit_code(true), 0);
     let json = report::json(&summary).unwrap();
     assert_eq!(json["rungs"][1]["against_before"][0]["b"], "plain");
     assert_eq!(json["rungs"][1]["against_first"], serde_json::json!([]));
@@ -46,7 +46,7 @@ fn a_rung_worse_than_the_one_before_it_is_a_failure_only_for_who_asked() {
     bench.rungs(&["", "more features"]);
     bench.point("p", 1);
     bench.rounds_of(&[200_000; 6]);
-    let outcome = report::outcome(&bench.finish());
+    let outcome = findings::outcome(&bench.finish());
     assert_eq!((outcome.exit_code(false), outcome.exit_code(true)), (0, 3));
 }
 
@@ -78,7 +78,7 @@ fn a_profile_whose_head_changes_from_time_to_time_is_not_to_be_acted_on() {
     }
     bench.profile(2, 1, &[("alone", 0.9)]);
     let summary = bench.finish();
-    let steps = report::ladder(&summary);
+    let steps = findings::ladder(&summary);
     let stable = |step: usize| steps[step].profile.as_ref().map(|profile| profile.is_stable);
     assert_eq!([stable(0), stable(1)], [Some(true), Some(false)]);
     assert_eq!(stable(2), Some(false), "one profile agrees with itself");

@@ -86,7 +86,7 @@ fn disturbed_rounds_and_slices_measured_again_are_counted() {
     assert_eq!(again, [2, 2]);
     let text = report::text(&summary, false);
     assert!(text.contains("valid 1/2, disturbed 1; 4 slices measured again"), "{text}");
-    assert!(text.contains("disturbed: loadline, round 2: other programs used 5 %"), "{text}");
+    assert!(text.contains("disturbed: 1 of 2 rounds: other programs used 5 %"), "{text}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn the_primary_metric_of_a_batch_stands_where_its_verdict_does() {
 }
 
 /// Six slices a round; the last third has this many operations a second.
-fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> report::Summary {
+fn drifting(last: impl Fn(u64) -> u64, rounds: u64) -> findings::Summary {
     let mut bench = Bench::new(&["loadline"]);
     bench.point(LABEL, 16);
     for round in 0..rounds {

@@ -133,6 +133,10 @@ figures! {
     longest_pause_ns: "ns",
     /// Pauses over a millisecond, as a share of the time.
     paused: "fraction",
+    /// Periods of the control group's CPU quota; none without a quota.
+    quota_periods: "count",
+    /// Those of them in which it was used up, and the run's threads stood still to the end.
+    quota_throttled_periods: "count",
     /// Share of time in which some task waited for a core.
     pressure_cpu: "fraction",
     /// Share of time in which some task waited for a disk.

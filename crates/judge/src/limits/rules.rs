@@ -7,6 +7,15 @@ use super::threshold as at;
 /// Every limit.
 pub static LIMITS: &[Limit] = &[
     Limit {
+        code: "quota",
+        name: "the CPU quota",
+        condition: "the quota of the run's control group is used up in 2 % of its periods",
+        advice: "raise the quota (cpu.max, cpu.cfs_quota_us, a container's --cpus), or ask for \
+            less",
+        kind: LimitKind::Outside,
+        holds: quota,
+    },
+    Limit {
         code: "contention",
         name: "CPU contention or a neighbour",
         condition: "other programs take 0.1 cores of the run's, and a side goes without a core \
@@ -152,7 +161,20 @@ fn waited(figures: &Figures) -> [f64; 2] {
     [server, generator].map(|share| share.min(1.0))
 }
 
+fn quota(figures: &Figures) -> Finding {
+    let periods = figures.quota_periods.filter(|periods| *periods > 0.0)?;
+    let throttled = figures.quota_throttled_periods?;
+    let share = throttled / periods;
+    // The whole run stands still: whatever else waits does so for this.
+    let evidence = format!("throttled in {throttled:.0} of {periods:.0} periods");
+    (share >= at::THROTTLED).then_some((1.0 + share, evidence))
+}
+
 fn contention(figures: &Figures) -> Finding {
+    // Threads that a quota has stopped wait for a core, but not for another program.
+    if quota(figures).is_some() {
+        return None;
+    }
     let [server, generator] = waited(figures);
     let most = server.max(generator);
     let cores = figures.run_cores.unwrap_or(1.0);

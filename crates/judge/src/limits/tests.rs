@@ -77,6 +77,19 @@ fn limits_that_take_special_hosts_are_the_first_in_the_list() {
 }
 
 #[test]
+fn what_a_quota_stops_is_not_blamed_on_a_neighbour() {
+    let contention = Figures::parse(include_str!("recorded/contention.txt"));
+    let throttled = |periods| Figures {
+        quota_periods: Some(220.0),
+        quota_throttled_periods: Some(periods),
+        ..contention.clone()
+    };
+    assert_eq!(codes(&throttled(0.0))[0], "contention");
+    assert_eq!(codes(&throttled(22.0))[0], "quota");
+    assert!(!codes(&throttled(22.0)).contains(&"contention"));
+}
+
+#[test]
 fn what_comes_from_outside_is_first_and_waiting_only_where_nothing_else_explains_it() {
     let text = include_str!("recorded/server_thread.txt");
     let full = Figures { paused: Some(0.03), longest_pause_ns: Some(45e6), ..Figures::parse(text) };
@@ -123,7 +136,7 @@ fn every_limit_says_what_it_is_and_no_two_have_one_code() {
             assert!(text.len() > 7 && !text.ends_with('.'), "{text}");
         }
     }
-    assert_eq!(found.len(), 13);
+    assert_eq!(found.len(), 14);
 }
 
 #[test]

@@ -42,6 +42,8 @@ thresholds! {
         "one in ten thousand moves p99.99 to the time-out; less is what a busy host loses anyway";
     FOREIGN = 0.10, "cores' worth of other programs on the run's cores",
         "a tenth of a core is five times what makes a slice disturbed: it explains figures";
+    THROTTLED = 0.02, "share of the CPU quota's periods in which it was used up",
+        "as much as other programs may take: in each the run stands still for up to 100 ms";
     WAITED = 0.05, "share of time that a side waited for a core",
         "measured: quiet runs stay under 2 % and disturbed ones begin at 9 %";
     SWITCHES = 0.5, "times per operation that a thread went to sleep, both sides",

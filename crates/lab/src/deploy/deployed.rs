@@ -39,21 +39,22 @@ impl Deployed {
         Self { name, address, batch: None, is_restored: false, data: None, process: None }
     }
 
-    /// A text of the suite with the target's placeholders filled in.
-    pub fn fill(&self, text: &str) -> String {
+    /// The value of a placeholder, where the target has one.
+    pub fn value(&self, name: &str) -> Option<String> {
         let (host, port) = match &self.address {
             Address::Internet(address) => (address.ip().to_string(), address.port().to_string()),
             Address::Unix(_) => (String::new(), String::new()),
         };
-        let text = match &self.process {
-            Some((_, site)) => text.replace("{dir}", &site.folder.display().to_string()),
-            None => text.to_owned(),
-        };
-        let socket = self.address.to_string();
-        text.replace("{address}", &self.address.to_string())
-            .replace("{host}", &host)
-            .replace("{port}", &port)
-            .replace("{socket}", socket.trim_start_matches("unix:"))
+        let site = || self.process.as_ref().map(|(_, site)| site);
+        Some(match name {
+            "address" => self.address.to_string(),
+            "host" => host,
+            "port" => port,
+            "socket" => self.address.to_string().trim_start_matches("unix:").to_owned(),
+            "dir" => site()?.folder.display().to_string(),
+            "data" => site()?.data().display().to_string(),
+            _ => return None,
+        })
     }
 
     /// The process group, when the lab started it.
@@ -117,9 +118,14 @@ impl Deployed {
                 return Err(DeployError::Interrupted);
             }
             if Instant::now() > deadline {
+                let awaited = match announced {
+                    true => "its ready line".to_owned(),
+                    false => format!("something that listens at {}", self.address),
+                };
                 return Err(DeployError::NotReady {
                     name: target.name.clone(),
                     within: target.ready_within,
+                    awaited,
                     lines: last_lines(&folder, ""),
                 });
             }

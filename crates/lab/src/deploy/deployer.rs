@@ -167,7 +167,7 @@ impl Deployer {
             let batch = Batch {
                 exe: self.exe.clone(),
                 command: site.fill(&command),
-                env: target.env.clone(),
+                env: site.fill_values(&target.env),
                 cpus: target.cpus.clone(),
                 folder,
                 figures: target.figures.clone(),

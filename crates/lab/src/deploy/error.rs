@@ -25,12 +25,14 @@ pub enum DeployError {
         how: String,
     },
     /// It was not ready in time.
-    #[error("{name}: not ready within {within}{lines}")]
+    #[error("{name}: not ready within {within}: {awaited} did not come{lines}")]
     NotReady {
         /// The target.
         name: String,
         /// The time it had.
         within: base::units::Span,
+        /// What was waited for.
+        awaited: String,
         /// Its last lines.
         lines: String,
     },

@@ -8,9 +8,6 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 
-/// Lines of a target's output that an error shows.
-const LAST_LINES: usize = 8;
-
 pub(super) fn describe(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("it exited with status {code}"),
@@ -37,11 +34,5 @@ fn end_of(path: &Path) -> io::Result<Vec<u8>> {
 pub(super) fn last_lines(folder: &Path, log: &str) -> String {
     let end = |name| end_of(&folder.join(format!("{log}{name}"))).unwrap_or_default();
     let said = [end("stdout"), end("stderr")].concat();
-    let said = String::from_utf8_lossy(&said);
-    let lines: Vec<_> = said.lines().collect();
-    let last = &lines[lines.len().saturating_sub(LAST_LINES)..];
-    if last.is_empty() {
-        return "; it printed nothing".to_owned();
-    }
-    format!("; its last lines:\n    {}", last.join("\n    "))
+    format!("; {}", crate::last_lines::last_lines(&String::from_utf8_lossy(&said)))
 }

@@ -1,5 +1,6 @@
 //! The folder, port and socket of one start of a target.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -10,6 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use wire::Address;
 
+use crate::placeholders;
 use crate::plan::{Medium, Target};
 
 /// The folder, port and socket of one start of a target. The socket's file is removed on drop.
@@ -45,16 +47,33 @@ impl Site {
         }
     }
 
+    /// The value of a placeholder.
+    fn value(&self, name: &str) -> Option<String> {
+        let host = || match self.address() {
+            Address::Internet(address) => address.ip().to_string(),
+            Address::Unix(_) => String::new(),
+        };
+        Some(match name {
+            "port" => self.port.to_string(),
+            "host" => host(),
+            "address" => self.address().to_string(),
+            "socket" => self.socket.display().to_string(),
+            "data" => self.data().display().to_string(),
+            "dir" => self.folder.display().to_string(),
+            _ => return None,
+        })
+    }
+
     /// The program and its arguments with every placeholder filled in.
     pub(super) fn fill(&self, command: &[String]) -> Vec<String> {
-        let fill = |argument: &String| {
-            argument
-                .replace("{port}", &self.port.to_string())
-                .replace("{socket}", &self.socket.display().to_string())
-                .replace("{data}", &self.data().display().to_string())
-                .replace("{dir}", &self.folder.display().to_string())
-        };
+        let fill = |text: &String| placeholders::complete(text, &|name| self.value(name));
         command.iter().map(fill).collect()
+    }
+
+    /// Environment variables with every placeholder filled in.
+    pub(super) fn fill_values(&self, env: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+        let fill = |text: &String| placeholders::complete(text, &|name| self.value(name));
+        env.iter().map(|(name, text)| (name.clone(), fill(text))).collect()
     }
 
     /// The command, with its output redirected to files in the folder.
@@ -69,7 +88,7 @@ impl Site {
         let mut prepared = Command::new(&filled[0]);
         prepared
             .args(&filled[1..])
-            .envs(&target.env)
+            .envs(self.fill_values(&target.env))
             .stdin(Stdio::null())
             .stdout(File::create(self.folder.join(format!("{log}stdout")))?)
             .stderr(File::create(self.folder.join(format!("{log}stderr")))?)

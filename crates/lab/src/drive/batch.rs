@@ -14,6 +14,7 @@ use wire::ProtocolError;
 use super::once::{self, Once, Run};
 use super::plain::Plain;
 use crate::cpus::pin_this_thread;
+use crate::last_lines::last_lines;
 
 /// The service that batches are in: it has one operation, to run the command.
 pub static SERVICE: Service = Service {
@@ -82,47 +83,82 @@ impl BatchCaller {
     }
 
     /// The figures in the run's output, and its last lines.
-    fn read_output(&self) -> (Vec<(String, f64)>, String) {
+    fn read_output(&self) -> Result<(Vec<(String, f64)>, String), ProtocolError> {
         let text = once::output(&self.output());
-        let find = |(name, pattern): &(String, Regex)| {
-            let captures = pattern.captures(&text)?;
-            let number = captures.get(1)?.as_str().replace(['_', ','], "").parse().ok()?;
-            Some((name.clone(), number))
-        };
-        let figures = self.batch.figures.iter().filter_map(find).collect();
-        (figures, once::last_lines(&text))
+        let mut figures = Vec::new();
+        for (name, pattern) in &self.batch.figures {
+            figures.extend(picked(name, pattern, &text)?.map(|value| (name.clone(), value)));
+        }
+        Ok((figures, last_lines(&text)))
     }
+}
+
+/// The figure that a pattern picks out of a run's output; `None` when there is none.
+///
+/// # Errors
+/// The pattern ends within a number with thousands separators: 1,234 would be read as 1.
+fn picked(name: &str, pattern: &Regex, text: &str) -> Result<Option<f64>, ProtocolError> {
+    let Some(captures) = pattern.captures(text) else { return Ok(None) };
+    let (Some(all), Some(group)) = (captures.get(0), captures.get(1)) else { return Ok(None) };
+    let mut rest = text[group.end()..].strip_prefix(',').into_iter().flat_map(str::chars);
+    let group_of_three = (0..3).all(|_| rest.next().is_some_and(|c| c.is_ascii_digit()));
+    let goes_on = rest.next().is_some_and(|c| c.is_ascii_digit());
+    let number = group.as_str();
+    // A pattern that says itself what follows the figure means it.
+    if all.end() == group.end()
+        && number.ends_with(|c: char| c.is_ascii_digit())
+        && group_of_three
+        && !goes_on
+    {
+        let whole = &text[group.start()..group.end() + 4];
+        return Err(ProtocolError::new(format!(
+            "{name} would be read as {number} of \"{whole}\" in the output: let its pattern take \
+             the separators, such as ([0-9.,]+)"
+        )));
+    }
+    Ok(number.replace(['_', ','], "").parse().ok())
+}
+
+/// A run that went wrong. There are no bytes to compare: what it printed is part of the note.
+fn wrong(note: String) -> Outcome {
+    let (key, expected, received) = (Vec::new(), Vec::new(), Vec::new());
+    Outcome::wrong(Finding { operation: "run".into(), key, expected, received, note })
 }
 
 impl Caller for BatchCaller {
     fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
-        let (mut figures, last_lines) = self.read_output();
+        let (mut figures, last) = self.read_output()?;
         let own = [once.wall_ns, once.user_ns, once.system_ns, once.peak_bytes];
         figures.extend(BATCH_FIGURES.iter().zip(own).map(|(name, n)| ((*name).into(), n as f64)));
         let outcome = if let Some(how) = once.failure() {
-            Outcome::wrong(Finding {
-                operation: "run".into(),
-                key: Vec::new(),
-                expected: b"exit status 0".to_vec(),
-                received: last_lines.into_bytes(),
-                note: how,
-            })
+            wrong(format!("{how}; {last}"))
         } else if let Some((_, wrong)) =
             figures.iter().find(|(name, n)| name == "wrong" && *n > 0.0)
         {
-            Outcome::wrong(Finding {
-                operation: "run".into(),
-                key: Vec::new(),
-                expected: b"nothing wrong".to_vec(),
-                received: last_lines.into_bytes(),
-                note: format!("it says itself that {wrong} were wrong"),
-            })
+            self::wrong(format!("it reports wrong = {wrong}; {last}"))
         } else {
             Outcome::right()
         };
         let Once { user_ns, system_ns, peak_bytes, .. } = once;
         let cost = Some(Cost { user_ns, system_ns, peak_bytes });
         Ok(Outcome { took_ns: Some(once.wall_ns), cost, figures, ..outcome })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_number_with_thousands_separators_is_read_whole_or_not_at_all() {
+        let read = |pattern: &str, text: &str| picked("rate", &Regex::new(pattern).unwrap(), text);
+        assert_eq!(read("rate: ([0-9.,]+)", "rate: 1,234.5 a second").unwrap(), Some(1234.5));
+        assert_eq!(read("rate: ([0-9.]+)", "rate: 12.5, 300").unwrap(), Some(12.5));
+        assert_eq!(read("([0-9]+),", "17,234").unwrap(), Some(17.0), "the pattern has the comma");
+        assert_eq!(read("a=([0-9]+)", "a=1,2345").unwrap(), Some(1.0), "no group of three");
+        assert_eq!(read("rate: ([0-9.]+)", "nothing").unwrap(), None);
+        let cut = read("rate: ([0-9.]+)", "rate: 1,234 a second").unwrap_err().to_string();
+        assert!(cut.contains("read as 1 of \"1,234\""), "{cut}");
     }
 }

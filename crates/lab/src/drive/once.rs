@@ -117,12 +117,6 @@ pub(super) fn output(output: &Path) -> String {
     printed(output) + &printed(&errors_beside(output))
 }
 
-/// The last lines that a run printed or complained of.
-pub(super) fn last_lines(text: &str) -> String {
-    let lines: Vec<_> = text.lines().collect();
-    lines[lines.len().saturating_sub(8)..].join("\n")
-}
-
 /// `loadline once OUTPUT PROGRAM …`: runs the program to its end and reports its cost. Ends it
 /// when standard input closes.
 pub fn once_main(arguments: &[String]) -> ExitCode {

@@ -20,7 +20,9 @@ use super::plain::Plain;
 use super::recorder::Recorder;
 use super::result::LoadResult;
 use crate::cpus::pin_this_thread;
+use crate::last_lines::last_lines;
 use crate::observe::Cpu;
+use crate::placeholders;
 
 /// The service of services that only their own clients can load.
 pub static SERVICE: Service = Service {
@@ -102,8 +104,8 @@ impl Program {
             (Err(fault), _) => Some(fault.to_string()),
             (Ok(once), _) if once.failure().is_some() => {
                 let how = once.failure().unwrap_or_default();
-                let last = once::last_lines(&once::output(&self.output()));
-                Some(format!("{how}; its last lines:\n    {last}"))
+                let last = last_lines(&once::output(&self.output()));
+                Some(format!("{how}; {last}"))
             }
             (_, Err(problem)) => Some(problem.clone()),
             (Ok(_), Ok(_)) => None,
@@ -143,7 +145,8 @@ impl Program {
         // The output of the last run must not be taken for that of this one.
         let _ = std::fs::remove_file(self.output());
         let seconds = (length_ns as f64 / 1e9).to_string();
-        let fill = |argument: &String| argument.replace("{seconds}", &seconds);
+        let value = |name: &str| (name == "seconds").then(|| seconds.clone());
+        let fill = |argument: &String| placeholders::complete(argument, &value);
         let command: Vec<String> = self.command.iter().map(fill).collect();
         let output = self.output();
         let (exe, env) = (&self.exe, &self.env);

@@ -7,6 +7,8 @@ use std::path::Path;
 use serde_json::{Map, Value};
 use sha2::{Digest, Sha256};
 
+use super::sensors::quota::Quota;
+
 /// Reads the host and the program `exe`.
 pub fn fingerprint(exe: &Path) -> Value {
     fingerprint_with(exe, &[])
@@ -90,6 +92,7 @@ type Fact = (&'static str, fn() -> Option<String>);
 /// What takes more than a line of a file to say.
 const FACTS: &[Fact] = &[
     ("cpus", || Some(crate::cpus::cpus_here().len().to_string())),
+    ("cpu_quota", cpu_quota),
     ("caches", || caches(Path::new("/sys/devices/system/cpu/cpu0/cache"))),
     ("mitigations", || mitigations(Path::new("/sys/devices/system/cpu/vulnerabilities"))),
     ("mitigations_asked", || mitigations_asked(&fs::read_to_string("/proc/cmdline").ok()?)),
@@ -113,6 +116,15 @@ fn field_of(text: &str, key: &str) -> Option<String> {
     let value = text.lines().find_map(|line| line.strip_prefix(key))?;
     let value = value.trim().trim_start_matches(':').trim();
     Some(value.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// `1.50 cores`, or `none`.
+fn cpu_quota() -> Option<String> {
+    match Quota::here() {
+        Quota::Unseen => None,
+        Quota::Unlimited => Some("none".to_owned()),
+        Quota::Limited(_, cores) => Some(format!("{cores:.2} cores")),
+    }
 }
 
 /// `L1d 32K, L1i 32K, L2 1024K, L3 36608K`, of the first core.

@@ -19,7 +19,7 @@ use wire::Ns;
 
 use super::group::process_cpu_ns;
 use super::hiccup::{PauseReader, Pauses};
-use super::sensors::swap;
+use super::sensors::{quota::QuotaReader, swap};
 use super::source::{Scratch, Source, lines, nth_number, number, words};
 
 /// A reading of everything that the rules judge.
@@ -35,6 +35,9 @@ pub struct Mark {
     pub swapped_pages: Option<u64>,
     /// Pauses; the longest is since the mark before. `None` is unseen.
     pub pauses: Option<Pauses>,
+    /// Periods of the control group's CPU quota so far, and those in which it was used up; `None`
+    /// is unseen, or no quota.
+    pub quota_periods: Option<[u64; 2]>,
 }
 
 /// One core. Times are since the host's start.
@@ -59,6 +62,7 @@ pub(super) struct Marker {
     scratch: Scratch,
     stat: Source,
     swap: Source,
+    quota: QuotaReader,
     ran: Ran,
     softirq_threads: Vec<(usize, Source)>,
     pauses: PauseReader,
@@ -82,6 +86,7 @@ impl Marker {
             scratch: Scratch::new(),
             stat: Source::open("/proc/stat"),
             swap: Source::open("/proc/vmstat"),
+            quota: QuotaReader::open(),
             ran: Ran::open(),
             softirq_threads: softirq_threads(),
             pauses,
@@ -109,12 +114,14 @@ impl Marker {
             }
         }
         let swapped_pages = self.swap.read(scratch).and_then(swap::pages);
+        let quota_periods = self.quota.periods(scratch);
         Mark {
             at: wire::clock::now() - self.clock_zero,
             cores,
             lab_ns: process_cpu_ns(),
             swapped_pages,
             pauses: self.pauses.read(),
+            quota_periods,
         }
     }
 }

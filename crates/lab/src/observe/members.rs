@@ -8,11 +8,10 @@
 //! that came and went between two looks is counted to within a tick, if its parent waited for it.
 
 use std::fs::File;
-use std::mem::MaybeUninit;
 
-use rustix::fs::{Mode, OFlags, RawDir, SeekFrom};
 use rustix::process::Pid;
 
+use super::listing::Listing;
 use super::source::{Scratch, Source, nth_number, number, value_of, words};
 
 /// A group's resource usage: totals that never fall, and current levels.
@@ -75,8 +74,7 @@ impl Usage {
 #[derive(Debug)]
 pub(super) struct Members {
     group: i32,
-    folder: Option<rustix::fd::OwnedFd>,
-    entries: Box<[MaybeUninit<u8>]>,
+    listing: Listing,
     /// Every process of the host at the last look, members or not.
     known: Vec<u32>,
     listed: Vec<u32>,
@@ -98,18 +96,13 @@ struct Units {
 /// Threads of a process whose files stay open here; the others' are opened for each reading.
 const OPEN_LIMIT: usize = 64;
 
-/// The buffer for `/proc` listings: about a thousand entries at a time.
-const ENTRIES_BYTES: usize = 32 << 10;
-
 impl Members {
     pub(super) fn of(group: Pid) -> Self {
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let page_bytes = rustix::param::page_size() as u64;
         Self {
             group: group.as_raw_nonzero().get(),
-            folder: rustix::fs::open("/proc", flags, Mode::empty()).ok(),
-            entries: vec![MaybeUninit::uninit(); ENTRIES_BYTES].into_boxed_slice(),
+            listing: Listing::open(),
             known: Vec::new(),
             listed: Vec::new(),
             processes: Vec::new(),
@@ -122,17 +115,9 @@ impl Members {
 
     /// Looks for new members. Only a process that was not there at the last look is opened.
     pub(super) fn look(&mut self, scratch: &mut Scratch) {
-        let Some(folder) = &self.folder else { return };
-        self.listed.clear();
-        if rustix::fs::seek(folder, SeekFrom::Start(0)).is_err() {
+        if !self.listing.read(&mut self.listed) {
             return;
         }
-        let mut entries = RawDir::new(folder, &mut self.entries);
-        while let Some(Ok(entry)) = entries.next() {
-            let pid = number(entry.file_name().to_bytes());
-            self.listed.extend(pid.and_then(|pid| u32::try_from(pid).ok()));
-        }
-        self.listed.sort_unstable();
         for pid in &self.listed {
             if self.known.binary_search(pid).is_ok() {
                 continue;

@@ -7,6 +7,7 @@
 //! | `watch` | the thread that reads them ten times a second |
 //! | `hiccup` | the thread that measures pauses of the host |
 //! | `mark`, `disturbance/` | the readings around a slice, and the rules that judge it |
+//! | `census` | which programs used CPU time around a slice |
 //! | `totals` | the host's counters over a slice, for the rules on limits |
 //! | `memory`, `loopback` | how fast this host copies, and carries large messages |
 //! | `floors` | what the simplest things cost on this host |
@@ -16,8 +17,9 @@
 //! | `check` | which sensors are unseen on this host |
 //! | `fingerprint` | what the host and this program are |
 //! | `program` | what a target's program file is |
-//! | `source` | files of the kernel's, opened once |
+//! | `source`, `listing` | files of the kernel's, opened once, and the processes that there are |
 
+mod census;
 mod check;
 mod counters;
 mod disturbance;
@@ -25,6 +27,7 @@ mod fingerprint;
 mod floors;
 mod group;
 mod hiccup;
+mod listing;
 mod loopback;
 mod mark;
 mod members;
@@ -37,6 +40,7 @@ mod source;
 mod totals;
 mod watch;
 
+pub use census::OtherPrograms;
 pub use check::{SensorCheck, check_sensors};
 pub use counters::{CounterMeter, Reading};
 pub(crate) use counters::{between, plus};

@@ -34,6 +34,8 @@ const FIGURES: &[(&str, &str, &str)] = &[
     ("disk_read_bytes", "disks", "read"),
     ("disk_written_bytes", "disks", "written"),
     ("disk_flushes", "disks", "flushes"),
+    ("quota_periods", "quota", "periods"),
+    ("quota_throttled_periods", "quota", "throttled_periods"),
 ];
 
 /// What a core has spent on received packets, by this series.

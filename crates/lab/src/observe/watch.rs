@@ -16,6 +16,7 @@ use rustix::process::Pid;
 use wire::Ns;
 use wire::clock::{MILLISECOND_NS, now};
 
+use super::census::{Census, OtherPrograms, RunProcesses};
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};
 use super::members::Members;
@@ -69,6 +70,7 @@ pub struct Watch {
     shared: Arc<WatchState>,
     marker: Marker,
     totals: TotalsReader,
+    census: Census,
     handle: Option<JoinHandle<()>>,
     _hiccups: Arc<Hiccups>,
 }
@@ -82,6 +84,8 @@ enum WatchCommand {
 struct WatchState {
     series: Mutex<Vec<Series>>,
     samples: Mutex<Samples>,
+    /// The process groups that are followed, by their names.
+    followed: Mutex<Vec<(String, u32)>>,
 }
 
 #[derive(Debug, Default)]
@@ -216,7 +220,8 @@ impl Watch {
             watcher.watch(&received);
         })?;
         let handle = Some(handle);
-        Ok(Self { clock_zero, commands, shared, marker, totals, handle, _hiccups: hiccups })
+        let census = Census::open();
+        Ok(Self { clock_zero, commands, shared, marker, totals, census, handle, _hiccups: hiccups })
     }
 
     /// The zero of the run's clock.
@@ -226,6 +231,11 @@ impl Watch {
 
     /// Follows a process group from now on, under this name; one of the same name is left.
     pub fn follow(&self, name: &str, group: Pid) {
+        let number = group.as_raw_nonzero().get().unsigned_abs();
+        let mut followed = locked(&self.shared.followed);
+        followed.retain(|(known, _)| known != name);
+        followed.push((name.to_owned(), number));
+        drop(followed);
         // The thread only ends when this is dropped.
         let _ = self.commands.send(WatchCommand::Follow(name.to_owned(), group));
     }
@@ -237,6 +247,7 @@ impl Watch {
 
     /// Follows it no longer. Its series stays, for the next group of the same name.
     pub fn leave(&self, name: &str) {
+        locked(&self.shared.followed).retain(|(known, _)| known != name);
         let _ = self.commands.send(WatchCommand::Leave(name.to_owned()));
     }
 
@@ -269,6 +280,26 @@ impl Watch {
     /// and right after it.
     pub fn mark(&mut self) -> Mark {
         self.marker.read()
+    }
+
+    /// Reads which processes there are, for [`Watch::other_programs`]: before a slice.
+    pub fn before_slice(&mut self) {
+        self.census.before_slice();
+    }
+
+    /// The programs that used CPU time since [`Watch::before_slice`], other than the target of this
+    /// process group and the lab, on these cores; empty means all. `programs_load` says whether
+    /// programs that the lab has started are its load. `None` is unseen.
+    pub fn other_programs(
+        &mut self,
+        group: Option<Pid>,
+        programs_load: bool,
+        cpus: &[usize],
+    ) -> Option<OtherPrograms> {
+        let followed = locked(&self.shared.followed).clone();
+        let group = group.map(|group| group.as_raw_nonzero().get().unsigned_abs());
+        let run = RunProcesses { group, followed: &followed, programs_load, cpus };
+        self.census.after_slice(&run)
     }
 
     /// What the host has counted so far, read at once by the calling thread.

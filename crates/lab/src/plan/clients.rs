@@ -6,7 +6,7 @@ use base::units::Span;
 use load::{Kind, Reach, Scenario, Service, WorkloadSpec};
 use wire::Backend;
 
-use super::check::{Result, check_cpus, unique};
+use super::check::{Result, all_of, check_cpus, unique};
 use super::error::Source;
 use super::suite::{ClientsSpec, ConnectSpec, IoSpec, WaitSpec};
 use super::types::Target;
@@ -24,18 +24,20 @@ pub(super) fn resolve(
     workload: &WorkloadSpec,
     service: &'static Service,
 ) -> Result<(Scenario, Vec<Clients>)> {
-    let mut clients = Vec::new();
-    for (index, group) in written.iter().enumerate() {
+    let group = |(index, group): (usize, &ClientsSpec)| {
         let name = group.name.clone().unwrap_or_else(|| match index {
             0 => "clients".into(),
             _ => format!("clients{index}"),
         });
-        clients.push(resolve_group(source, name, group, service)?);
-    }
+        resolve_group(source, name, group, service)
+    };
+    let mut clients = all_of(written.iter().enumerate().map(group))?;
     if clients.is_empty() {
-        return Err(source.error_at("clients", "a suite needs at least one group", None));
+        let help = Some("[[clients]]\nconnections = 4".to_owned());
+        return Err(source.error_at("clients", "a suite needs at least one group", help));
     }
-    unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
+    let place = |index| format!("clients[{index}].name");
+    unique(source, &place, clients.iter().map(|group| &group.name[..]))?;
     let all = resolve_scenario(source, written, workload, service, &mut clients)?;
     all.check().map_err(|error| source.spec_error(&error))?;
     check_steps(source, &clients, &all)?;
@@ -279,8 +281,12 @@ mod tests {
              {workload}\nkeys = {{ count = 10 }}\nvalue = {{ bytes = 16 }}\n\
              [[clients]]\nname = 'one'\n{one}\n[[clients]]\nname = 'two'\n{two}\n"
         );
-        let registry =
-            Registry { services: &[&SERVICE], check_arguments: &|_, _| Ok(()), page: toy::NO_PAGE };
+        let registry = Registry {
+            services: &[&SERVICE],
+            check_arguments: &|_, _| Ok(()),
+            default_of: toy::NO_DEFAULT,
+            page: toy::NO_PAGE,
+        };
         Plan::parse(Path::new("t.toml"), text, &[], registry).map_err(|error| error.to_string())
     }
 

@@ -125,11 +125,12 @@ impl EventSpec {
 /// The most characters of a name: it stands in the legends of charts.
 const LONGEST_NAME: usize = 60;
 
-/// As much of a text as a name may have.
+/// As much of a text as a name may have, on one line.
 fn shortened(text: &str) -> String {
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     match text.chars().count() > LONGEST_NAME {
         true => text.chars().take(LONGEST_NAME - 1).chain(['…']).collect(),
-        false => text.to_owned(),
+        false => text,
     }
 }
 

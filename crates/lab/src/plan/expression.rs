@@ -1,15 +1,18 @@
 //! Arithmetic in suites: `5s * clients.connections`, `latency.mean / clients.connections`.
 //!
 //! Numbers may carry units and are then in base units: nanoseconds, bytes, per second, fractions.
-//! Names are metrics or numbers of the point. Nothing else: `+ - * /` and parentheses.
+//! Names are metrics or numbers of the point. Nothing else: `+ - * /` and parentheses. The unit of
+//! the result follows from those of its parts; a time and a size can't be added.
 
 use base::units::{ByteCount, Rate, Share, Span};
+use judge::Unit;
 
 /// A parsed expression.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Expression {
-    /// A number in base units.
-    Number(f64),
+    /// A number in base units, and the unit that it was written in; without one
+    /// [`Unit::Number`].
+    Number(f64, Unit),
     /// A metric, or a number of the point, by its dotted name.
     Name(String),
     /// Two expressions joined by one of `+ - * /`.
@@ -32,6 +35,9 @@ impl Expression {
         let expression = reader.sum()?;
         match reader.peek() {
             None => Ok(expression),
+            Some(',') => Err(format!(
+                "\"{text}\" has a comma: write 1234 or 1_234 for thousands, 1.5 for a fraction"
+            )),
             Some(other) => Err(format!("\"{text}\": what is '{other}' doing there?")),
         }
     }
@@ -39,7 +45,7 @@ impl Expression {
     /// Every name in it.
     pub fn names(&self) -> Vec<&str> {
         match self {
-            Self::Number(_) => Vec::new(),
+            Self::Number(..) => Vec::new(),
             Self::Name(name) => vec![name],
             Self::Pair(_, left, right) => [left.names(), right.names()].concat(),
         }
@@ -49,7 +55,7 @@ impl Expression {
     /// number.
     pub fn value(&self, value: &dyn Fn(&str) -> Option<f64>) -> Option<f64> {
         let result = match self {
-            Self::Number(number) => *number,
+            Self::Number(number, _) => *number,
             Self::Name(name) => value(name)?,
             Self::Pair(sign, left, right) => {
                 let (left, right) = (left.value(value)?, right.value(value)?);
@@ -62,6 +68,66 @@ impl Expression {
             }
         };
         result.is_finite().then_some(result)
+    }
+
+    /// Its unit, where `of` knows those of the names; `None` when that can't be known, as of what a
+    /// service counts itself.
+    ///
+    /// # Errors
+    /// Which unlike quantities are added or subtracted.
+    pub fn unit(&self, of: &dyn Fn(&str) -> Option<Unit>) -> Result<Option<Unit>, String> {
+        let (sign, left, right) = match self {
+            Self::Number(_, unit) => return Ok(Some(*unit)),
+            Self::Name(name) => return Ok(of(name)),
+            Self::Pair(sign, left, right) => (*sign, left.unit(of)?, right.unit(of)?),
+        };
+        let (Some(left), Some(right)) = (left, right) else { return Ok(None) };
+        match sign {
+            '*' => Ok(product(left, right)),
+            '/' => Ok(quotient(left, right)),
+            _ if left == right => Ok(Some(left)),
+            _ if is_scalar(left) && is_scalar(right) => Ok(Some(Unit::Number)),
+            _ => Err(format!("{} and {} can't be added", kind_of(left), kind_of(right))),
+        }
+    }
+}
+
+/// The kind of quantity that has this unit, with its article.
+pub(super) fn kind_of(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "a rate",
+        Unit::Nanoseconds => "a time",
+        Unit::Bytes => "a size",
+        Unit::BytesPerSecond => "a rate of bytes",
+        Unit::Count => "a count",
+        Unit::Fraction => "a share",
+        Unit::Number => "a number without a unit",
+    }
+}
+
+/// Whether a quantity only scales others.
+fn is_scalar(unit: Unit) -> bool {
+    matches!(unit, Unit::Number | Unit::Count | Unit::Fraction)
+}
+
+fn product(left: Unit, right: Unit) -> Option<Unit> {
+    match (left, right) {
+        (Unit::Bytes, Unit::PerSecond) | (Unit::PerSecond, Unit::Bytes) => {
+            Some(Unit::BytesPerSecond)
+        }
+        _ if is_scalar(left) && is_scalar(right) => Some(Unit::Number),
+        _ if is_scalar(right) => Some(left),
+        _ if is_scalar(left) => Some(right),
+        _ => None,
+    }
+}
+
+fn quotient(left: Unit, right: Unit) -> Option<Unit> {
+    match (left, right) {
+        (Unit::BytesPerSecond, Unit::PerSecond) => Some(Unit::Bytes),
+        _ if left == right || (is_scalar(left) && is_scalar(right)) => Some(Unit::Number),
+        _ if is_scalar(right) => Some(left),
+        _ => None,
     }
 }
 
@@ -128,29 +194,40 @@ impl Reader<'_> {
     fn number(&mut self) -> Result<Expression, String> {
         let digit = |c: char| !(c.is_ascii_digit() || c == '.' || c == '_');
         let digits = self.rest().find(digit).unwrap_or(self.rest().len());
-        let after = &self.rest()[digits..];
+        let (number, after) = self.rest().split_at(digits);
+        // No name or number may follow a number, so what follows a blank is its unit, too.
+        let unit = after.trim_start();
         let letter = |c: char| !(c.is_alphabetic() || c == '%');
-        let mut length = digits + after.find(letter).unwrap_or(after.len());
+        let mut length = unit.find(letter).unwrap_or(unit.len());
         // `50k/s` is one number: a slash and a lone `s` belong to its unit.
-        let rate = self.rest()[length..].strip_prefix("/s");
+        let rate = unit[length..].strip_prefix("/s");
         if rate.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')) {
             length += 2;
         }
-        let written = self.rest()[..length].to_owned();
-        self.at += length;
-        quantity(&written).map(Expression::Number)
+        let written = format!("{number}{}", &unit[..length]);
+        let blanks = if length > 0 { after.len() - unit.len() } else { 0 };
+        self.at += digits + blanks + length;
+        let (value, unit) = quantity(&written)?;
+        Ok(Expression::Number(value, unit))
     }
 }
 
-/// A number, with or without a unit, in base units.
-fn quantity(text: &str) -> Result<f64, String> {
-    let plain = text.replace('_', "").parse::<f64>().ok();
-    let time = || text.parse::<Span>().ok().map(|span| span.ns as f64);
-    let rate = || text.parse::<Rate>().ok().map(|rate| rate.per_second);
-    let share = || text.parse::<Share>().ok().map(|share| share.fraction);
-    let bytes = || text.parse::<ByteCount>().ok().map(|count| count.bytes as f64);
-    let value = plain.or_else(time).or_else(rate).or_else(share).or_else(bytes);
-    value.ok_or_else(|| format!("\"{text}\" is not a quantity such as 0, 1ms, 50k/s, 2% or 64MiB"))
+/// A number in base units, with the unit that it was written in.
+fn quantity(text: &str) -> Result<(f64, Unit), String> {
+    let plain = || text.replace('_', "").parse::<f64>().ok().map(|value| (value, Unit::Number));
+    let time = || text.parse::<Span>().ok().map(|span| (span.ns as f64, Unit::Nanoseconds));
+    let rate = || text.parse::<Rate>().ok().map(|rate| (rate.per_second, Unit::PerSecond));
+    let share = || text.parse::<Share>().ok().map(|share| (share.fraction, Unit::Fraction));
+    let size = |text: &str| text.parse::<ByteCount>().ok().map(|count| count.bytes as f64);
+    let bytes = || size(text).map(|value| (value, Unit::Bytes));
+    let bytes_per_s = || {
+        let size_of = text.strip_suffix("/s").filter(|rest| rest.ends_with('B'));
+        size_of.and_then(size).map(|value| (value, Unit::BytesPerSecond))
+    };
+    let value = plain().or_else(time).or_else(rate).or_else(share).or_else(bytes);
+    value.or_else(bytes_per_s).ok_or_else(|| {
+        format!("\"{text}\" is not a quantity such as 0, 1ms, 50k/s, 2%, 64MiB or 64MiB/s")
+    })
 }
 
 #[cfg(test)]
@@ -179,8 +256,39 @@ mod tests {
     }
 
     #[test]
+    fn a_blank_may_stand_before_a_unit() {
+        assert_eq!(value("1 ms"), Ok(Some(1e6)));
+        assert_eq!(value("50 k/s / 2"), Ok(Some(25_000.0)));
+        assert_eq!(value("2 % * 100"), Ok(Some(2.0)));
+        assert_eq!(value("64 MiB/s"), Ok(Some(64.0 * 1_048_576.0)));
+        assert_eq!(value("500 /s"), Ok(Some(500.0)));
+        assert_eq!(value("6 / 3"), Ok(Some(2.0)));
+    }
+
+    #[test]
+    fn the_unit_follows_from_the_parts() {
+        let of = |name: &str| match name {
+            "latency.mean" => Some(Unit::Nanoseconds),
+            "bytes_per_s" => Some(Unit::BytesPerSecond),
+            "clients.connections" => Some(Unit::Number),
+            _ => None,
+        };
+        let unit = |text: &str| Expression::parse(text).unwrap().unit(&of);
+        assert_eq!(unit("latency.mean / clients.connections"), Ok(Some(Unit::Nanoseconds)));
+        assert_eq!(unit("5s * clients.connections"), Ok(Some(Unit::Nanoseconds)));
+        assert_eq!(unit("latency.mean / 1ms"), Ok(Some(Unit::Number)));
+        assert_eq!(unit("bytes_per_s / 50k/s"), Ok(Some(Unit::Bytes)));
+        assert_eq!(unit("latency.mean * bytes_per_s"), Ok(None));
+        assert_eq!(unit("service.requests / 2"), Ok(None));
+        assert_eq!(unit("50% + 1"), Ok(Some(Unit::Number)));
+        assert_eq!(unit("latency.mean + 1MiB"), Err("a time and a size can't be added".into()));
+    }
+
+    #[test]
     fn what_is_no_expression_is_said() {
-        assert!(value("5 parsecs").unwrap_err().contains("doing there"));
+        assert!(value("5 parsecs").unwrap_err().contains("is not a quantity"));
+        assert!(value("5 5").unwrap_err().contains("doing there"));
+        assert!(value("1,234").unwrap_err().contains("1_234 for thousands"));
         assert!(value("5parsecs").unwrap_err().contains("is not a quantity"));
         assert!(value("(1").unwrap_err().contains(") is missing"));
         assert!(value("").unwrap_err().contains("is missing"));

@@ -6,6 +6,7 @@ use judge::{Direction, Metric, Metrics, Unit};
 
 use super::check::Result;
 use super::error::{Source, nearest};
+use super::near::metrics_listed;
 use super::suite::{BetterSpec, FigureSpec};
 use super::types::{Point, Target, TargetKind};
 use crate::drive::Arrivals;
@@ -52,7 +53,8 @@ pub(super) fn primary(
                  [figures] {written} = {{ better = \"higher\" }}"
             ),
         };
-        let message = format!("no metric \"{written}\"");
+        let known = metrics_listed(written, metrics.iter().map(|row| &*row.suite));
+        let message = format!("no metric \"{written}\"; there are: {known}");
         return Err(source.error_at("rounds.primary", message, Some(help)));
     };
     if metric.sql.is_none() {
@@ -61,6 +63,14 @@ pub(super) fn primary(
         }
     }
     Ok(metric.clone())
+}
+
+/// Refuses requirements on figures that the first target can't report: they could never hold.
+pub(super) fn check_required(source: &Source, metrics: &Metrics, point: &Point) -> Result<()> {
+    let Some(first) = point.targets.first() else { return Ok(()) };
+    let names = point.requirements.iter().flat_map(|requirement| requirement.figure.names());
+    let of_programs = |name: &&str| metrics.reported().iter().any(|metric| metric.suite == *name);
+    names.filter(of_programs).try_for_each(|name| reports(source, point, first, name))
 }
 
 /// Refuses a target that can't report the figure that it is judged by.

@@ -1,5 +1,10 @@
-//! `{workload.size}` in what a suite says of its targets: the point's own numbers and texts. So a
-//! sweep that changes the workload changes its targets with it.
+//! Placeholders in what a suite says of its targets, rungs and events: `{workload.size}`, the
+//! point's own numbers and texts, and `{suite}`, the folder that the suite is in, are filled in
+//! here. So a sweep that changes the workload changes its targets with it. What only a start
+//! knows, such as `{port}`, stays for it; what nothing knows is an error.
+
+use super::near::nearest;
+use crate::placeholders;
 
 /// The value at a dotted key: of several tables the one of that `name`, else the first.
 pub(super) fn value_at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml::Value> {
@@ -27,88 +32,221 @@ pub(super) fn value_at<'t>(table: &'t toml::Table, key: &str) -> Option<&'t toml
     value
 }
 
-/// Fills in every `{KEY}` with a dot in it, in all texts of `[[target]]`.
-///
-/// # Errors
-/// Which one names nothing plain in the suite.
-pub(super) fn fill_targets(table: &mut toml::Table) -> Result<(), String> {
-    let Some(mut targets) = table.remove("target") else { return Ok(()) };
-    let outcome = fill(&mut targets, table);
-    table.insert("target".to_owned(), targets);
-    outcome
+/// A placeholder that nothing fills in.
+#[derive(Debug)]
+pub(super) struct Unfilled {
+    /// Where it stands: `target[1].command[2]`.
+    pub(super) key: String,
+    /// What is wrong with it.
+    pub(super) message: String,
+    /// What may have been meant.
+    pub(super) help: String,
 }
 
-fn fill(value: &mut toml::Value, table: &toml::Table) -> Result<(), String> {
-    match value {
-        toml::Value::String(text) => *text = filled(text, table)?,
-        toml::Value::Array(items) => items.iter_mut().try_for_each(|item| fill(item, table))?,
-        toml::Value::Table(inner) => {
-            inner.iter_mut().try_for_each(|(_, value)| fill(value, table))?;
-        }
-        _ => {}
+/// What the start of a target fills in.
+const AT_START: &[&str] = &["port", "host", "address", "socket", "dir", "data", "worktree"];
+
+/// What the start of its client fills in.
+const AT_CLIENT: &[&str] = &[
+    "address",
+    "host",
+    "port",
+    "socket",
+    "dir",
+    "data",
+    "seconds",
+    "connections",
+    "pipeline",
+    "threads",
+];
+
+/// What the running target fills in.
+const AT_PAGE: &[&str] = &["address", "host", "port", "dir", "data"];
+
+/// What an event fills in.
+const AT_EVENT: &[&str] = &["address", "pid"];
+
+/// What is filled in later in the texts of each key; in those of other keys nothing is.
+const LATER: &[(&str, &[&str])] = &[
+    ("command", AT_START),
+    ("batch", AT_START),
+    ("build", AT_START),
+    ("setup", AT_START),
+    ("wrap", AT_START),
+    ("options", AT_START),
+    ("env", AT_START),
+    ("client", AT_CLIENT),
+    ("counters", AT_PAGE),
+    ("do", AT_EVENT),
+];
+
+/// Fills in what is known now, in all texts of `[[target]]`, `[[rung]]` and `[[event]]`; the suite
+/// is in `folder`.
+///
+/// # Errors
+/// Which placeholder means nothing.
+pub(super) fn fill(table: &mut toml::Table, folder: &str) -> Result<(), Unfilled> {
+    for section in ["target", "rung", "event"] {
+        let Some(mut value) = table.remove(section) else { continue };
+        let outcome = Filling { table, folder }.fill(&mut value, section, None);
+        table.insert(section.to_owned(), value);
+        outcome?;
     }
     Ok(())
 }
 
-fn filled(text: &str, table: &toml::Table) -> Result<String, String> {
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text;
-    while let Some(at) = rest.find('{') {
-        let (before, from) = rest.split_at(at);
-        out.push_str(before);
-        let is_key = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-        let end = from[1..].find(|c| !is_key(c)).map_or(from.len(), |end| end + 1);
-        let key = &from[1..end];
-        if !key.contains('.') || !from[end..].starts_with('}') {
-            out.push('{');
-            rest = &from[1..];
-            continue;
-        }
-        match value_at(table, key) {
-            Some(toml::Value::String(text)) => out.push_str(text),
-            Some(value) if !value.is_table() && !value.is_array() => {
-                out.push_str(&value.to_string());
+struct Filling<'a> {
+    table: &'a toml::Table,
+    folder: &'a str,
+}
+
+impl Filling<'_> {
+    /// `later` is what is filled in later in these texts, once the key is known that says so.
+    fn fill(
+        &self,
+        value: &mut toml::Value,
+        key: &str,
+        later: Option<&[&str]>,
+    ) -> Result<(), Unfilled> {
+        match value {
+            toml::Value::String(text) => {
+                self.check(text, key, later)?;
+                *text = placeholders::fill(text, &|name| self.value(name));
             }
-            _ => return Err(format!("{{{key}}} in a target names no number or text of the suite")),
+            toml::Value::Array(items) => {
+                for (index, item) in items.iter_mut().enumerate() {
+                    self.fill(item, &format!("{key}[{index}]"), later)?;
+                }
+            }
+            toml::Value::Table(inner) => {
+                for (name, value) in inner {
+                    let own = LATER.iter().find(|(key, _)| key == name).map(|(_, names)| *names);
+                    self.fill(value, &format!("{key}.{name}"), later.or(own))?;
+                }
+            }
+            _ => {}
         }
-        rest = &from[end + 1..];
+        Ok(())
     }
-    out.push_str(rest);
-    Ok(out)
+
+    fn value(&self, name: &str) -> Option<String> {
+        if name == "suite" {
+            return Some(self.folder.to_owned());
+        }
+        match value_at(self.table, name).filter(|_| name.contains('.'))? {
+            toml::Value::String(text) => Some(text.clone()),
+            toml::Value::Table(_) | toml::Value::Array(_) => None,
+            value => Some(value.to_string()),
+        }
+    }
+
+    fn check(&self, text: &str, key: &str, later: Option<&[&str]>) -> Result<(), Unfilled> {
+        let is_known = |name: &str| {
+            let is_later = later.is_some_and(|later| later.contains(&name));
+            is_later || self.value(name).is_some()
+        };
+        // Other texts, such as patterns, have braces of their own.
+        let is_meant = |name: &str| name.contains('.') || later.is_some();
+        let mut names = placeholders::names(text).into_iter();
+        let Some(name) = names.find(|name| is_meant(name) && !is_known(name)) else {
+            return Ok(());
+        };
+        let own = plain_keys("", self.table);
+        let ends = |key: &&String| key.rsplit_once('.').is_some_and(|(_, last)| last == name);
+        let own = || own.iter();
+        let later = later.unwrap_or_default();
+        let near = own().find(ends).map(|key| &key[..]).or_else(|| {
+            let known = own().map(|key| &key[..]).chain(later.iter().copied());
+            nearest(name, known.chain(["suite"]))
+        });
+        let message = match name.contains('.') {
+            true => format!("{{{name}}} names no number or text of the suite"),
+            false => {
+                let known: Vec<_> = later.iter().map(|name| format!("{{{name}}}")).collect();
+                format!("nothing fills in {{{name}}}; here there are {}", known.join(", "))
+            }
+        };
+        let near = near.map(|near| format!("did you mean {{{near}}}? ")).unwrap_or_default();
+        let help = format!("{near}For the text itself double the braces: {{{{{name}}}}}");
+        Err(Unfilled { key: key.to_owned(), message, help })
+    }
+}
+
+/// The dotted keys of all numbers and texts.
+fn plain_keys(prefix: &str, table: &toml::Table) -> Vec<String> {
+    let mut keys = Vec::new();
+    for (name, value) in table {
+        let key = if prefix.is_empty() { name.clone() } else { format!("{prefix}.{name}") };
+        match value {
+            toml::Value::Table(inner) => keys.extend(plain_keys(&key, inner)),
+            toml::Value::Array(items) => {
+                for inner in items.iter().filter_map(toml::Value::as_table) {
+                    let name = inner.get("name").and_then(toml::Value::as_str);
+                    let key = name.map_or(key.clone(), |name| format!("{key}.{name}"));
+                    keys.extend(plain_keys(&key, inner));
+                }
+            }
+            _ => keys.push(key),
+        }
+    }
+    keys
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
+    const SUITE: &str = r#"
+        [workload]
+        size = 10_000_000
+        keys = { count = 7 }
+        [parameters]
+        turns = 3
+        [[clients]]
+        name = "slow"
+        arrivals = { pause = "200ms" }
+        [[target]]
+        name = "a"
+        options = { size = "{workload.size}" }
+        command = [
+            "{dir}/x", "{workload.keys.count}", "{clients.slow.arrivals.pause}",
+            "awk { print $1.5 }", "{suite}/y", "{{port}} ${x}",
+        ]
+        figures = { took = 'took{x} (.*)' }
+    "#;
+
     #[test]
     fn targets_take_the_points_values_and_keep_what_is_none() {
-        let mut table: toml::Table = r#"
-            [workload]
-            size = 10_000_000
-            keys = { count = 7 }
-            [[clients]]
-            name = "slow"
-            arrivals = { pause = "200ms" }
-            [[target]]
-            name = "a"
-            options = { size = "{workload.size}" }
-            command = [
-                "{dir}/x", "{workload.keys.count}", "{clients.slow.arrivals.pause}",
-                "awk { print $1.5 }",
-            ]
-        "#
-        .parse()
-        .unwrap();
-        fill_targets(&mut table).unwrap();
+        let mut table: toml::Table = SUITE.parse().unwrap();
+        fill(&mut table, "/s").unwrap();
         let target = &table["target"][0];
         assert_eq!(target["options"]["size"].as_str(), Some("10000000"));
         let command: Vec<_> =
             target["command"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
-        assert_eq!(command, ["{dir}/x", "7", "200ms", "awk { print $1.5 }"]);
-        table["target"][0]["name"] = "{workload.sise}".into();
-        let error = fill_targets(&mut table).unwrap_err();
-        assert!(error.starts_with("{workload.sise} in a target"), "{error}");
-        assert!(table.contains_key("target"));
+        let expected = ["{dir}/x", "7", "200ms", "awk { print $1.5 }", "/s/y", "{{port}} ${x}"];
+        assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn what_nothing_fills_in_is_refused_with_what_may_have_been_meant() {
+        let wrong = |section: &str| {
+            let text = format!("{SUITE}\n{section}");
+            let mut table: toml::Table = text.parse().unwrap();
+            let Unfilled { key, message, help } = fill(&mut table, "/s").unwrap_err();
+            assert!(table.contains_key("target"));
+            format!("{key}: {message} ({help})")
+        };
+        let said = wrong("env = { A = '{prot}' }");
+        assert!(said.starts_with("target[0].env.A: nothing fills in {prot}; here"), "{said}");
+        assert!(said.contains("did you mean {port}? For the text itself"), "{said}");
+        let said = wrong("client = ['x', '{turns}']");
+        assert!(said.starts_with("target[0].client[1]:"), "{said}");
+        assert!(said.contains("mean {parameters.turns}?") && said.contains("{{turns}}"), "{said}");
+        let said = wrong("setup = ['{workload.sise}']");
+        assert!(said.contains("{workload.sise} names no number or text"), "{said}");
+        assert!(said.contains("did you mean {workload.size}?"), "{said}");
+        let said = wrong("[[event]]\ndo = ['kill', '{port}']");
+        assert!(said.starts_with("event[0].do[1]: nothing fills in {port}; here"), "{said}");
+        assert!(said.contains("{address}, {pid}"), "{said}");
     }
 }

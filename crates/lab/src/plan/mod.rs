@@ -3,6 +3,7 @@
 //!
 //! What was written is in `suite`; what it means is here. Control plane.
 
+mod address;
 mod arrivals;
 mod check;
 mod clients;
@@ -12,6 +13,9 @@ mod event;
 mod expression;
 mod figures;
 mod fill;
+mod near;
+mod notes;
+mod percentile;
 mod require;
 mod resolve;
 mod rounds;
@@ -22,6 +26,7 @@ mod target;
 #[cfg(test)]
 mod toy;
 mod types;
+mod wording;
 
 use std::path::Path;
 
@@ -33,13 +38,15 @@ pub use compare::Contest;
 pub use error::SuiteError;
 pub use event::{Action, Event};
 pub use expression::Expression;
+pub(crate) use percentile::percentile;
 pub use require::{Comparison, Requirement};
+pub(crate) use require::{ERRORS, OF_THOSE_ASKED};
 pub use rounds::MIN_MEASURE;
 pub use rung::Rung;
 pub use sweep::parse_setting;
 pub use types::{
-    CheckArguments, CountersOf, MakePage, Medium, Plan, Point, Registry, Rounds, Sequence, Target,
-    TargetKind,
+    CheckArguments, CountersOf, DefaultOf, MakePage, Medium, Plan, Point, Registry, Rounds,
+    Sequence, Target, TargetKind,
 };
 
 pub use crate::drive::{Arrivals, Clients, Schedule, Spacing, Stretch};

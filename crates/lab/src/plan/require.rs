@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use judge::Metrics;
+use judge::{Metrics, Unit};
 
 use super::error::nearest;
-use super::expression::Expression;
+use super::expression::{Expression, kind_of};
 use super::fill::value_at;
+use super::near::metrics_listed;
+use super::percentile::percentile;
 
 /// How a figure is compared with its bound.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,6 +25,25 @@ pub enum Comparison {
     Equal,
 }
 
+/// The signs; the longer ones come first, so that `<=` is not read as `<`.
+const SIGNS: [(&str, Comparison); 5] = [
+    ("<=", Comparison::LessOrEqual),
+    (">=", Comparison::GreaterOrEqual),
+    ("<", Comparison::Less),
+    (">", Comparison::Greater),
+    ("=", Comparison::Equal),
+];
+
+/// Wrong and missing answers together, beside the table of metrics.
+pub(crate) const ERRORS: &str = "errors";
+
+/// How the names of shares end: `wrong of those asked`, answered or not. The blanks keep them apart
+/// from all that a suite can declare.
+pub(crate) const OF_THOSE_ASKED: &str = " of those asked";
+
+/// What counts operations, and may therefore be required as a share of them: `missing < 0.1%`.
+const OF_OPERATIONS: [&str; 3] = [ERRORS, "wrong", "missing"];
+
 /// What must hold for the first target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
@@ -31,6 +52,8 @@ pub struct Requirement {
     /// What is compared: a metric, or what is derived from metrics and the point's numbers, which
     /// are filled in already.
     pub figure: Expression,
+    /// The figure's unit; `None` when it can't be known, as of what a service counts itself.
+    pub unit: Option<Unit>,
     /// How it is compared.
     pub comparison: Comparison,
     /// With what, in base units.
@@ -54,6 +77,15 @@ impl Names<'_> {
         value.as_integer().map(|number| number as f64).or_else(|| value.as_float())
     }
 
+    /// The unit of a metric. Counters of a service have none that is known.
+    fn unit(&self, name: &str) -> Option<Unit> {
+        if name == ERRORS {
+            return Some(Unit::Count);
+        }
+        let of_table = self.metrics.named(name).map(|metric| metric.unit);
+        of_table.or_else(|| percentile(name).map(|_| Unit::Nanoseconds))
+    }
+
     /// The expression behind a requirement's left side, with only metrics left as names.
     fn figure(&self, name: &str) -> Result<Expression, String> {
         let expression = match self.derived.get(name) {
@@ -71,7 +103,11 @@ impl Names<'_> {
         for (name, text) in self.derived {
             let read = match self.is_metric(name) {
                 true => Err("is a metric already; choose another name".to_owned()),
-                false => Expression::parse(text).and_then(|expression| self.fill(expression)),
+                false => Expression::parse(text).and_then(|expression| {
+                    let filled = self.fill(expression)?;
+                    let unit = filled.unit(&|name| self.unit(name));
+                    unit.map_err(|problem| format!("\"{text}\": {problem}"))
+                }),
             };
             read.map_err(|problem| (name.as_str(), problem))?;
         }
@@ -82,21 +118,8 @@ impl Names<'_> {
         match expression {
             Expression::Name(name) if self.is_metric(&name) => Ok(Expression::Name(name)),
             Expression::Name(name) => match self.number(&name) {
-                Some(number) => Ok(Expression::Number(number)),
-                None if self.derived.contains_key(&name) => {
-                    Err(format!("\"{name}\" is derived itself: write what it is made of"))
-                }
-                None => {
-                    let metrics = self.metrics.iter().map(|row| &*row.suite);
-                    let known = metrics.chain(self.derived.keys().map(String::as_str));
-                    let near = nearest(&name, known);
-                    let near = near.map(|near| format!("; did you mean \"{near}\"?"));
-                    let near = near.unwrap_or_else(|| {
-                        "; what programs report under a name of its own is declared in [figures]"
-                            .to_owned()
-                    });
-                    Err(format!("\"{name}\" is neither a metric nor a number of the suite{near}"))
-                }
+                Some(number) => Ok(Expression::Number(number, Unit::Number)),
+                None => Err(self.unknown(&name)),
             },
             Expression::Pair(sign, left, right) => {
                 let (left, right) = (self.fill(*left)?, self.fill(*right)?);
@@ -106,11 +129,34 @@ impl Names<'_> {
         }
     }
 
+    /// Why nothing is known under this name, and which name may have been meant.
+    fn unknown(&self, name: &str) -> String {
+        if self.derived.contains_key(name) {
+            return format!("\"{name}\" is derived itself: write what it is made of");
+        }
+        let metrics = self.metrics.iter().map(|row| &*row.suite).chain([ERRORS]);
+        let known = metrics.chain(self.derived.keys().map(String::as_str));
+        let help = match (name.split_once(".p"), nearest(name, known)) {
+            (Some(("latency" | "staleness", _)), _) => {
+                "; percentiles lie between 0 and 100: latency.p95, latency.p99.9, latency.max"
+                    .to_owned()
+            }
+            (_, Some(near)) => format!("; did you mean \"{near}\"?"),
+            _ => {
+                let metrics = self.metrics.iter().map(|row| &*row.suite);
+                let listed = metrics_listed(name, metrics.chain([ERRORS]));
+                format!("; what programs report is declared in [figures]; there are: {listed}")
+            }
+        };
+        format!("\"{name}\" is neither a metric nor a number of the suite{help}")
+    }
+
     /// Whether a trial can have a value of this name. What a service counts is only known once it
     /// runs; a counter that it does not have is unseen then.
     fn is_metric(&self, name: &str) -> bool {
         let counter = name.strip_prefix("service.").is_some_and(|counter| !counter.is_empty());
-        counter || self.metrics.named(name).is_some_and(|metric| metric.suite == name)
+        let known = self.metrics.named(name).is_some_and(|metric| metric.suite == name);
+        counter || known || name == ERRORS || percentile(name).is_some()
     }
 }
 
@@ -120,32 +166,38 @@ impl Requirement {
     /// # Errors
     /// What is wrong and what would be right.
     pub(super) fn parse(figure: &str, written: &str, names: &Names<'_>) -> Result<Self, String> {
-        // The longer signs come first, so that `<=` is not read as `<`.
-        let signs = [
-            ("<=", Comparison::LessOrEqual),
-            (">=", Comparison::GreaterOrEqual),
-            ("<", Comparison::Less),
-            (">", Comparison::Greater),
-            ("=", Comparison::Equal),
-        ];
-        let found = signs
-            .iter()
-            .find_map(|(sign, comparison)| Some((written.trim().strip_prefix(sign)?, comparison)));
+        let expression = names.figure(figure)?;
+        let unit = expression.unit(&|name| names.unit(name))?;
+        let found =
+            SIGNS.iter().find_map(|(sign, one)| Some((written.trim().strip_prefix(sign)?, one)));
         let (bound, comparison) = found.ok_or_else(|| {
-            format!("\"{written}\" starts with none of <, <=, >, >=, =; write e.g. \"< 1ms\"")
+            let number = example("1", unit);
+            format!("\"{written}\" starts with none of <, <=, >, >=, =; write e.g. \"< {number}\"")
         })?;
-        let bound = Expression::parse(bound.trim())?;
-        let unknown = |name: &&&str| names.number(name).is_none();
-        if let Some(name) = bound.names().iter().find(unknown) {
-            return Err(format!("\"{name}\" is no number of the suite, so it can't be a bound"));
-        }
-        let value = bound.value(&|name| names.number(name));
-        Ok(Self {
+        let bound = Bound::read(bound.trim(), names)?;
+        let mut all = Self {
             text: format!("{figure} {}", written.trim()),
-            figure: names.figure(figure)?,
+            figure: expression,
+            unit,
             comparison: *comparison,
-            bound: value.ok_or_else(|| format!("\"{written}\": no number comes of it"))?,
-        })
+            bound: bound.value.ok_or_else(|| format!("\"{written}\": no number comes of it"))?,
+        };
+        if let Some(share) = all.is_share_of_operations(&bound) {
+            all.figure = Expression::Name(share);
+            all.unit = Some(Unit::Fraction);
+        }
+        let sign = &written.trim()[..written.trim().len() - bound.text.len()];
+        bound.check(figure, sign.trim(), all.unit)?;
+        Ok(all)
+    }
+
+    /// The name of the share of the operations asked for that this requires, which is written as a
+    /// percentage. None at all is no share but a count.
+    fn is_share_of_operations(&self, bound: &Bound<'_>) -> Option<String> {
+        let Expression::Name(name) = &self.figure else { return None };
+        let counts = OF_OPERATIONS.contains(&&name[..]);
+        (counts && bound.unit == Some(Unit::Fraction) && self.bound > 0.0)
+            .then(|| format!("{name}{OF_THOSE_ASKED}"))
     }
 
     /// Whether `value` holds.
@@ -158,6 +210,69 @@ impl Requirement {
             Comparison::Equal => value == self.bound,
         }
     }
+}
+
+/// The bound, right of the sign.
+struct Bound<'a> {
+    text: &'a str,
+    value: Option<f64>,
+    unit: Option<Unit>,
+}
+
+impl<'a> Bound<'a> {
+    fn read(text: &'a str, names: &Names<'_>) -> Result<Self, String> {
+        let bound = Expression::parse(text)?;
+        let unknown = |name: &&&str| names.number(name).is_none();
+        if let Some(name) = bound.names().iter().find(unknown) {
+            return Err(format!("\"{name}\" is no number of the suite, so it can't be a bound"));
+        }
+        let unit = bound.unit(&|_| Some(Unit::Number));
+        let unit = unit.map_err(|problem| format!("\"{text}\": {problem}"))?;
+        Ok(Self { text, value: bound.value(&|name| names.number(name)), unit })
+    }
+
+    /// Holds it against the figure's unit. Nothing is the same in every unit.
+    fn check(&self, figure: &str, sign: &str, wanted: Option<Unit>) -> Result<(), String> {
+        let (Some(wanted), value) = (wanted, self.value.unwrap_or(0.0)) else { return Ok(()) };
+        let fits = match (wanted, self.unit) {
+            (_, Some(Unit::Number | Unit::Fraction)) if value == 0.0 => true,
+            (Unit::Fraction, Some(Unit::Number)) => value <= 1.0,
+            (Unit::Count, Some(Unit::Number)) => true,
+            (Unit::Number, Some(Unit::Fraction)) => true,
+            (wanted, unit) => unit == Some(wanted),
+        };
+        if fits {
+            return Ok(());
+        }
+        // A bare number keeps its digits in the example.
+        let bare = self.text.parse::<f64>().is_ok();
+        let example =
+            format!("{sign} {}", example(if bare { self.text } else { "1" }, Some(wanted)));
+        let (kind, text) = (kind_of(wanted), self.text);
+        let problem = match self.unit {
+            Some(Unit::Number) => format!("\"{text}\" has no unit"),
+            Some(unit) => format!("\"{text}\" is {}", kind_of(unit)),
+            None => format!("\"{text}\" is of another kind"),
+        };
+        let declared = match wanted {
+            Unit::Number => ", or declare its unit in [figures]",
+            _ => "",
+        };
+        Err(format!("{figure} is {kind}, and {problem}; write e.g. \"{example}\"{declared}"))
+    }
+}
+
+/// A bound as this unit is written.
+fn example(number: &str, unit: Option<Unit>) -> String {
+    let unit = match unit {
+        Some(Unit::Nanoseconds) => "ms",
+        Some(Unit::PerSecond) => "/s",
+        Some(Unit::Bytes) => "MiB",
+        Some(Unit::BytesPerSecond) => "MiB/s",
+        Some(Unit::Fraction) => "%",
+        Some(Unit::Count | Unit::Number) | None => "",
+    };
+    format!("{number}{unit}")
 }
 
 #[cfg(test)]
@@ -177,7 +292,7 @@ mod tests {
     fn bounds_may_use_the_numbers_of_the_point() {
         let bound = |text| parse("latency.p99", text).map(|requirement| requirement.bound);
         assert_eq!(bound("< 1ms"), Ok(1e6));
-        assert_eq!(bound(">= 50k/s"), Ok(50_000.0));
+        assert_eq!(parse("rate_per_s", ">= 50k/s").unwrap().bound, 50_000.0);
         assert_eq!(bound("<= 5s * clients.connections"), Ok(100e9));
         assert_eq!(bound("<= 5s * clients.c.connections"), Ok(100e9));
         assert!(bound("1ms").unwrap_err().contains("starts with none"));
@@ -185,12 +300,60 @@ mod tests {
     }
 
     #[test]
+    fn a_bound_has_the_unit_of_its_figure() {
+        let refused = |figure: &str, written: &str| parse(figure, written).unwrap_err();
+        let (time, size) = ("latency.p99 is a time, and", "server.rss_bytes is a size, and");
+        for (figure, written, said) in [
+            ("latency.p99", "< 64MiB", format!("{time} \"64MiB\" is a size; write e.g. \"< 1ms\"")),
+            ("latency.p99", "< 5%", format!("{time} \"5%\" is a share; write e.g. \"< 1ms\"")),
+            ("latency.p99", "<50", format!("{time} \"50\" has no unit; write e.g. \"< 50ms\"")),
+            ("server.rss_bytes", "< 1s", format!("{size} \"1s\" is a time; write e.g. \"< 1MiB\"")),
+            ("rate_per_s", ">= 7", "\"7\" has no unit; write e.g. \">= 7/s\"".to_owned()),
+            ("bytes_per_s", "> 5M/s", "\"5M/s\" is a rate; write e.g. \"> 1MiB/s\"".to_owned()),
+            ("hit_ratio", ">= 95", "\"95\" has no unit; write e.g. \">= 95%\"".to_owned()),
+            ("wrong", "< 1ms", "wrong is a count, and \"1ms\" is a time".to_owned()),
+            ("misses", "< 1%", "misses is a count, and \"1%\" is a share".to_owned()),
+            ("latency.p99", "< 1ms + 1MiB", "a time and a size can't be added".to_owned()),
+            ("latency.p99", "< 1,234", "1_234 for thousands".to_owned()),
+        ] {
+            let problem = refused(figure, written);
+            assert!(problem.contains(&said), "{figure} {written}: {problem}");
+        }
+        for (figure, written) in [
+            ("latency.p99", "< 1 ms"),
+            ("latency.p99", "> 0"),
+            ("hit_ratio", ">= 0.95"),
+            ("bytes_per_s", "> 64MiB/s"),
+            ("service.bytes", "< 64MiB"),
+            ("service.bytes", "< 1000"),
+        ] {
+            parse(figure, written).unwrap();
+        }
+    }
+
+    #[test]
+    fn wrong_and_missing_answers_are_required_as_counts_or_as_shares() {
+        let read = |figure, written| parse(figure, written).unwrap();
+        let share = read("errors", "< 1%");
+        assert_eq!((share.unit, share.bound), (Some(Unit::Fraction), 0.01));
+        assert_eq!(share.figure.names(), ["errors of those asked"]);
+        assert_eq!(read("missing", "< 0.1%").figure.names(), ["missing of those asked"]);
+        assert_eq!(read("missing", "= 0").figure.names(), ["missing"]);
+        assert_eq!(read("wrong", "= 0%").figure.names(), ["wrong"], "none at all is a count");
+    }
+
+    #[test]
     fn a_derived_figure_is_made_of_metrics_and_the_points_numbers() {
         let requirement = parse("server_time", "<= 5s").unwrap();
         assert_eq!(requirement.figure.names(), ["latency.mean"]);
         assert_eq!(requirement.figure.value(&|_| Some(100e9)), Some(5e9));
-        let unknown = parse("latency.p98", "< 1ms").unwrap_err();
-        assert!(unknown.contains("did you mean \"latency.p9"), "{unknown}");
+        assert_eq!(requirement.unit, Some(Unit::Nanoseconds), "it keeps its unit");
+        let wrong = parse("server_time", "<= 5").unwrap_err();
+        assert_eq!(wrong, "server_time is a time, and \"5\" has no unit; write e.g. \"<= 5ms\"");
+        let unknown = parse("latency.p100", "< 1ms").unwrap_err();
+        assert!(unknown.contains("between 0 and 100"), "{unknown}");
+        let unknown = parse("latency.maen", "< 1ms").unwrap_err();
+        assert!(unknown.contains("did you mean \"latency.mean\"?"), "{unknown}");
     }
 
     #[test]
@@ -205,6 +368,8 @@ mod tests {
         assert!(wrong("a", "latency.maen / 2").contains("did you mean \"latency.mean\"?"));
         assert!(wrong("a", "a + 1").contains("derived itself"));
         assert!(wrong("latency.p99", "1").contains("is a metric already"));
+        assert!(wrong("latency.p98", "1").contains("is a metric already"));
+        assert!(wrong("a", "latency.mean + wrong").ends_with("a time and a count can't be added"));
     }
 
     #[test]

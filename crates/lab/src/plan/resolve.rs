@@ -5,13 +5,15 @@ use std::path::Path;
 
 use judge::Metrics;
 use load::{Reach, Scenario, Service, WorkloadSpec};
-use serde::Deserialize;
 
-use super::check::{Result, unique};
+use super::check::{Result, all_of, both, unique};
 use super::clients;
 use super::error::Source;
+use super::event::EventSpec;
 use super::figures;
-use super::fill;
+use super::fill::{self, Unfilled};
+use super::near::nearest;
+use super::notes::notes;
 use super::require::{Names, Requirement};
 use super::rounds;
 use super::rung;
@@ -20,6 +22,7 @@ use super::suite::{StateSpec, SuiteSpec};
 use super::sweep::{self, Setting};
 use super::target;
 use super::types::{Plan, Point, Registry, Target, TargetKind};
+use super::wording::{self, Worded};
 use crate::drive::{Arrivals, Clients, batch, program};
 
 pub(super) fn resolve(
@@ -30,36 +33,27 @@ pub(super) fn resolve(
 ) -> Result<Plan> {
     let source = Source::new(path, text);
     // The text itself is read first, because only then do errors have a place in it.
-    let spec: SuiteSpec =
-        toml::from_str(&source.text).map_err(|error| source.toml_error(&error))?;
-    let mut table: toml::Table = source.text.parse().map_err(|error| source.toml_error(&error))?;
+    let spec: SuiteSpec = source.read()?;
+    let mut table: toml::Table =
+        source.text.parse().map_err(|_| source.error(None, "it can't be read", None))?;
     sweep::apply_settings(&mut table, settings).map_err(|problem| {
         source.error(None, problem, Some("--set takes the suite's dotted keys".into()))
     })?;
-    let overridden = SuiteSpec::deserialize(table.clone()).map_err(|error| {
-        let keys: Vec<_> = settings.iter().map(|(key, _)| &key[..]).collect();
-        let message = format!("with --set {}: {}", keys.join(", "), error.message());
-        source.error(None, message, source.toml_error(&error).help_text())
+    let overridden = read_table(&table).map_err(|Misread { path, message, help }| {
+        let key = set_at(settings, &path).unwrap_or_default();
+        source.error(None, format!("with --set {key}: {message}"), help)
     })?;
     let metrics = figures::resolve(&source, &overridden.figures)?;
+    let folder = folder_of(path);
     let mut points = Vec::new();
     for setting in sweep::points(&overridden.sweep, &source)? {
-        if let Some((key, _)) = setting.iter().find(|(key, _)| key.starts_with("rounds.")) {
-            let help = "write a suite for each, or say it with --set".to_owned();
-            let message = format!("{key} is the same at every point and can't be swept");
-            return Err(source.error_at("sweep", message, Some(help)));
-        }
-        let mut table = table.clone();
-        for (key, value) in &setting {
-            sweep::assign(&mut table, key, value.clone())
-                .map_err(|problem| source.error_at("sweep", problem, None))?;
-        }
-        fill::fill_targets(&mut table)
-            .map_err(|problem| source.error_at("target", problem, None))?;
-        let spec = SuiteSpec::deserialize(table.clone()).map_err(|error| {
-            let keys: Vec<_> = setting.iter().chain(settings).map(|(key, _)| &key[..]).collect();
-            let message = format!("with {} set: {}", keys.join(", "), error.message());
-            source.error_at("sweep", message, source.toml_error(&error).help_text())
+        let table = at_point(&source, &table, &setting)?;
+        let table = filled(&source, table, &folder)?;
+        let spec = read_table(&table).map_err(|Misread { path, message, help }| {
+            match set_at(&setting, &path) {
+                Some(key) => source.error_at_swept(&key, format!("{key}: {message}"), help),
+                None => source.error_at(&path, message, help),
+            }
         })?;
         let written = Written { spec: &spec, table: &table, metrics: &metrics };
         points.push(resolve_point(&source, written, setting, registry)?);
@@ -67,14 +61,15 @@ pub(super) fn resolve(
     if points.is_empty() {
         return Err(source.error(None, "the sweep has no point", None));
     }
+    let rounds = rounds::resolve(&source, &overridden.rounds, &metrics, &points)?;
     let plan = Plan {
         path: path.to_owned(),
         settings: settings.to_vec(),
-        notes: notes(&spec),
+        notes: notes(&overridden, &points, rounds.measure, registry),
         title: spec.title.clone(),
         claims: spec.claims.to_vec(),
         compromises: spec.compromises.to_vec(),
-        rounds: rounds::resolve(&source, &overridden.rounds, &metrics, &points)?,
+        rounds,
         metrics,
         points,
         text: source.text.clone(),
@@ -83,10 +78,57 @@ pub(super) fn resolve(
     Ok(plan)
 }
 
-/// What a suite says in a way that has another word now.
-fn notes(spec: &SuiteSpec) -> Vec<String> {
-    let room = "`room` is called `service` now: write workload.service in this suite";
-    spec.workload.contains_key("room").then(|| room.to_owned()).into_iter().collect()
+/// A table that is no suite, with the place of what is wrong.
+struct Misread {
+    path: String,
+    message: String,
+    help: Option<String>,
+}
+
+fn read_table(table: &toml::Table) -> std::result::Result<SuiteSpec, Misread> {
+    serde_path_to_error::deserialize(table.clone()).map_err(|error| {
+        let path = error.path().to_string();
+        let Worded { message, help } = wording::worded(&path, error.inner().message());
+        Misread { path, message, help }
+    })
+}
+
+/// The key that was set and ends as `path` does; any, if none does.
+fn set_at(settings: &[Setting], path: &str) -> Option<String> {
+    let last = |key: &str| wording::without_indices(key).rsplit('.').next().map(str::to_owned);
+    let ends = |(key, _): &&Setting| last(key) == last(path);
+    let found = settings.iter().find(ends).or_else(|| settings.first());
+    found.map(|(key, _)| key.clone())
+}
+
+/// The folder that a suite is in, from anywhere.
+fn folder_of(path: &Path) -> String {
+    let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    let folder = folder.unwrap_or(Path::new("."));
+    std::path::absolute(folder).unwrap_or_else(|_| folder.to_owned()).display().to_string()
+}
+
+/// The suite's table with a point's values in it.
+fn at_point(source: &Source, table: &toml::Table, setting: &[Setting]) -> Result<toml::Table> {
+    let mut table = table.clone();
+    for (key, value) in setting {
+        if key.starts_with("rounds.") {
+            let help = "write a suite for each, or say it with --set".to_owned();
+            let message = format!("{key} is the same at every point and can't be swept");
+            return Err(source.error_at_swept(key, message, Some(help)));
+        }
+        sweep::assign(&mut table, key, value.clone())
+            .map_err(|problem| source.error_at_swept(key, format!("{key}: {problem}"), None))?;
+    }
+    Ok(table)
+}
+
+/// The table with the placeholders filled in that are known before anything starts.
+fn filled(source: &Source, mut table: toml::Table, folder: &str) -> Result<toml::Table> {
+    match fill::fill(&mut table, folder) {
+        Ok(()) => Ok(table),
+        Err(Unfilled { key, message, help }) => Err(source.error_at(&key, message, Some(help))),
+    }
 }
 
 fn check_budget(source: &Source, plan: &Plan) -> Result<()> {
@@ -113,20 +155,13 @@ fn resolve_point(
     setting: Vec<Setting>,
     registry: Registry<'_>,
 ) -> Result<Point> {
-    let services = || registry.services.iter().copied().chain([&batch::SERVICE, &program::SERVICE]);
     let written = WorkloadSpec::read(spec.workload.clone());
     let written = written.map_err(|error| source.spec_error(&error))?;
-    let service = services().find(|service| service.name == written.service());
-    let Some(service) = service else {
-        let known: Vec<_> = services().map(|service| service.name).collect();
-        let message =
-            format!("no service \"{}\"; there are: {}", written.service(), known.join(", "));
-        let key = if written.says_room { "workload.room" } else { "workload.service" };
-        return Err(source.error_at(key, message, None));
-    };
+    let service = service_of(source, &written, registry)?;
     let (workload, clients) = clients::resolve(source, &spec.clients, &written, service)?;
-    unique(source, "clients", clients.iter().map(|group| &group.name[..]))?;
-    let targets = resolve_targets(source, spec, &workload, registry)?;
+    let conditions = conditions_of(source, Written { spec, table, metrics });
+    let targets = resolve_targets(source, spec, &workload, registry);
+    let (targets, [requirements, expected, abort_on]) = both(targets, conditions)?;
     let batches = targets.iter().filter(|target| matches!(target.kind, TargetKind::Batch(_)));
     if (service.name == batch::SERVICE.name) != (batches.count() == targets.len()) {
         let message = "batch targets, and only they, go with workload.service = \"batch\"";
@@ -136,29 +171,12 @@ fn resolve_point(
     if targets.is_empty() {
         return Err(source.error_at("target", "a suite needs at least one target", None));
     }
-    unique(source, "target", targets.iter().map(|target| &target.name[..]))?;
     clients::check_streams(source, &workload, &clients, &targets)?;
-    let names = Names { derived: &spec.derive, table, metrics };
-    names
-        .check()
-        .map_err(|(name, problem)| source.error_at(&format!("derive.{name}"), problem, None))?;
-    let conditions = |section: &str, written: &BTreeMap<String, String>| {
-        let read = |(figure, bound): (&String, &String)| {
-            let requirement = Requirement::parse(figure, bound, &names);
-            requirement
-                .map_err(|problem| source.error_at(&format!("{section}.{figure}"), problem, None))
-        };
-        written.iter().map(read).collect::<Result<Vec<_>>>()
+    let event = |(index, event): (usize, &EventSpec)| {
+        let event = event.resolve(targets.iter().map(|target| &target.name[..]));
+        event.map_err(|problem| source.error_at(&format!("event[{index}]"), problem, None))
     };
-    let requirements = conditions("require", &spec.require)?;
-    let expected = conditions("expect", &spec.expect)?;
-    let abort_on = conditions("abort_on", &spec.abort_on)?;
-    let mut events = Vec::new();
-    for event in &spec.event {
-        let names = targets.iter().map(|target| &target.name[..]);
-        let event = event.resolve(names);
-        events.push(event.map_err(|problem| source.error_at("event", problem, None))?);
-    }
+    let events = all_of(spec.event.iter().enumerate().map(event))?;
     let mut keys: BTreeMap<_, _> = setting
         .into_iter()
         .map(|(key, value)| (key, serde_json::to_value(value).unwrap_or_default()))
@@ -169,7 +187,54 @@ fn resolve_point(
         keys.insert("rounds.state".into(), "cold".into());
     }
     let label = label(&workload, &operation, &clients, &keys);
-    Ok(Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events })
+    let point =
+        Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events };
+    figures::check_required(source, metrics, &point)?;
+    Ok(point)
+}
+
+/// The service that the workload names.
+fn service_of(
+    source: &Source,
+    written: &WorkloadSpec,
+    registry: Registry<'_>,
+) -> Result<&'static Service> {
+    let services = || registry.services.iter().copied().chain([&batch::SERVICE, &program::SERVICE]);
+    let name = written.service();
+    if let Some(service) = services().find(|service| service.name == name) {
+        return Ok(service);
+    }
+    let key = if written.says_room { "workload.room" } else { "workload.service" };
+    if let Some(service) = services().find(|service| service.dialect(name).is_some()) {
+        let service = service.name;
+        let message = format!("\"{name}\" is a dialect of {service}, not a service");
+        let help = format!("service = \"{service}\" here, and speaks = \"{name}\" in the target");
+        return Err(source.error_at(key, message, Some(help)));
+    }
+    let known: Vec<_> = services().map(|service| service.name).collect();
+    let message = format!("no service \"{name}\"; there are: {}", known.join(", "));
+    let help = nearest(name, known).map(|near| format!("did you mean \"{near}\"?"));
+    Err(source.error_at(key, message, help))
+}
+
+/// What is required, expected, and ends the run.
+fn conditions_of(source: &Source, written: Written<'_>) -> Result<[Vec<Requirement>; 3]> {
+    let Written { spec, table, metrics } = written;
+    let names = Names { derived: &spec.derive, table, metrics };
+    names
+        .check()
+        .map_err(|(name, problem)| source.error_at(&format!("derive.{name}"), problem, None))?;
+    let sections =
+        [("require", &spec.require), ("expect", &spec.expect), ("abort_on", &spec.abort_on)];
+    let conditions = |(section, written): (&str, &BTreeMap<String, String>)| {
+        all_of(written.iter().map(|(figure, bound)| {
+            let requirement = Requirement::parse(figure, bound, &names);
+            requirement
+                .map_err(|problem| source.error_at(&format!("{section}.{figure}"), problem, None))
+        }))
+    };
+    let all = all_of(sections.map(conditions))?;
+    Ok(<[Vec<Requirement>; 3]>::try_from(all).unwrap_or_default())
 }
 
 /// A program stands for one group of clients and decides itself when it sends.
@@ -239,11 +304,18 @@ fn resolve_targets(
 ) -> Result<Vec<Target>> {
     let written = rung::targets(&spec.target, &spec.rung)
         .map_err(|problem| source.error_at("rung", problem, None))?;
+    let rungs = spec.rung.len();
+    let place = |index: usize| match index.checked_sub(rungs) {
+        Some(other) if rungs > 0 => format!("target[{}].name", other + 1),
+        Some(index) => format!("target[{index}].name"),
+        None => format!("rung[{index}].name"),
+    };
+    unique(source, &place, written.iter().map(|(target, _)| &target.name[..]))?;
     let resolve = |(target, rung): (_, Option<Rung>)| {
         let target = target::resolve(source, &target, workload, registry)?;
         Ok(Target { rung, ..target })
     };
-    written.into_iter().map(resolve).collect()
+    all_of(written.into_iter().map(resolve))
 }
 
 /// What the groups do: the mix of all; of groups with different ones, all their operations.
@@ -342,8 +414,12 @@ measure = "1s"
             [first, ..] if first == "--fast" => Ok(()),
             _ => Err("unexpected argument".to_owned()),
         };
-        let registry =
-            Registry { services: &[&SERVICE], check_arguments: &check, page: toy::NO_PAGE };
+        let registry = Registry {
+            services: &[&SERVICE],
+            check_arguments: &check,
+            default_of: toy::NO_DEFAULT,
+            page: toy::NO_PAGE,
+        };
         Plan::parse(Path::new("t.toml"), text.to_owned(), settings, registry)
     }
 
@@ -385,7 +461,7 @@ measure = "1s"
         assert_eq!(plan.points[0].clients[0].pipeline, 9);
         let unknown = [("clients.pipelin".to_owned(), 9.into())];
         let error = read(SUITE, &unknown).unwrap_err();
-        assert!(error.to_string().contains("unknown field `pipelin`"), "{error}");
+        assert!(error.to_string().contains("unknown key `pipelin`"), "{error}");
     }
 
     #[test]

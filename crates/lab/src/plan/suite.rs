@@ -51,7 +51,7 @@ pub(crate) struct SuiteSpec {
 
 /// One line of text or several.
 #[derive(Clone, Debug, Default, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, expecting = "a text in quotes is wanted here, or a list of them")]
 pub(crate) enum Lines {
     /// No line.
     #[default]

@@ -111,7 +111,7 @@ pub(crate) fn points(
             _ => {
                 let help = format!("\"{key}\" = [1, 2, 3]");
                 let message = format!("`{key}` needs a list of values");
-                return Err(source.error_at("sweep", message, Some(help)));
+                return Err(source.error_at_swept(&key, message, Some(help)));
             }
         }
     }

@@ -6,12 +6,15 @@ use base::units::Span;
 use load::{DialectRow, Reach, Scenario, Service, Speaks};
 use regex_lite::Regex;
 
+use super::address;
 use super::check::{Result, check_cpus};
-use super::error::{Source, nearest};
+use super::error::{Source, printable};
+use super::near::{nearest, nearest_first};
 use super::suite::{TargetSpec, TransportSpec};
-use super::types::{CountersOf, Medium, Registry, Target, TargetKind};
+use super::types::{Medium, Registry, Target, TargetKind};
 use crate::deploy;
 use crate::drive::program;
+use crate::placeholders;
 
 /// A target's name has at most so many bytes.
 const LONGEST_NAME_BYTES: usize = 100;
@@ -22,7 +25,8 @@ pub(super) fn resolve(
     workload: &Scenario,
     registry: Registry<'_>,
 ) -> Result<Target> {
-    check_name(&spec.name).map_err(|problem| source.error_at("target", problem, None))?;
+    let key = format!("target.{}.name", spec.name);
+    check_name(&spec.name).map_err(|problem| source.error_at(&key, problem, None))?;
     let target = resolve_in(source, spec, workload.service, registry)?;
     let kept_data = kept_data(source, spec, &target, workload)?;
     Ok(Target { kept_data, ..target })
@@ -34,7 +38,6 @@ fn resolve_in(
     service: &'static Service,
     registry: Registry<'_>,
 ) -> Result<Target> {
-    let spec = &beside_suite(source, spec);
     let key = format!("target.{}", spec.name);
     let wrong = |part: &str, message: String, help: Option<String>| {
         source.error_at(&format!("{key}.{part}"), message, help)
@@ -42,6 +45,8 @@ fn resolve_in(
     check_cpus(source, &format!("{key}.cpus"), &spec.cpus)?;
     let kind =
         resolve_kind(spec, registry).map_err(|(part, problem)| wrong(part, problem, None))?;
+    check_served(&kind, spec, service)
+        .map_err(|(problem, help)| wrong("serve", problem, Some(help)))?;
     let own = || service.dialects.first().map(|row| row.name);
     let said = spec.speaks.as_ref().map(|speaks| &speaks.dialect[..]);
     let speaks = said.or(spec.in_process.as_deref()).or(match kind {
@@ -78,11 +83,15 @@ fn resolve_in(
         let help = "install it, or say `optional = true` to leave it out where it is missing";
         return Err(wrong("command", reason.clone(), Some(help.into())));
     }
+    if skipped.is_none() {
+        check_place(spec, &kind, medium)
+            .map_err(|(problem, help)| wrong("command", problem, Some(help)))?;
+    }
     Ok(Target {
         rung: None,
         name: spec.name.clone(),
         kind,
-        counters: resolve_counters(spec, registry)
+        counters: address::counters(spec.counters.as_deref(), spec.allow_remote, registry)
             .map_err(|problem| wrong("counters", problem, None))?,
         speaks: spoken,
         medium,
@@ -129,27 +138,56 @@ fn missing(spec: &TargetSpec, kind: &TargetKind) -> Option<String> {
     // Nor can what comes from a commit's worktree, which isn't there yet.
     let here = |command: &&Vec<String>| !command[0].contains("{worktree}");
     let mut wanted = all.into_iter().flatten().filter(here);
-    wanted.find_map(|command| deploy::missing_program(&command[0]))
+    wanted.find_map(|command| Some(printable(&deploy::missing_program(&command[0])?)))
 }
 
-/// The target with `{suite}` filled in, the folder that the suite is in: what stands beside it can
-/// be named from anywhere.
-fn beside_suite(source: &Source, spec: &TargetSpec) -> TargetSpec {
-    let folder = std::path::Path::new(&source.name).parent().map(|path| path.display().to_string());
-    let folder = folder.filter(|path| !path.is_empty()).unwrap_or_else(|| ".".to_owned());
-    let mut spec = spec.clone();
-    let commands = [
-        &mut spec.command,
-        &mut spec.batch,
-        &mut spec.client,
-        &mut spec.build,
-        &mut spec.setup,
-        &mut spec.wrap,
-    ];
-    for argument in commands.into_iter().flatten().flatten() {
-        *argument = argument.replace("{suite}", &folder);
+/// A service of this program serves its own operations.
+fn check_served(
+    kind: &TargetKind,
+    spec: &TargetSpec,
+    service: &Service,
+) -> std::result::Result<(), (String, String)> {
+    let TargetKind::Service(serves, _) = kind else { return Ok(()) };
+    let is_other = *serves != service.name && service.name != program::SERVICE.name;
+    let is_served = service.dialects.iter().any(|row| row.reach != Reach::InProcess);
+    if !is_other || !is_served || spec.speaks.is_some() {
+        return Ok(());
     }
-    spec
+    let asked = service.name;
+    let message =
+        format!("{serves} doesn't serve the operations of workload.service = \"{asked}\"");
+    let help = format!(
+        "serve = \"{asked}\", or workload.service = \"{serves}\"; or say what it speaks in common \
+         with {asked}: speaks = \"DIALECT\""
+    );
+    Err((message, help))
+}
+
+/// The lab chooses where a command listens, and waits for it there.
+fn check_place(
+    spec: &TargetSpec,
+    kind: &TargetKind,
+    medium: Medium,
+) -> std::result::Result<(), (String, String)> {
+    let TargetKind::Command(command) = kind else { return Ok(()) };
+    let place = if medium == Medium::Unix { "socket" } else { "port" };
+    let others = [&spec.wrap, &spec.setup].into_iter().flatten().flatten();
+    let mut texts = command.iter().chain(others).chain(spec.env.values());
+    let says = |text: &String| {
+        placeholders::names(text).iter().any(|name| *name == place || *name == "address")
+    };
+    if texts.any(says) {
+        return Ok(());
+    }
+    let message = format!(
+        "it says nowhere where to listen: the lab chooses a free {place} for each start, and \
+         waits for the target there"
+    );
+    let help = format!(
+        "put {{{place}}} where the program takes its {place}, in command, env or setup; what \
+         runs already is address = \"127.0.0.1:8080\""
+    );
+    Err((message, help))
 }
 
 fn resolve_kind(
@@ -167,8 +205,7 @@ fn resolve_kind(
     match (&spec.serve, &spec.command, &spec.address, &spec.batch) {
         (Some(name), None, None, None) => {
             let service = registry.services.iter().find(|service| service.name == name);
-            let service =
-                service.ok_or_else(|| ("serve", format!("there is no service \"{name}\"")))?;
+            let service = service.ok_or_else(|| ("serve", no_service(name, registry)))?;
             let arguments = long_flags(&spec.options).map_err(|problem| ("options", problem))?;
             (registry.check_arguments)(service.name, &arguments)
                 .map_err(|problem| ("options", problem))?;
@@ -183,7 +220,7 @@ fn resolve_kind(
         (None, None, None, Some(command)) if !command.is_empty() => {
             Ok(TargetKind::Batch(command.clone()))
         }
-        (None, None, Some(address), None) => resolve_address(address, spec.allow_remote)
+        (None, None, Some(address), None) => address::resolve(address, spec.allow_remote)
             .map(TargetKind::Address)
             .map_err(|problem| ("address", problem)),
         _ => {
@@ -226,26 +263,18 @@ fn kept_data(
     Ok(Some(crate::observe::sha256(about.as_bytes())[..16].to_owned()))
 }
 
-/// `http://HOST:PORT/PATH`, or `none`.
-fn resolve_counters(
-    spec: &TargetSpec,
-    registry: Registry<'_>,
-) -> std::result::Result<CountersOf, String> {
-    let Some(written) = &spec.counters else { return Ok(CountersOf::Dialect) };
-    if written == "none" {
-        return Ok(CountersOf::Nowhere);
+/// Why there is no service of this name, with those that there are.
+fn no_service(name: &str, registry: Registry<'_>) -> String {
+    let speaks = registry.services.iter().find(|service| service.dialect(name).is_some());
+    if let Some(service) = speaks {
+        let service = service.name;
+        return format!(
+            "\"{name}\" is a dialect of {service}: serve = \"{service}\" serves it, or \
+             command = [\"…\"] with speaks = \"{name}\" starts another program"
+        );
     }
-    let help =
-        "write \"http://127.0.0.1:{port}/metrics\" for a page of Prometheus text, or \"none\"";
-    let rest = written.strip_prefix("http://").ok_or_else(|| help.to_owned())?;
-    let (host, path) = rest.split_once('/').ok_or_else(|| help.to_owned())?;
-    // With any port in place of the placeholder, mistakes are found before anything starts.
-    let address = host.replace("{port}", "1").replace("{host}", "127.0.0.1");
-    let address = address.replace("{address}", "127.0.0.1:1");
-    resolve_address(&address, spec.allow_remote)?;
-    let path = format!("/{path}");
-    (registry.page)(&address, &path).map_err(|fault| fault.to_string())?;
-    Ok(CountersOf::Page(host.to_owned(), path, registry.page))
+    let known = nearest_first(name, registry.services.iter().map(|service| service.name));
+    format!("there is no service \"{name}\"; there are: {}", known.join(", "))
 }
 
 /// Patterns with one group each.
@@ -260,20 +289,6 @@ fn resolve_figures(
         }
     };
     figures.iter().map(read).collect()
-}
-
-/// `IP:PORT` or `unix:PATH`. Loading a host that is not this one takes a word of its own.
-fn resolve_address(text: &str, allow_remote: bool) -> std::result::Result<wire::Address, String> {
-    if let Some(path) = text.strip_prefix("unix:") {
-        return Ok(wire::Address::Unix(path.into()));
-    }
-    match text.parse::<std::net::SocketAddr>() {
-        Ok(address) if address.ip().is_loopback() || allow_remote => {
-            Ok(wire::Address::Internet(address))
-        }
-        Ok(_) => Err("only loopback addresses are loaded, unless allow_remote = true".into()),
-        Err(_) => Err(format!("\"{text}\" is neither IP:PORT nor unix:PATH")),
-    }
 }
 
 /// A service's options as its long flags; `true` is a flag without a value, `false` none at all.

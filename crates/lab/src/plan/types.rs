@@ -224,9 +224,14 @@ pub struct Registry<'a> {
     pub services: &'a [&'static Service],
     /// Checks the arguments of `serve SERVICE` without starting anything.
     pub check_arguments: CheckArguments<'a>,
+    /// Returns the default of an option of `serve SERVICE`, where it has one.
+    pub default_of: DefaultOf,
     /// Makes what reads a page of counters.
     pub page: MakePage,
 }
+
+/// Returns the default of a service's option, both by name.
+pub type DefaultOf = fn(&str, &str) -> Option<String>;
 
 /// Makes what reads the page of counters at a host and a path, or says why there is none.
 pub type MakePage = fn(&str, &str) -> Result<Arc<dyn Counters>, ProtocolError>;

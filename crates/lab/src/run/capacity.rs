@@ -2,6 +2,7 @@
 //! each chosen from the results before it, and measured until its outcome is clear.
 
 use std::cell::OnceCell;
+use std::ops::ControlFlow;
 use std::time::Duration;
 
 use judge::{Held, Search, Try};
@@ -9,7 +10,6 @@ use ledger::{RequirementOutcome, RunId, SearchRow};
 
 use super::options::{Ending, RunError, RunOptions};
 use super::persist::RunWriter;
-use super::progress::RunEvent;
 use super::require;
 use super::runner::{Runner, begin, end};
 use super::trial::Trial;
@@ -90,10 +90,10 @@ fn try_loads<'a>(
             runner.go_on_with(plan.get_or_init(|| next));
             writer.next_point(&runner.plan.points[0], ordinal)?;
         }
-        let held = runner.probe(writer, load)?;
-        if runner.stopped() {
-            return Ok(Ending::Interrupted);
-        }
+        let held = match runner.probe(writer, load, tries.is_empty())? {
+            ControlFlow::Continue(held) => held,
+            ControlFlow::Break(ending) => return Ok(ending),
+        };
         tries.push(Try { load, held });
     }
     Ok(Ending::Finished)
@@ -109,12 +109,25 @@ impl<'a> Runner<'a> {
     }
 
     /// Measures rounds of the only point until it is clear whether its load holds.
-    fn probe(&mut self, writer: &mut RunWriter<'_>, load: f64) -> Result<Held, RunError> {
+    fn probe(
+        &mut self,
+        writer: &mut RunWriter<'_>,
+        load: f64,
+        is_first: bool,
+    ) -> Result<ControlFlow<Ending, Held>, RunError> {
         let (mut answer, mut looked) = ((Held::Unclear, None), 0);
         for ordinal in 1..=LOOKS[LOOKS.len() - 1] {
-            self.one_round(writer, 0, ordinal)?;
+            let ending = self.one_round(writer, 0, ordinal)?;
             if self.stopped() {
-                return Ok(Held::Unclear);
+                return Ok(ControlFlow::Break(Ending::Interrupted));
+            }
+            if let Some(Ending::Hopeless(why)) = ending {
+                // Another load may be too high for the target to start under.
+                if is_first {
+                    return Ok(ControlFlow::Break(Ending::Hopeless(why)));
+                }
+                answer = (Held::Unclear, Some(why));
+                break;
             }
             let Some(confidence) = confidence_after(ordinal) else { continue };
             looked = ordinal;
@@ -133,11 +146,11 @@ impl<'a> Runner<'a> {
         let label = self.plan.points[0].label.clone();
         let word = outcome.word().replace('_', " ").replace("cant", "can't");
         let text = format!("{label}: {word}{because}");
-        self.report(0, looked, "looking", Some(RunEvent::Note(&text)));
+        self.note(&text);
         let last = confidence_after(looked).unwrap_or(1.0 - ERROR);
         writer.requirements(0, &self.plan.points[0], &self.trials[0], last)?;
         writer.probe(load, outcome, reason)?;
-        Ok(held)
+        Ok(ControlFlow::Continue(held))
     }
 }
 
@@ -157,8 +170,9 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
     }
     let mut unclear = (overloaded * OVERLOADED_DOUBT > rounds).then_some(doubt);
     for requirement in &point.requirements {
-        let (_, outcome) = require::outcome(requirement, trials, confidence, LOOKS[0] as usize);
-        match outcome {
+        let (subject, least) = (&point.targets[0].name, LOOKS[0] as usize);
+        let judged = require::judge_requirement(requirement, subject, trials, confidence, least);
+        match judged.outcome {
             RequirementOutcome::Broken => return (Held::No, Some(requirement.text.clone())),
             RequirementOutcome::CantTell => {
                 unclear.get_or_insert_with(|| requirement.text.clone());

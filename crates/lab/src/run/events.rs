@@ -13,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 use wire::{Ns, clock};
 
 use crate::deploy::Guard;
+use crate::placeholders;
 use crate::plan::{Action, Event};
 
 /// How long a command of an event may run beyond the end of its slice.
@@ -199,7 +200,12 @@ impl EventRunner<'_> {
         let group = self.subject.group;
         let pid = group.map_or(String::new(), |group| group.as_raw_nonzero().to_string());
         let address = &self.subject.address;
-        let fill = |text: &String| text.replace("{address}", address).replace("{pid}", &pid);
+        let value = |name: &str| match name {
+            "address" => Some(address.clone()),
+            "pid" => Some(pid.clone()),
+            _ => None,
+        };
+        let fill = |text: &String| placeholders::complete(text, &value);
         let command: Vec<String> = command.iter().map(fill).collect();
         let guard = &self.subject.guard;
         let command = guard.behind_gate(&command);
@@ -242,7 +248,7 @@ impl EventRunner<'_> {
             let event = &mut outcomes[one.index];
             event.took_ns = now.saturating_sub(event.at);
             event.exit_status = status;
-            event.failure = failure.map(|how| format!("{}: {how}", event.action));
+            event.failure = failure.map(|how| format!("{}: {how}", event.name));
             false
         });
     }
@@ -272,7 +278,7 @@ impl EventRunner<'_> {
             self.subject.guard.forget(one.child.id());
             let event = &mut self.outcomes[one.index];
             event.took_ns = (clock::now() - self.clock_zero).saturating_sub(event.at);
-            event.failure = Some(format!("{}: {why}", event.action));
+            event.failure = Some(format!("{}: {why}", event.name));
         }
     }
 }
@@ -288,9 +294,11 @@ fn failure_of(status: ExitStatus) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::ErrorKind;
     use std::os::unix::fs::PermissionsExt as _;
     use std::path::Path;
     use std::sync::mpsc::channel;
+    use std::thread::yield_now;
 
     use base::units::Span;
 
@@ -313,7 +321,13 @@ mod tests {
         std::fs::write(&exe, gate).expect("written");
         let may_run = std::fs::Permissions::from_mode(0o700);
         std::fs::set_permissions(&exe, may_run).expect("it may run");
-        Guard::start(&exe).expect("a guard")
+        // A child that another test forks at this moment still holds the file open for writing.
+        loop {
+            match Guard::start(&exe) {
+                Err(error) if error.kind() == ErrorKind::ExecutableFileBusy => yield_now(),
+                started => return started.expect("a guard"),
+            }
+        }
     }
 
     /// The outcomes of a slice of 200 ms for this child, which leads a group.

@@ -1,9 +1,10 @@
 //! A run: every point of a plan, round after round, written to the ledger as it goes.
 
 mod capacity;
+mod distribution;
+mod early_end;
 mod events;
 mod limit_figures;
-mod looks;
 mod options;
 mod persist;
 mod profile;
@@ -26,7 +27,7 @@ use runner::{begin, end};
 
 pub use capacity::{CapacitySearch, capacity};
 pub use options::{Ending, Extras, RunError, RunOptions};
-pub use progress::{Progress, RunEvent};
+pub use progress::{Activity, LiveFeed, RunEvent};
 pub use slice_stats::{SliceStats, TargetStatus};
 pub use trial::Trial;
 

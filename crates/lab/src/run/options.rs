@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use ledger::{Ledger, LedgerError};
 
-use super::progress::Progress;
+use super::progress::RunEvent;
 use crate::deploy::DeployError;
 use crate::plan::Plan;
 
@@ -30,8 +30,8 @@ pub struct RunOptions<'a> {
     pub extras: Extras,
     /// Set by the caller to stop the run.
     pub stop: Arc<AtomicBool>,
-    /// Called with every report.
-    pub progress: &'a mut dyn FnMut(&Progress<'_>),
+    /// Called with every event.
+    pub progress: &'a mut dyn FnMut(&RunEvent<'_>),
 }
 
 /// Short trials after the last round; their timings are not kept.
@@ -71,4 +71,6 @@ pub enum Ending {
     Interrupted,
     /// A condition of the suite's `abort_on` was met; what was measured is kept.
     Aborted(String),
+    /// A target fails at every start in the same way; what was measured is kept.
+    Hopeless(String),
 }

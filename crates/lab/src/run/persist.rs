@@ -3,18 +3,21 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::slice;
 
+use findings::{Figures, ValueFigures};
 use hdrhistogram::Histogram;
-use judge::{Direction, METRICS, Metrics};
+use judge::{Direction, Metrics};
 use ledger::{
     ArrivalsKind, Better, CallRow, ClientsRow, ComparisonRow, CounterRow, DataState, EventRow,
     FactRow, FindingRow, FingerprintRow, FloorRow, HistogramKind, HistogramRow, Ledger,
     LedgerError, LookRow, PointId, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
-    RequirementOutcome, RequirementRow, RoundId, RoundRow, RunId, RunRow, RunState, RungRow,
-    SearchRow, SliceRow, SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow,
-    UsageRow, Validity, ValueRow,
+    RequirementOutcome, RoundId, RoundRow, RunId, RunRow, RunState, RungRow, SearchRow, SliceRow,
+    SlowRow, StreamRow, SuiteRow, TargetId, TargetRow, TrialId, TrialRow, UsageRow, Validity,
+    ValueRow,
 };
 
+use super::require::judge_requirement;
 use super::strace::SystemCall;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
@@ -120,26 +123,27 @@ impl<'a> RunWriter<'a> {
         self.run
     }
 
-    /// Reads a trial's metrics back from the ledger, so that the lab decides by the figures that
-    /// reports show; then checks the suite's expectations.
-    fn metrics(
+    /// Writes a trial with its metrics, and checks the suite's expectations.
+    fn trial(
         &mut self,
-        id: TrialId,
         round: RoundId,
         point: &Point,
         trial: &mut Trial,
     ) -> Result<(), LedgerError> {
-        let (columns, names): (Vec<&str>, Vec<_>) =
-            METRICS.iter().filter_map(|metric| Some((metric.sql?, metric.suite.clone()))).unzip();
-        let values = self.ledger.trial_figures(id, &columns)?;
-        let mut seen: Vec<_> = names
-            .into_iter()
-            .zip(values)
-            .filter_map(|(name, value)| Some((name, value?)))
-            .collect();
-        for metric in self.metrics.reported() {
-            let value = self.ledger.reported_figure(id, &metric.suite)?;
-            seen.extend(value.map(|value| (metric.suite.clone(), value)));
+        let target = self.targets[trial.target];
+        let row = row(round, target, point, trial);
+        let id = self.ledger.add_trial(&row)?;
+        let histograms = self.histograms(id, point, trial)?;
+        let streams = self.streams(id, point, trial)?;
+        self.evidence(id, point, trial)?;
+        let reported =
+            trial.figures.iter().map(|(name, value)| (&name[..], slice::from_ref(value)));
+        let reported = ValueFigures::merged(reported);
+        let histograms: Vec<_> = histograms.iter().collect();
+        let streams: Vec<_> = streams.iter().collect();
+        let seen = Figures::of_trial(&row, &histograms, &streams, &reported)?.seen(&self.metrics);
+        for (name, value) in &seen {
+            self.ledger.add_figure(id, name, *value)?;
         }
         trial.set_metrics(seen);
         let is_batch = matches!(point.targets[trial.target].kind, TargetKind::Batch(_));
@@ -148,8 +152,7 @@ impl<'a> RunWriter<'a> {
         if trial.hold_reported(&needed, runs) & trial.hold_against(&point.expected) {
             return Ok(());
         }
-        let target = self.targets[trial.target];
-        self.ledger.set_trial(id, &row(round, target, point, trial))
+        self.ledger.set_trial(id, &self::row(round, target, point, trial))
     }
 
     /// The reported figures that a trial is judged by: the primary one and, of the first target,
@@ -184,8 +187,7 @@ impl<'a> RunWriter<'a> {
     ) -> Result<(), LedgerError> {
         self.ledger.begin_batch()?;
         for trial in trials {
-            let id = self.trial(round, point, trial)?;
-            self.metrics(id, round, point, trial)?;
+            self.trial(round, point, trial)?;
         }
         self.recorder.write(self.ledger, watch)?;
         self.ledger.commit_batch()
@@ -240,30 +242,26 @@ impl<'a> RunWriter<'a> {
         confidence: f64,
     ) -> Result<(), LedgerError> {
         for requirement in &point.requirements {
-            let least = judge::MIN_ROUNDS;
-            let (value, outcome) = super::require::outcome(requirement, trials, confidence, least);
-            self.ledger.add_requirement(&RequirementRow {
-                run_id: self.run,
-                point_id: self.points[index],
-                expression: requirement.text.clone(),
-                value,
-                outcome,
-            })?;
+            let (subject, least) = (&point.targets[0].name, judge::MIN_ROUNDS);
+            let judged = judge_requirement(requirement, subject, trials, confidence, least);
+            let row = judged.row(self.run, self.points[index], requirement);
+            self.ledger.add_requirement(&row)?;
         }
         Ok(())
     }
 
+    /// Ends the run with its verdicts, however it ended. It ends also when it can't be judged.
     pub(super) fn end(&mut self, state: RunState, note: Option<&str>) -> Result<(), LedgerError> {
-        self.ledger.finish_run(self.run, state, &jiff::Timestamp::now().to_string(), note)
+        if !self.ledger.in_batch() {
+            self.ledger.begin_batch()?;
+        }
+        let judged = findings::store_verdicts(self.ledger, self.run);
+        self.ledger.finish_run(self.run, state, &jiff::Timestamp::now().to_string(), note)?;
+        judged
     }
 
-    fn trial(
-        &mut self,
-        round: RoundId,
-        point: &Point,
-        trial: &Trial,
-    ) -> Result<TrialId, LedgerError> {
-        let id = self.ledger.add_trial(&row(round, self.targets[trial.target], point, trial))?;
+    /// Writes what else was seen in a trial.
+    fn evidence(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
         for (ordinal, slice) in (0..).zip(&trial.slices) {
             self.ledger.add_slice(&SliceRow {
                 trial_id: id,
@@ -280,8 +278,6 @@ impl<'a> RunWriter<'a> {
                 reason: slice.disturbed.clone(),
             })?;
         }
-        self.histograms(id, point, trial)?;
-        self.streams(id, point, trial)?;
         self.limits(id, point, trial)?;
         for slow in trial.slowest.in_order() {
             self.ledger.add_slow(&SlowRow {
@@ -323,7 +319,7 @@ impl<'a> RunWriter<'a> {
                 note: found.finding.note.clone(),
             })?;
         }
-        Ok(id)
+        Ok(())
     }
 
     /// Writes where the CPU time of a target went at the first point.
@@ -400,10 +396,16 @@ impl<'a> RunWriter<'a> {
     }
 
     /// Writes the histogram of the whole trial, and those of each figure by group, operation and
-    /// second.
-    fn histograms(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+    /// second; returns all but those by second.
+    fn histograms(
+        &mut self,
+        id: TrialId,
+        point: &Point,
+        trial: &Trial,
+    ) -> Result<Vec<HistogramRow>, LedgerError> {
         let whole = HistogramRow::of(id, "", "", HistogramKind::Latency, None, &trial.latency())?;
         self.ledger.add_histogram(&whole)?;
+        let mut written = vec![whole];
         let mut sums: BTreeMap<_, Histogram<u64>> = BTreeMap::new();
         for interval in &trial.intervals {
             let second = u32::try_from(interval.second).ok();
@@ -424,14 +426,21 @@ impl<'a> RunWriter<'a> {
             let operation = &point.workload.operations()[*operation].name[..];
             let row = HistogramRow::of(id, clients, operation, kind, *second, histogram)?;
             self.ledger.add_histogram(&row)?;
+            written.extend(second.is_none().then_some(row));
         }
-        Ok(())
+        Ok(written)
     }
 }
 
 impl RunWriter<'_> {
-    /// Writes the streams of each group.
-    fn streams(&mut self, id: TrialId, point: &Point, trial: &Trial) -> Result<(), LedgerError> {
+    /// Writes and returns the streams of each group.
+    fn streams(
+        &mut self,
+        id: TrialId,
+        point: &Point,
+        trial: &Trial,
+    ) -> Result<Vec<StreamRow>, LedgerError> {
+        let mut written = Vec::new();
         for sum in &trial.streams {
             let row = StreamRow {
                 trial_id: id,
@@ -448,9 +457,11 @@ impl RunWriter<'_> {
                 staleness: Vec::new(),
             };
             let staleness = trial.staleness(Some(sum.group));
-            self.ledger.add_stream(&row.with_staleness(&staleness)?)?;
+            let row = row.with_staleness(&staleness)?;
+            self.ledger.add_stream(&row)?;
+            written.push(row);
         }
-        Ok(())
+        Ok(written)
     }
 }
 
@@ -532,6 +543,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         measured_ns: trial.measured_ns,
         operations: trial.counts.operations,
         wrong: trial.counts.wrong,
+        wrong_outside: trial.wrong_outside,
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,

@@ -9,7 +9,6 @@ use wire::clock::MILLISECOND_NS;
 
 use super::options::RunError;
 use super::persist::RunWriter;
-use super::progress::RunEvent;
 use super::runner::Runner;
 use crate::observe::group_members;
 use crate::plan::Target;
@@ -33,14 +32,8 @@ impl Runner<'_> {
         folder: &Path,
         times: u32,
     ) -> Result<(), RunError> {
-        const ACTIVITY: &str = "profiling";
         if let Some(why) = crate::deploy::missing_program("perf") {
-            self.report(
-                0,
-                0,
-                ACTIVITY,
-                Some(RunEvent::Note(&format!("nothing is profiled: {why}"))),
-            );
+            self.note(&format!("nothing is profiled: {why}"));
             return Ok(());
         }
         let Some(here) = self.plan.points.first() else { return Ok(()) };
@@ -58,8 +51,7 @@ impl Runner<'_> {
                 match self.profile_one(folder, (index, target)) {
                     Ok(shares) => writer.profile(index, ordinal, shares)?,
                     Err(why) => {
-                        let text = format!("{} is not profiled: {why}", target.name);
-                        self.report(0, 0, ACTIVITY, Some(RunEvent::Note(&text)));
+                        self.note(&format!("{} is not profiled: {why}", target.name));
                     }
                 }
             }

@@ -21,6 +21,7 @@ use crate::drive::program::Program;
 use crate::drive::{Session, SessionConfig};
 use crate::in_process::Assignment;
 use crate::observe::{CounterMeter, GroupMeter};
+use crate::placeholders;
 use crate::plan::{CountersOf, Point, Target, TargetKind};
 
 /// Longer slices are shown second by second while they are measured.
@@ -66,8 +67,9 @@ impl Runner<'_> {
         let stopped = self.stopped();
         let mut trials = Vec::new();
         for mut target_run in target_runs {
-            if stopped {
-                target_run.trial.invalidate("interrupted");
+            match stopped {
+                true => target_run.trial.invalidate("interrupted"),
+                false => target_run.hold_answered(),
             }
             let here = &self.plan.points[point];
             if let Some(wrap) = &here.targets[target_run.trial.target].wrap {
@@ -186,10 +188,18 @@ impl Runner<'_> {
         round: u64,
     ) -> Result<Option<Program>, String> {
         let group = &self.plan.points[point].clients[0];
+        let value = |name: &str| match name {
+            "connections" => Some(group.connections.to_string()),
+            "pipeline" => Some(group.pipeline.to_string()),
+            "threads" => Some(group.threads.to_string()),
+            name => deployed.value(name),
+        };
+        let complete = |text: &String| placeholders::complete(text, &value);
+        let env = target.env.iter().map(|(name, text)| (name.clone(), complete(text)));
         let program = |command: Vec<String>, is_target: bool| Program {
             exe: self.deployer.exe().to_owned(),
             command,
-            env: target.env.clone(),
+            env: env.collect(),
             cpus: if is_target { &target.cpus } else { &group.cpus }.clone(),
             folder: self.deployer.folder_beside(&format!("{}-client", target.name)),
             is_target,
@@ -198,12 +208,8 @@ impl Runner<'_> {
             let command = self.assign(point, target, round)?;
             return Ok(Some(program(command, true)));
         }
-        let fill = |argument: &String| {
-            let argument = deployed.fill(argument);
-            let argument = argument.replace("{connections}", &group.connections.to_string());
-            let argument = argument.replace("{pipeline}", &group.pipeline.to_string());
-            argument.replace("{threads}", &group.threads.to_string())
-        };
+        // {seconds} is filled in for each piece of load, and doubled braces with it.
+        let fill = |argument: &String| placeholders::fill(argument, &value);
         let client = target.client.as_ref();
         Ok(client.map(|client| program(client.iter().map(fill).collect(), false)))
     }
@@ -237,10 +243,11 @@ impl Runner<'_> {
                 (deployed.address.clone(), Arc::new(how))
             }
             CountersOf::Page(host, path, make) => {
-                let host = deployed.fill(host);
+                let fill = |text| placeholders::complete(text, &|name| deployed.value(name));
+                let host = fill(host);
                 // Both were checked with the plan.
                 let address = wire::Address::Internet(host.parse().ok()?);
-                (address, make(&host, &deployed.fill(path)).ok()?)
+                (address, make(&host, &fill(path)).ok()?)
             }
             CountersOf::Nowhere => return None,
         };
@@ -381,9 +388,9 @@ impl Runner<'_> {
                 let activity = format!("measuring {name}, slice {number} of {slices}");
                 let (target, second) = (target_run.trial.target, self.now() / 1_000_000_000);
                 let by_second = length_ns > SHOWN_BY_SECOND_NS;
-                let begins = by_second.then_some(RunEvent::SliceBegins { target, second });
-                self.report(point, ordinal, &activity, begins);
+                self.report_activity(point, ordinal, &activity);
                 if by_second {
+                    self.report(&RunEvent::SliceBegins { target, second });
                     self.live_stats.begin();
                 }
                 target_run.take_turn(rounds.stops_between);
@@ -395,7 +402,7 @@ impl Runner<'_> {
                 }
                 self.live_stats.end();
                 if let Some(stats) = seen {
-                    self.report(point, ordinal, &activity, Some(RunEvent::SliceEnds(&stats)));
+                    self.report(&RunEvent::SliceEnds(&stats));
                 }
             }
         }

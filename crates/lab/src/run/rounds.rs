@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
+use super::early_end::{is_hopeless, never_answers};
 use super::options::{Ending, RunError};
 use super::persist::RunWriter;
 use super::progress::RunEvent;
@@ -33,10 +34,10 @@ impl Runner<'_> {
                 if ordinal > rounds.at_least && self.over_budget() {
                     return Ok(Ending::Finished);
                 }
-                let reason = self.one_round(writer, point, ordinal)?;
+                let ending = self.one_round(writer, point, ordinal)?;
                 self.look(writer, point, ordinal)?;
-                if let Some(condition) = reason {
-                    return Ok(Ending::Aborted(condition));
+                if let Some(ending) = ending {
+                    return Ok(ending);
                 }
             }
         }
@@ -46,6 +47,9 @@ impl Runner<'_> {
     /// Runs the targets' `build` commands, and keeps the facts of their programs.
     pub(super) fn build_targets(&mut self, writer: &mut RunWriter<'_>) -> Result<(), RunError> {
         for target in self.plan.targets().iter().filter(|target| target.skipped.is_none()) {
+            if target.build.is_none() {
+                continue;
+            }
             self.report_activity(0, 0, &format!("building {}", target.name));
             let stop = || self.stop.load(Ordering::Relaxed);
             match self.deployer.build(target, &stop) {
@@ -58,14 +62,14 @@ impl Runner<'_> {
         Ok(())
     }
 
-    /// Measures one round of a point and writes it to the ledger. Returns the condition of the
-    /// suite's `abort_on` that was met, if one was.
+    /// Measures one round of a point and writes it to the ledger. Returns how the run ends with it,
+    /// if it does: a condition of the suite's `abort_on` was met, or a target never answers.
     pub(super) fn one_round(
         &mut self,
         writer: &mut RunWriter<'_>,
         point: usize,
         ordinal: u32,
-    ) -> Result<Option<String>, RunError> {
+    ) -> Result<Option<Ending>, RunError> {
         let seed = self.random.next_u64();
         let round = writer.begin_round(point, ordinal, seed, self.now())?;
         let mut trials = self.round(point, ordinal, seed)?;
@@ -73,13 +77,25 @@ impl Runner<'_> {
         let here = &self.plan.points[point];
         writer.end_round(round, here, &mut trials, &self.watch)?;
         let copied = writer.copy_bytes_per_s;
-        let statuses: Vec<TargetStatus> =
-            trials.iter().map(|trial| TargetStatus::of(trial, here, copied)).collect();
-        self.report(point, ordinal, "round over", Some(RunEvent::RoundEnds(&statuses)));
+        let primary = &self.plan.rounds.primary.suite;
+        let status = |trial| TargetStatus::of(trial, here, primary, copied);
+        let statuses: Vec<TargetStatus> = trials.iter().map(status).collect();
+        self.report_activity(point, ordinal, "round over");
+        self.report(&RunEvent::RoundEnds(&statuses));
         let trials: Vec<Trial> = trials.into_iter().map(Trial::condensed).collect();
         let reason = require::reason_to_abort(&self.plan.points[point].abort_on, &trials);
+        let plan = self.plan;
+        let names: Vec<&str> = plan.targets().iter().map(|target| &*target.name).collect();
+        let warning = self.disturbed.add(&trials, &names);
         self.trials[point].extend(trials);
-        Ok(reason)
+        if let Some(warning) = warning {
+            self.note(&warning);
+        }
+        if self.stopped() {
+            return Ok(None);
+        }
+        let hopeless = || never_answers(&self.trials, &names).map(Ending::Hopeless);
+        Ok(reason.map(Ending::Aborted).or_else(hopeless))
     }
 
     /// Judges a comparison if a look is due after this round.
@@ -89,20 +105,20 @@ impl Runner<'_> {
         point: usize,
         ordinal: u32,
     ) -> Result<(), RunError> {
-        let Some(looks) = &mut self.looks else { return Ok(()) };
         let is_last = ordinal == self.plan.rounds.at_most;
-        let Some(look) = looks.look(point, &self.trials[point], is_last) else { return Ok(()) };
+        let look = self.stopping.look(point, &self.trials[point], is_last);
+        let Some(look) = look else { return Ok(()) };
         writer.look(point, look.rounds)?;
         if let Some(text) = look.note {
-            self.report(point, ordinal, "looking", Some(RunEvent::Note(&text)));
+            self.note(&text);
         }
         Ok(())
     }
 
     fn is_enough(&self, point: usize, rounds: u32) -> bool {
-        match &self.looks {
-            Some(looks) => looks.is_decided(point),
-            None => self.stopping.is_enough(&self.trials[point], rounds),
+        if is_hopeless(&self.trials[point], self.plan.targets().len()) {
+            return true;
         }
+        self.stopping.is_enough(point, &self.trials[point], rounds)
     }
 }

@@ -9,10 +9,10 @@ use ledger::{RunId, RunState};
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
 
-use super::looks::LookSchedule;
+use super::early_end::DisturbedRounds;
 use super::options::{Ending, RunError, RunOptions};
 use super::persist::RunWriter;
-use super::progress::{Progress, RunEvent};
+use super::progress::{Activity, LiveFeed, RunEvent};
 use super::stopping::Stopping;
 use super::target_run::TargetRun;
 use super::trial::Trial;
@@ -38,16 +38,14 @@ pub(super) struct Runner<'a> {
     pub(super) started: Instant,
     /// Every trial so far, by point.
     pub(super) trials: Vec<Vec<Trial>>,
-    /// The planned looks, when the run is a comparison.
-    pub(super) looks: Option<LookSchedule>,
-    /// The stopping rule of every other run.
     pub(super) stopping: Stopping,
+    pub(super) disturbed: DisturbedRounds,
     /// Targets that keep running from round to round, by point.
     pub(super) kept: Vec<Vec<TargetRun>>,
     pub(super) finished_rounds: u64,
     /// Whether the points are the loads of a capacity search.
     pub(super) is_search: bool,
-    pub(super) progress: &'a mut dyn FnMut(&Progress<'_>),
+    pub(super) progress: &'a mut dyn FnMut(&RunEvent<'_>),
 }
 
 /// Begins a run in the ledger, and starts watching the host.
@@ -68,7 +66,7 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
         source,
     })?;
     let deployer = deployer.with_cold_data(plan.rounds.is_cold);
-    let runner = Runner {
+    let mut runner = Runner {
         plan,
         exe,
         watch,
@@ -79,13 +77,15 @@ pub(super) fn begin(options: RunOptions<'_>) -> Result<(RunWriter<'_>, Runner<'_
         live_stats: Arc::new(LiveStats::new(clock_zero)),
         started: Instant::now(),
         trials: plan.points.iter().map(|_| Vec::new()).collect(),
-        looks: LookSchedule::of(plan),
-        stopping: Stopping::of(&plan.rounds),
+        stopping: Stopping::of(plan),
+        disturbed: DisturbedRounds::default(),
         kept: plan.points.iter().map(|_| Vec::new()).collect(),
         finished_rounds: 0,
         is_search: false,
         progress,
     };
+    let feed = LiveFeed::new(runner.watch.recent_samples(), runner.live_stats.clone());
+    runner.report(&RunEvent::Begins(&feed));
     writer.copy_bytes_per_s = crate::observe::copied_bytes_per_s();
     let is_large =
         |point: &crate::plan::Point| point.workload.workload.message_bytes() >= LARGE_BYTES;
@@ -108,6 +108,9 @@ pub(super) fn end(
                 Ending::Aborted(condition) => {
                     let note = format!("aborted, because {condition}");
                     writer.end(RunState::Failed, Some(&note))?;
+                }
+                Ending::Hopeless(why) => {
+                    writer.end(RunState::Failed, Some(&format!("ended early: {why}")))?;
                 }
             }
             Ok((writer.run(), ending))
@@ -134,19 +137,10 @@ impl Runner<'_> {
         wire::clock::now() - self.clock_zero
     }
 
-    pub(super) fn report_activity(&mut self, point: usize, round: u32, activity: &str) {
-        self.report(point, round, activity, None);
-    }
-
-    pub(super) fn report(
-        &mut self,
-        point: usize,
-        round: u32,
-        activity: &str,
-        event: Option<RunEvent<'_>>,
-    ) {
+    /// Reports what is done now, and at which point and round.
+    pub(super) fn report_activity(&mut self, point: usize, round: u32, words: &str) {
         let rounds = &self.plan.rounds;
-        let each = if self.looks.is_some() { rounds.at_most } else { rounds.at_least };
+        let each = if self.stopping.is_contest() { rounds.at_most } else { rounds.at_least };
         let least = u64::from(each) * self.plan.points.len() as u64;
         let done = self.finished_rounds as f64 / least as f64;
         // The number of loads that a search will try is unknown.
@@ -154,7 +148,16 @@ impl Runner<'_> {
         let left = known.then(|| self.started.elapsed().mul_f64((1.0 - done) / done));
         let point = &self.plan.points[point].label;
         let done = done.min(1.0);
-        let (watch, live_stats) = (&self.watch, &self.live_stats);
-        (self.progress)(&Progress { point, round, activity, done, left, event, watch, live_stats });
+        self.report(&RunEvent::Activity(Activity { point, round, words, done, left }));
+    }
+
+    /// Reports a message worth a line of its own.
+    pub(super) fn note(&mut self, text: &str) {
+        self.report(&RunEvent::Note(text));
+    }
+
+    /// Reports an event.
+    pub(super) fn report(&mut self, event: &RunEvent<'_>) {
+        (self.progress)(event);
     }
 }

@@ -56,12 +56,24 @@ pub struct TargetStatus {
     pub validity: Validity,
     /// Why it may not.
     pub reason: Option<String>,
+    /// Operations by outcome.
+    pub counts: Counts,
+    /// The measured time; 0 where nothing was measured.
+    pub measured_ns: u64,
+    /// The primary metric of the suite; `None` is unseen.
+    pub primary: Option<f64>,
+    /// Median and 99th percentile of its latencies in ns, where it has any.
+    pub p50_p99_ns: Option<(u64, u64)>,
+    /// The part of the time that the busiest thread of load was not waiting.
+    pub busy: Option<f64>,
     /// The first limit reached, with the evidence.
     pub limit: Option<String>,
 }
 
 impl TargetStatus {
-    pub(super) fn of(trial: &Trial, point: &Point, copy_bytes_per_s: f64) -> Self {
+    pub(super) fn of(trial: &Trial, point: &Point, primary: &str, copy_bytes_per_s: f64) -> Self {
+        let latency = trial.latency();
+        let quantile = |q| latency.value_at_quantile(q);
         let figures =
             (trial.measured_ns > 0).then(|| trial.usage.figures(trial, point, copy_bytes_per_s));
         let reached =
@@ -70,6 +82,11 @@ impl TargetStatus {
             target: trial.target,
             validity: trial.validity,
             reason: trial.reason.clone(),
+            counts: trial.counts,
+            measured_ns: trial.measured_ns,
+            primary: trial.metric(primary),
+            p50_p99_ns: (!latency.is_empty()).then(|| (quantile(0.5), quantile(0.99))),
+            busy: trial.busy(),
             limit: reached.map(|one| format!("{} ({})", one.limit.name, one.evidence)),
         }
     }

@@ -49,6 +49,7 @@ impl TargetRun {
         watch: &mut Watch,
         judged: bool,
     ) -> Option<SliceStats> {
+        watch.before_slice();
         let counted = self.service.as_ref().map(CounterMeter::read);
         let before = read(&mut self.meter);
         let written = self.meter.as_mut().and_then(GroupMeter::written_bytes);
@@ -70,13 +71,19 @@ impl TargetRun {
         };
         self.keep_largest(result.cost.map(|cost| cost.peak_bytes));
         let exact = result.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
-        let server = exact.or(server);
+        // An answer takes CPU time: a target that used none runs outside its process group.
+        let answers = result.counts.operations;
+        let server = exact.or(server).filter(|cpu| cpu.total_ns > 0 || answers == 0);
         let broken = result.trouble.is_some();
         if broken && let Some(how) = self.death() {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
-        let seen = self.disturbance(&window, server, &result, here);
+        let seen = self.disturbance(&window, server, &result, here, watch);
+        let reason = seen.reason();
+        if !judged {
+            self.note_ignored(reason.as_deref());
+        }
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
@@ -84,7 +91,7 @@ impl TargetRun {
             operations: result.counts.operations,
             server,
             generator: result.generator,
-            disturbed: seen.reason().filter(|_| judged),
+            disturbed: reason.filter(|_| judged),
         };
         let stats = SliceStats::of(self.trial.target, &slice, &result);
         if slice.disturbed.is_some() && self.repeats > 0 && !broken {
@@ -157,7 +164,7 @@ impl TargetRun {
             return (Err(DriveError::Ended), window);
         };
         let clock_zero = watch.clock_zero();
-        let (outcome, outcomes) = std::thread::scope(|scope| {
+        let (mut outcome, outcomes) = std::thread::scope(|scope| {
             let (end, over) = std::sync::mpsc::channel();
             let perform = move || events::perform(events, &subject, length_ns, clock_zero, &over);
             let events = (!events.is_empty()).then(|| scope.spawn(perform));
@@ -167,22 +174,29 @@ impl TargetRun {
         });
         let (after, totals) = (watch.mark(), watch.totals().since(&totals));
         self.trial.add_events(outcomes.unwrap_or_default());
+        // Without an answer there is no last one, and the whole slice was waited for.
+        if let Ok(result) = &mut outcome
+            && result.duration_ns == 0
+            && result.counts.missing > 0
+        {
+            result.duration_ns = after.at - before.at;
+        }
         (outcome, Window { before, after, totals })
     }
 
-    /// What else ran on the host during a slice.
+    /// What else ran on the host during a slice, by name where it is too much.
     fn disturbance(
         &self,
         window: &Window,
         server: Option<Cpu>,
         result: &LoadResult,
         here: &Point,
+        watch: &mut Watch,
     ) -> Disturbance {
         let target = &here.targets[self.trial.target];
         let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
         let load_cores = generator_cpus(&here.clients);
-        let groups = here.clients.iter().map(|group| &group.cpus[..]);
-        let cpus = each_once(groups.chain([&target.cpus[..]])).unwrap_or_default();
+        let cpus = run_cpus(here, self.trial.target);
         let waits = [
             Wait {
                 side: &target.name,
@@ -202,7 +216,27 @@ impl TargetRun {
         let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
         let clients_ns = result.program_ns.saturating_sub(counted_ns);
         let own = OwnCpu { server_ns, clients_ns, waits: &waits };
-        Disturbance::measure(&window.before, &window.after, &own, &cpus)
+        let mut seen = Disturbance::measure(&window.before, &window.after, &own, &cpus);
+        if seen.wants_names() {
+            let group = self.deployed.as_ref().and_then(Deployed::group);
+            seen.others = watch.other_programs(group, result.program_ns > 0, &cpus);
+        }
+        seen
+    }
+
+    /// Keeps what disturbed a slice, where the suite compares disturbed ones, too: the first.
+    fn note_ignored(&mut self, reason: Option<&str>) {
+        if let Some(reason) = reason.filter(|_| self.trial.reason.is_none()) {
+            self.trial.reason = Some(format!("disturbances ignored: {reason}"));
+        }
+    }
+
+    /// Ends the round: one in which requests were sent and none was answered has failed.
+    pub(super) fn hold_answered(&mut self) {
+        let counts = self.trial.counts;
+        if counts.operations == 0 && counts.missing > 0 && self.trial.streams.is_empty() {
+            self.trial.fail(FailedAt::Measure, "no operation was answered");
+        }
     }
 
     fn keep_largest(&mut self, resident_bytes: Option<u64>) {
@@ -226,6 +260,12 @@ impl TargetRun {
         self.trial.fail(at, death.unwrap_or_else(|| error.to_string()));
         self.session = None;
     }
+}
+
+/// The cores of target and load; empty means all.
+fn run_cpus(here: &Point, target: usize) -> Vec<usize> {
+    let groups = here.clients.iter().map(|group| &group.cpus[..]);
+    each_once(groups.chain([&here.targets[target].cpus[..]])).unwrap_or_default()
 }
 
 /// The CPU time of a reading that has just been taken, with its time.

@@ -8,7 +8,6 @@ use wire::clock::MILLISECOND_NS;
 
 use super::options::RunError;
 use super::persist::RunWriter;
-use super::progress::RunEvent;
 use super::runner::Runner;
 use super::strace::Tracer;
 use crate::observe::{floors, group_members, load_threads};
@@ -27,8 +26,7 @@ impl Runner<'_> {
     ) -> Result<(), RunError> {
         writer.floors(&floors())?;
         if let Some(why) = crate::deploy::missing_program("strace") {
-            let text = format!("system calls are not counted: {why}");
-            self.report(0, 0, "counting system calls", Some(RunEvent::Note(&text)));
+            self.note(&format!("system calls are not counted: {why}"));
             return Ok(());
         }
         let plan = self.plan;
@@ -45,8 +43,7 @@ impl Runner<'_> {
                 );
                 if let Err(why) = self.trace_one(writer, folder, point, (index, target))? {
                     let name = &target.name;
-                    let text = format!("system calls of {name} are not counted: {why}");
-                    self.report(point, 0, "counting system calls", Some(RunEvent::Note(&text)));
+                    self.note(&format!("system calls of {name} are not counted: {why}"));
                 }
             }
         }

@@ -7,13 +7,14 @@ use ledger::{FailedAt, Validity};
 use load::{CounterKind, Kind};
 use wire::Ns;
 
+use super::distribution::Distribution;
 use super::events::EventOutcome;
 use super::usage::Usage;
 use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
-use crate::plan::Requirement;
+use crate::plan::{ERRORS, OF_THOSE_ASKED, Requirement, percentile};
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -43,7 +44,10 @@ pub struct Trial {
     /// Whether its target had been loaded before it was measured.
     pub(crate) is_warm: bool,
     pub(crate) measured_ns: u64,
+    /// Operations of the slices that count.
     pub(crate) counts: Counts,
+    /// Wrong answers while preparing and warming up, and in slices that were set aside.
+    pub(crate) wrong_outside: u64,
     /// CPU time of the target while measured; `None` is unseen.
     pub(crate) server: Option<Cpu>,
     pub(crate) server_rss_bytes: Option<u64>,
@@ -71,8 +75,11 @@ pub struct Trial {
     pub(crate) streams: Vec<StreamSum>,
     /// The stage at which its target failed.
     pub(crate) failed_at: Option<FailedAt>,
-    /// Every metric, as the ledger computes it once the trial is written there.
+    /// Every metric that was seen, once the trial is in the ledger.
     metrics: Vec<(Cow<'static, str>, f64)>,
+    /// Every latency, and the age of every value on arrival, once the metrics are set.
+    latencies: Distribution,
+    ages: Distribution,
     /// Resource usage of both sides and of the host in its slices.
     pub(super) usage: Usage,
 }
@@ -97,6 +104,7 @@ impl Trial {
             is_warm: false,
             measured_ns: 0,
             counts: Counts::default(),
+            wrong_outside: 0,
             server: Some(Cpu::default()),
             server_rss_bytes: None,
             generator: Cpu::default(),
@@ -117,6 +125,8 @@ impl Trial {
             streams: Vec::new(),
             failed_at: None,
             metrics: Vec::new(),
+            latencies: Distribution::default(),
+            ages: Distribution::default(),
             usage: Usage::default(),
         }
     }
@@ -148,7 +158,7 @@ impl Trial {
     /// Adds the preparation. A target that isn't completely prepared has failed.
     pub(crate) fn prepared(&mut self, result: LoadResult, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
-        self.counts.wrong = result.counts.wrong;
+        self.wrong_outside += result.counts.wrong;
         let missing = result.counts.missing;
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
@@ -160,9 +170,32 @@ impl Trial {
         self.wrong_answers.extend(result.wrong_answers);
     }
 
-    /// Sets its metrics, by their names in suites.
+    /// Sets its metrics, by their names in suites, and keeps its distributions for judging: a
+    /// condensed trial has nothing else to compute them from.
     pub(super) fn set_metrics(&mut self, metrics: Vec<(Cow<'static, str>, f64)>) {
         self.metrics = metrics;
+        self.latencies = Distribution::of(&self.latency());
+        self.ages = Distribution::of(&self.staleness(None));
+    }
+
+    /// All values of a figure, of those that a trial keeps: latencies and ages.
+    pub(super) fn distribution(&self, figure: Figure) -> &Distribution {
+        match figure {
+            Figure::Staleness => &self.ages,
+            _ => &self.latencies,
+        }
+    }
+
+    /// The trial with these latencies, as if they had been measured.
+    #[cfg(test)]
+    pub(super) fn with_latencies(mut self, latencies: &Histogram<u64>) -> Self {
+        self.latencies = Distribution::of(latencies);
+        self
+    }
+
+    /// Wrong answers, also those outside the slices that count.
+    pub(super) fn wrong_answers_in_all(&self) -> u64 {
+        self.counts.wrong + self.wrong_outside
     }
 
     /// Holds it against the figures that it is judged by: a trial whose program didn't report one
@@ -225,9 +258,10 @@ impl Trial {
         self.validity == Validity::Valid
     }
 
-    /// Sets a disturbed slice aside, which is measured again. Its wrong answers count.
+    /// Sets a disturbed slice aside, which is measured again. Its wrong answers count, but apart:
+    /// its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
-        self.counts.wrong += result.counts.wrong;
+        self.wrong_outside += result.counts.wrong;
         self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
@@ -322,7 +356,7 @@ impl Trial {
         }
         if let Some(first) = wrong_answers.first() {
             self.invalidate(format!("wrong answers: {}", first.finding.note));
-        } else if self.counts.wrong > 0 {
+        } else if self.wrong_answers_in_all() > 0 {
             self.invalidate("wrong answers");
         }
     }
@@ -348,7 +382,36 @@ impl Trial {
     /// is in the ledger.
     pub fn metric(&self, name: &str) -> Option<f64> {
         let known = self.metrics.iter().find(|(known, _)| *known == name);
-        known.map(|(_, value)| *value).or_else(|| self.service(name))
+        // The ledger keeps wrong answers outside the slices that count apart.
+        let apart = if name == "wrong" { self.wrong_outside as f64 } else { 0.0 };
+        let known = known.map(|(_, value)| value + apart);
+        known.or_else(|| self.service(name)).or_else(|| self.computed(name))
+    }
+
+    /// What no column of the ledger holds: any percentile, errors, and shares of the operations
+    /// that were asked for.
+    fn computed(&self, name: &str) -> Option<f64> {
+        if let Some((figure, part)) = percentile(name) {
+            return self.distribution(figure).quantile(part).map(|ns| ns as f64);
+        }
+        if name == ERRORS {
+            return Some((self.wrong_answers_in_all() + self.counts.missing) as f64);
+        }
+        let (some, asked) = self.of_those_asked(name.strip_suffix(OF_THOSE_ASKED)?)?;
+        (asked > 0).then(|| some as f64 / asked as f64)
+    }
+
+    /// How many of the operations asked for in the slices that count had this outcome (`wrong`,
+    /// `missing` or `errors`), and how many were asked for.
+    pub(super) fn of_those_asked(&self, outcome: &str) -> Option<(u64, u64)> {
+        let Counts { operations, wrong, missing, .. } = self.counts;
+        let some = match outcome {
+            "wrong" => wrong,
+            "missing" => missing,
+            ERRORS => wrong + missing,
+            _ => return None,
+        };
+        Some((some, operations + missing))
     }
 
     /// One of the target's own counters by its name in suites: `service.NAME` is its growth in the

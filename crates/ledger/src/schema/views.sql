@@ -1,11 +1,9 @@
--- Every view, as this version has it. A view holds no data: whichever version a file comes from, its
--- views are made anew when it is brought up to date, so none is ever written twice. A change here
--- needs a new version, without which nothing would bring it into a file that is there.
+-- Every view. A change here needs a new version (mod.rs), without which nothing would bring it into a
+-- file that is there.
 
 -- One row per trial that has send lags. SQL can't merge histograms: a percentile over several
 -- clients or operations is no greater than the greatest of theirs, which is what stands here
 -- where the histogram of all of them isn't stored.
-DROP VIEW IF EXISTS send_lag;
 CREATE VIEW send_lag AS
 SELECT
     trial_id,
@@ -18,7 +16,6 @@ GROUP BY trial_id;
 
 -- One row per trial that has streams. SQL can't merge histograms: with several groups of clients
 -- a percentile is the greatest of theirs, which is never less.
-DROP VIEW IF EXISTS brought;
 CREATE VIEW brought AS
 SELECT
     trial_id,
@@ -33,12 +30,8 @@ SELECT
 FROM stream
 GROUP BY trial_id;
 
--- One row per trial, with the figures that reports show. The lab takes a trial's metrics from here.
--- Division by zero is NULL in SQLite, which is what an unmeasured rate should be. What calls reported
--- under a metric's name stands where the lab has none of its own: the mean over calls. What hangs on
--- a trial is asked for trial by trial, because SQLite would compute a joined view of groups for the
--- whole ledger first.
-DROP VIEW IF EXISTS trials;
+-- One row per trial, with its metrics: the rows of `figure` as columns. What hangs on a trial is asked
+-- for trial by trial, because SQLite would compute a joined view of groups for the whole ledger first.
 CREATE VIEW trials AS
 SELECT
     round.run_id AS run_id,
@@ -54,81 +47,37 @@ SELECT
     trial.state AS state,
     trial.measured_ns AS measured_ns,
     trial.operations AS operations,
-    COALESCE(
-        trial.operations * 1e9 / trial.measured_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'rate_per_s')
-    ) AS rate_per_s,
-    COALESCE(
-        latency.p50_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.p50')
-    ) AS latency_p50_ns,
-    COALESCE(
-        latency.p90_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.p90')
-    ) AS latency_p90_ns,
-    COALESCE(
-        latency.p99_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.p99')
-    ) AS latency_p99_ns,
-    COALESCE(
-        latency.p999_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.p999')
-    ) AS latency_p999_ns,
-    COALESCE(
-        latency.max_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.max')
-    ) AS latency_max_ns,
-    COALESCE(
-        latency.mean_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'latency.mean')
-    ) AS latency_mean_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'rate_per_s') AS rate_per_s,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.p50') AS latency_p50_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.p90') AS latency_p90_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.p99') AS latency_p99_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.p999')
+        AS latency_p999_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.max') AS latency_max_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'latency.mean')
+        AS latency_mean_ns,
     trial.wrong AS wrong,
     trial.missing AS missing,
     trial.misses AS misses,
-    COALESCE(
-        trial.hits * 1.0 / (trial.hits + trial.misses),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'hit_ratio')
-    ) AS hit_ratio,
-    COALESCE(
-        trial.server_cpu_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'server.cpu_ns_per_op')
-    ) AS server_cpu_ns_per_op,
-    COALESCE(
-        trial.server_user_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'server.user_ns_per_op')
-    ) AS server_user_ns_per_op,
-    COALESCE(
-        trial.server_system_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value
-            WHERE trial_id = trial.id AND name = 'server.system_ns_per_op')
-    ) AS server_system_ns_per_op,
-    COALESCE(
-        trial.server_rss_bytes,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'server.rss_bytes')
-    ) AS server_rss_bytes,
-    COALESCE(
-        trial.generator_cpu_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value
-            WHERE trial_id = trial.id AND name = 'generator.cpu_ns_per_op')
-    ) AS generator_cpu_ns_per_op,
-    COALESCE(
-        trial.generator_user_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value
-            WHERE trial_id = trial.id AND name = 'generator.user_ns_per_op')
-    ) AS generator_user_ns_per_op,
-    COALESCE(
-        trial.generator_system_ns * 1.0 / trial.operations,
-        (SELECT avg(value) FROM value
-            WHERE trial_id = trial.id AND name = 'generator.system_ns_per_op')
-    ) AS generator_system_ns_per_op,
-    COALESCE(
-        trial.generator_rss_bytes,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'generator.rss_bytes')
-    ) AS generator_rss_bytes,
-    COALESCE(
-        trial.generator_busy,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'generator.busy')
-    ) AS generator_busy,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'hit_ratio') AS hit_ratio,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'server.cpu_ns_per_op')
+        AS server_cpu_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'server.user_ns_per_op')
+        AS server_user_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'server.system_ns_per_op')
+        AS server_system_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'server.rss_bytes')
+        AS server_rss_bytes,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.cpu_ns_per_op')
+        AS generator_cpu_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.user_ns_per_op')
+        AS generator_user_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.system_ns_per_op')
+        AS generator_system_ns_per_op,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.rss_bytes')
+        AS generator_rss_bytes,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.busy')
+        AS generator_busy,
     trial.overloaded AS overloaded,
     trial.offered * 1e9 / trial.measured_ns AS offered_per_s,
     trial.backlog_most AS backlog_most,
@@ -144,66 +93,32 @@ SELECT
         FROM histogram
         WHERE trial_id = trial.id AND kind = 'lag' AND second IS NULL AND count > 0
     ) AS lag_p99_ns,
-    COALESCE(
-        (SELECT sum(updates) FROM stream WHERE trial_id = trial.id) * 1e9 / trial.measured_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'updates_per_s')
-    ) AS updates_per_s,
-    COALESCE(
-        trial.elements * 1e9 / trial.measured_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'elements_per_s')
-    ) AS elements_per_s,
-    COALESCE(
-        trial.payload_bytes * 1e9 / trial.measured_ns,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'bytes_per_s')
-    ) AS bytes_per_s,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'updates_per_s')
+        AS updates_per_s,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'elements_per_s')
+        AS elements_per_s,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'bytes_per_s') AS bytes_per_s,
     trial.received_bytes AS received_bytes,
     trial.sent_bytes AS sent_bytes,
-    COALESCE(
-        (SELECT sum(missed) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'missed')
-    ) AS missed,
-    COALESCE(
-        (SELECT sum(merged) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'merged')
-    ) AS merged,
-    COALESCE(
-        trial.fairness,
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'fairness')
-    ) AS fairness,
-    COALESCE(
-        (SELECT min(least_updates) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'least_updates')
-    ) AS least_updates,
-    COALESCE(
-        trial.staleness_p50_ns,
-        (SELECT max(staleness_p50_ns) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'staleness.p50')
-    ) AS staleness_p50_ns,
-    COALESCE(
-        trial.staleness_p99_ns,
-        (SELECT max(staleness_p99_ns) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'staleness.p99')
-    ) AS staleness_p99_ns,
-    COALESCE(
-        trial.staleness_max_ns,
-        (SELECT max(staleness_max_ns) FROM stream WHERE trial_id = trial.id),
-        (SELECT avg(value) FROM value WHERE trial_id = trial.id AND name = 'staleness.max')
-    ) AS staleness_max_ns
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'missed') AS missed,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'merged') AS merged,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'fairness') AS fairness,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'least_updates')
+        AS least_updates,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'staleness.p50')
+        AS staleness_p50_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'staleness.p99')
+        AS staleness_p99_ns,
+    (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'staleness.max')
+        AS staleness_max_ns
 FROM trial
 JOIN round ON round.id = trial.round_id
 JOIN point ON point.id = round.point_id
 JOIN target ON target.id = trial.target_id
 JOIN run ON run.id = round.run_id
-JOIN suite ON suite.id = run.suite_id
-LEFT JOIN histogram AS latency
-    ON latency.trial_id = trial.id
-    AND latency.clients = ''
-    AND latency.operation = ''
-    AND latency.kind = 'latency'
-    AND latency.second IS NULL;
+JOIN suite ON suite.id = run.suite_id;
 
 -- One row per whole-trial histogram: by clients, operation and kind.
-DROP VIEW IF EXISTS latency;
 CREATE VIEW latency AS
 SELECT
     round.run_id AS run_id,
@@ -231,7 +146,6 @@ JOIN target ON target.id = trial.target_id
 WHERE histogram.second IS NULL;
 
 -- One row per ten seconds of a series.
-DROP VIEW IF EXISTS sensors;
 CREATE VIEW sensors AS
 SELECT
     series.run_id AS run_id,
@@ -250,7 +164,6 @@ JOIN chunk ON chunk.series_id = series.id
 LEFT JOIN target ON target.id = series.target_id;
 
 -- One row per measured trial and limit; a trial that reached none has one row with rank NULL.
-DROP VIEW IF EXISTS limits;
 CREATE VIEW limits AS
 SELECT
     round.run_id AS run_id,
@@ -274,7 +187,6 @@ WHERE trial.shared IS NOT NULL;
 -- One row per trial, clients and second, under the twenty names that the table of an older rig for
 -- testing databases had, so that its queries find them again; the rest distinguishes rows. What the
 -- ledger doesn't hold is NULL. Grouping by run_id lets a query of one run read only that run.
-DROP VIEW IF EXISTS cool_test;
 CREATE VIEW cool_test AS
 WITH report AS (
     SELECT
@@ -364,7 +276,6 @@ JOIN fingerprint ON fingerprint.id = run.fingerprint_id;
 
 -- What that rig's pages showed: its averages, one row per tested value and clients, of valid
 -- trials.
-DROP VIEW IF EXISTS cool_test_averages;
 CREATE VIEW cool_test_averages AS
 SELECT
     run_id,

@@ -3,9 +3,9 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use findings::Summary;
 use lab::plan::{Plan, Registry};
 use load::Service;
-use report::Summary;
 use wire::ProtocolError;
 
 /// Runs `suite`, in which `FOLDER` is an empty folder, and prints its report.
@@ -34,6 +34,7 @@ pub(crate) fn run(
     let registry = Registry {
         services: &[service],
         check_arguments: &|_, _| Ok(()),
+        default_of: |_, _| None,
         page: |_, _| Err(ProtocolError::new("no page of counters here")),
     };
     let suite = suite.replace("FOLDER", &folder.display().to_string());

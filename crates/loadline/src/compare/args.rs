@@ -66,7 +66,7 @@ pub(crate) struct CompareArgs {
     /// Judge a run of the ledger against an earlier one of the same suite
     #[arg(long, num_args = 2, value_name = "RUN", conflicts_with_all = ["suite", "a", "samples"])]
     pub(super) runs: Option<Vec<String>>,
-    /// Judge the figures in two files: numbers as text, FILE#COLUMN of CSV, FILE#PATH of JSON
+    /// Judge the figures in two files: numbers as text, or FILE#PATH of JSON
     #[arg(long, num_args = 2, value_name = "FILE", conflicts_with_all = ["suite", "a"])]
     pub(super) samples: Option<Vec<String>>,
     /// Which figures of --samples are better: lower ones such as times, or higher ones

@@ -31,7 +31,9 @@ pub(super) fn vary(args: &CompareArgs, commits: &str, plan: &mut Plan) -> Result
         let variants: Vec<_> =
             built.iter().map(|built| built.variant(target, &args.binary)).collect();
         for variant in &variants {
-            if let Some(program) = builds::program(variant).filter(|path| !path.is_file()) {
+            // A name without a folder, such as an interpreter's, is looked up on the PATH.
+            let is_missing = |path: &&Path| path.components().count() > 1 && !path.is_file();
+            if let Some(program) = builds::program(variant).filter(is_missing) {
                 let what = "the build makes no such program; --binary or {worktree} names it";
                 return Err(format!("{}: {what}", program.display()));
             }

@@ -53,12 +53,12 @@ fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failu
     let same_within = args.same_within.map_or(0.02, |share| share.fraction);
     let rule = Rule { same_within, confidence: 1.0 - args.error.fraction };
     let b = b.map_err(Failure::Usage)?;
-    let judged = report::Samples::judge(a, b, direction, rule, args.factor.clone());
+    let judged = findings::Samples::judge(a, b, direction, rule, args.factor.clone());
     match args.how.json {
-        true => out::print(format!("{:#}\n", judged.json()))?,
-        false => out::print(judged.text())?,
+        true => out::print(format!("{:#}\n", report::samples_json(&judged)))?,
+        false => out::print(report::samples_text(&judged))?,
     }
-    Ok(ExitCode::from(judged.outcome().exit_code(args.how.fails_on_worse())))
+    Ok(ExitCode::from(args.how.exit_code(judged.outcome())))
 }
 
 /// Measures a plan that holds the two targets.

@@ -7,9 +7,10 @@ use std::collections::BTreeMap;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use findings::{Difference, Samples, Series};
 use judge::{Metric, Rule, Verdict};
 use ledger::{FactRow, Ledger, RunView};
-use report::{Difference, Samples, Series};
+use report::{samples_json, samples_text};
 use serde_json::json;
 
 use super::args::CompareArgs;
@@ -35,23 +36,23 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         let (a, b) = (&a.suite.title, &b.suite.title);
         return Err(Failure::Usage(format!("the runs are of two suites: {a}, and {b}")));
     }
-    let differences = report::differences(&a.fingerprint.json, &b.fingerprint.json);
+    let differences = findings::differences(&a.fingerprint.json, &b.fingerprint.json);
     check(&differences, args.factor.as_deref())?;
     warn(args, &a, &b);
-    let metrics = report::metrics(&a.program_figures);
+    let metrics = findings::metrics(&a.program_figures);
     let metric =
         metrics.named(&a.run.primary_metric).context("the metric of the run is unknown")?;
     let judged = points(args, &ledger, metric, (&a, &b))?;
     if judged.is_empty() {
         return Err(Failure::Usage("the runs have no point and target in common".to_owned()));
     }
-    let verdicts: Vec<Verdict> = judged.iter().map(|(_, samples)| samples.verdict()).collect();
+    let verdicts: Vec<Verdict> = judged.iter().map(|(_, samples)| samples.verdict).collect();
     let conclusion =
         format!("Run {} against run {} by {}: {}", a.id, b.id, metric.suite, count(&verdicts));
     if args.how.json {
         let points: Vec<_> = judged
             .iter()
-            .map(|(point, samples)| json!({ "point": point, "judged": samples.json() }))
+            .map(|(point, samples)| json!({ "point": point, "judged": samples_json(samples) }))
             .collect();
         let differ: Vec<_> = differences
             .iter()
@@ -64,19 +65,20 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         out::print(format!("{whole:#}\n"))?;
     } else {
         for (point, samples) in &judged {
-            out::print(format!("{point}  {}\n{}\n", metric.suite, samples.text()))?;
+            out::print(format!("{point}  {}\n{}\n", metric.suite, samples_text(samples)))?;
         }
         if judged.len() > 1 {
             out::print(format!("{conclusion}\n"))?;
         }
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
-    let whole = report::Outcome {
+    let whole = findings::Outcome {
         requirement_broken: false,
         worse: outcomes().any(|one| one.worse),
         cant_tell: outcomes().any(|one| one.cant_tell),
+        ..findings::Outcome::default()
     };
-    Ok(ExitCode::from(whole.exit_code(args.how.fails_on_worse())))
+    Ok(ExitCode::from(args.how.exit_code(whole)))
 }
 
 /// How often each verdict was given: `better at 2, can't tell at 1 of 3 points.`
@@ -156,7 +158,7 @@ fn points(
     let figures = |view: &RunView| -> anyhow::Result<BTreeMap<String, Vec<f64>>> {
         let target = target(args, view);
         let mut points: BTreeMap<String, Vec<f64>> = BTreeMap::new();
-        let rows = report::figures_of_run(ledger, view.id, metric)?;
+        let rows = ledger.figures(view.id, &metric.suite)?;
         for row in rows.into_iter().filter(|row| row.target == target) {
             points.entry(row.point).or_default().push(row.value);
         }

@@ -1,11 +1,10 @@
 //! `loadline compare --samples FILE FILE`: figures that were measured elsewhere.
 //!
-//! A file holds numbers as text, as CSV with a named column, or as JSON with a path to an array;
-//! `FILE#NAME` names the column or the path.
+//! A file holds numbers as text, or as JSON; `FILE#PATH` names the array in it.
 
 use std::path::Path;
 
-use report::Series;
+use findings::Series;
 
 /// At most this many bytes are read of a file.
 const FILE_LIMIT_BYTES: u64 = 64 << 20;
@@ -24,7 +23,7 @@ pub(super) fn read(argument: &str) -> Result<Series, String> {
     let figures = if text.trim_start().starts_with(['[', '{']) {
         of_json(&text, name)
     } else if let Some(name) = name {
-        of_csv(&text, name)
+        Err(format!("it is no JSON, so there is no \"{name}\" in it"))
     } else {
         of_text(&text)
     };
@@ -52,35 +51,6 @@ fn of_text(text: &str) -> Result<Vec<f64>, String> {
     Ok(figures)
 }
 
-fn of_csv(text: &str, name: &str) -> Result<Vec<f64>, String> {
-    let mut lines = (1..).zip(text.lines());
-    let head = lines.next().map(|(_, head)| cells(head)).unwrap_or_default();
-    let column = head.iter().position(|cell| cell == name).ok_or_else(|| {
-        format!("there is no column \"{name}\"; its first line has {}", head.join(", "))
-    })?;
-    let filled = lines.filter(|(_, line)| !line.trim().is_empty());
-    let read = |(line, text): (usize, &str)| {
-        let cells = cells(text);
-        let cell = cells.get(column).ok_or(format!("line {line}: it has no \"{name}\""))?;
-        number(cell).map_err(|problem| format!("line {line}: {problem}"))
-    };
-    filled.map(read).collect()
-}
-
-/// The cells of a line; quotes hold a cell together.
-fn cells(line: &str) -> Vec<String> {
-    let mut cells = vec![String::new()];
-    let mut quoted = false;
-    for character in line.chars() {
-        match character {
-            '"' => quoted = !quoted,
-            ',' | ';' if !quoted => cells.push(String::new()),
-            character => cells.last_mut().into_iter().for_each(|cell| cell.push(character)),
-        }
-    }
-    cells.into_iter().map(|cell| cell.trim().to_owned()).collect()
-}
-
 /// An array of numbers, at the path if one is given: `results.0.times`.
 fn of_json(text: &str, path: Option<&str>) -> Result<Vec<f64>, String> {
     let whole: serde_json::Value =
@@ -105,7 +75,7 @@ fn of_json(text: &str, path: Option<&str>) -> Result<Vec<f64>, String> {
 
 fn number(word: &str) -> Result<f64, String> {
     let number = word.parse::<f64>().ok().filter(|number| number.is_finite());
-    number.ok_or_else(|| format!("\"{word}\" is no number; name a column with FILE#COLUMN"))
+    number.ok_or_else(|| format!("\"{word}\" is no number"))
 }
 
 #[cfg(test)]
@@ -113,9 +83,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_found_in_text_csv_and_json() {
+    fn numbers_are_found_in_text_and_json() {
         assert_eq!(of_text("12.35, 12.41\n# remark\n12.42;12.33 1e1").unwrap().len(), 5);
-        assert_eq!(of_csv("a,\"b,c\"\n1,2\n\n3,4.5\n", "b,c").unwrap(), [2.0, 4.5]);
         assert_eq!(of_json("[1, 2.5]", None).unwrap(), [1.0, 2.5]);
         let hyperfine = r#"{"results": [{"times": [0.1, 0.2]}]}"#;
         assert_eq!(of_json(hyperfine, Some("results.0.times")).unwrap(), [0.1, 0.2]);
@@ -123,13 +92,8 @@ mod tests {
 
     #[test]
     fn what_is_no_number_is_named_with_its_line() {
-        assert_eq!(
-            of_text("1\n2 x").unwrap_err(),
-            "line 2: \"x\" is no number; name a column with FILE#COLUMN"
-        );
+        assert_eq!(of_text("1\n2 x").unwrap_err(), "line 2: \"x\" is no number");
         assert!(of_text("nan").is_err() && of_text("inf").is_err());
-        assert!(of_csv("a,b\n1\n", "b").unwrap_err().contains("line 2"));
-        assert!(of_csv("a,b\n", "c").unwrap_err().contains("its first line has a, b"));
         assert!(of_json("[1, \"x\"]", None).unwrap_err().contains("item 1"));
         assert!(of_json("{\"a\": 1}", Some("a")).unwrap_err().contains("path to an array"));
     }

@@ -10,6 +10,7 @@ pub(super) fn advice(checkup: &Checkup) -> Vec<String> {
 
 const ROWS: &[fn(&Checkup) -> Option<String>] = &[
     others,
+    quota,
     few_cores,
     clock,
     governor,
@@ -27,9 +28,19 @@ const ROWS: &[fn(&Checkup) -> Option<String>] = &[
 fn others(checkup: &Checkup) -> Option<String> {
     let share = checkup.others.foreign_share().filter(|share| *share > 0.02)?;
     Some(format!(
-        "Other programs use {:.0} % of the cores right now, and above 2 % every slice counts as \
+        "Other programs use {:.0} % of the cores right now{}. Above 2 % every slice counts as \
          disturbed: stop them, or measure on cores that they don't use (`cpus`).",
-        share * 100.0
+        share * 100.0,
+        checkup.others.names()
+    ))
+}
+
+fn quota(checkup: &Checkup) -> Option<String> {
+    let quota = checkup.fact("cpu_quota").filter(|quota| *quota != "none")?;
+    Some(format!(
+        "This program and all that it starts have a CPU quota of {quota} together: once it is used \
+         up they stand still for the rest of the period, and such slices count as disturbed. Raise \
+         it (cpu.max, cpu.cfs_quota_us, a container's --cpus), or ask for less load."
     ))
 }
 
@@ -176,7 +187,7 @@ pub(super) fn duration(ns: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use lab::observe::Disturbance;
+    use lab::observe::{Disturbance, OtherPrograms};
     use serde_json::json;
 
     use super::super::ceiling::Ceiling;
@@ -195,6 +206,7 @@ mod tests {
                 "huge_pages": "always [madvise] never",
                 "open_files_limit": "20000 1048576 files",
                 "program_build": "release",
+                "cpu_quota": "none",
             }),
             clock_read_ns: 18.0,
             timers: vec![Timer { asked_ns: 50_000, p50_late_ns: 54_000, p99_late_ns: 76_000 }],
@@ -239,13 +251,19 @@ mod tests {
                 "huge_pages": "[always] madvise never",
                 "open_files_limit": "1024 1048576 files",
                 "program_build": "debug",
+                "cpu_quota": "1.50 cores",
             }),
             clock_read_ns: 900.0,
             timers: vec![Timer { asked_ns: 50_000, p50_late_ns: 1, p99_late_ns: 4_000_000 }],
             floor: Floor { longest_ns: 23_000_000, ..Floor::default() },
             others: Disturbance {
+                length_ns: 2_000_000_000,
                 core_time_ns: 4_000_000_000,
                 foreign_ns: Some(1_000_000_000),
+                others: Some(OtherPrograms {
+                    cores: vec![("rustc".into(), 0.48)],
+                    also_elsewhere: false,
+                }),
                 most_stolen_ns: Some(300_000_000),
                 swapped_pages: Some(9),
                 ..Disturbance::default()
@@ -255,7 +273,8 @@ mod tests {
         };
         let said = advice(&off).join("\n");
         let words = [
-            "use 25 %",
+            "use 25 % of the cores right now: rustc 0.5 cores.",
+            "quota of 1.50 cores",
             "two cores",
             "hpet",
             "powersave",

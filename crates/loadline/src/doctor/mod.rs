@@ -47,17 +47,20 @@ fn examine() -> anyhow::Result<Checkup> {
     let mut watch = Watch::start(wire::clock::now(), &cpus).context("no thread can be started")?;
     watch.follow_own("doctor");
     let watching = measure::watching();
+    watch.before_slice();
     let before = watch.mark();
     let floor = measure::floor();
     let after = watch.mark();
-    drop(watch);
     let own = OwnCpu { server_ns: Some(0), ..OwnCpu::default() };
+    let mut others = Disturbance::measure(&before, &after, &own, &[]);
+    others.others = watch.other_programs(None, false, &[]);
+    drop(watch);
     Ok(Checkup {
         fingerprint: lab::observe::fingerprint(&exe),
         clock_read_ns: lab::observe::clock_read_ns(),
         timers: measure::timers(),
         floor,
-        others: Disturbance::measure(&before, &after, &own, &[]),
+        others,
         watching,
         round_trip: lab::observe::round_trip(&cpus, 20_000)
             .context("no round trip over loopback")?,

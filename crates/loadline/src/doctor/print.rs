@@ -11,6 +11,9 @@ use super::checkup::Checkup;
 use super::measure::GAP_NS;
 use lab::observe::COPY_BYTES;
 
+/// The most programs in JSON.
+const PROGRAMS: usize = 10;
+
 pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     let mut out = String::new();
     let fact = |name| checkup.fact(name).unwrap_or("unseen");
@@ -42,7 +45,8 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     );
     let others = checkup.others.foreign_share();
     let others = others.map_or("unseen".into(), |share| format!("{:.1} %", share * 100.0));
-    line("other programs", format!("{others} of the cores"));
+    line("other programs", format!("{others} of the cores{}", checkup.others.names()));
+    line("CPU quota", quota(checkup));
     line("watching a run", format!("{:.2} % of one core", checkup.watching * 100.0));
     let (p50, p99) = (checkup.round_trip.p50_ns, checkup.round_trip.p99_ns);
     line(
@@ -68,6 +72,16 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
         let _ = writeln!(out, "- {advice}");
     }
     out
+}
+
+/// The CPU quota of this program's control group, and how often it was used up.
+fn quota(checkup: &Checkup) -> String {
+    let quota = checkup.fact("cpu_quota").unwrap_or("unseen");
+    let throttled = checkup
+        .others
+        .quota_periods
+        .map(|[periods, throttled]| format!("; throttled in {throttled} of {periods} periods"));
+    format!("{quota}{}", throttled.unwrap_or_default())
 }
 
 /// The generator's cost here: against an echo server, and without a server.
@@ -142,6 +156,8 @@ pub(super) fn json(checkup: &Checkup, advice: &[String]) -> Value {
         })
     });
     let (floor, others) = (&checkup.floor, &checkup.others);
+    let programs = others.others.iter().flat_map(|others| &others.cores);
+    let programs = programs.map(|(name, cores)| json!({ "name": name, "cores": cores }));
     json!({
         "schema": 1,
         "cpus": checkup.cpus,
@@ -160,6 +176,9 @@ pub(super) fn json(checkup: &Checkup, advice: &[String]) -> Value {
             "coarse": others.coarse,
             "most_stolen_ns": others.most_stolen_ns,
             "swapped_pages": others.swapped_pages,
+            "programs": programs.take(PROGRAMS).collect::<Vec<_>>(),
+            "quota_periods": others.quota_periods.map(|[periods, _]| periods),
+            "throttled_periods": others.quota_periods.map(|[_, throttled]| throttled),
         },
         "watching_cpu_share": checkup.watching,
         "loopback_ns": { "p50": checkup.round_trip.p50_ns, "p99": checkup.round_trip.p99_ns },

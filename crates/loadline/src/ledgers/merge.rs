@@ -15,7 +15,7 @@ use crate::storage::Storage;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "\
 A run that is here already is left alone, so merging the same ledger twice is harmless. The other
-ledgers stay as they are, older ones too. Logs are not taken along.
+ledgers stay as they are. Logs are not taken along.
 
 Examples:
   loadline ledger merge host-b.sqlite host-c.sqlite
@@ -38,7 +38,7 @@ pub(super) fn run(args: &MergeArgs) -> Result<ExitCode, Failure> {
             return Err(Failure::Usage(message));
         }
         let other =
-            Ledger::open_as_it_is(file).map_err(|error| Storage::named(file).failure(error))?;
+            Ledger::open_read_only(file).map_err(|error| Storage::named(file).failure(error))?;
         others.push((file, other));
     }
     let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;

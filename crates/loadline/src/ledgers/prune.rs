@@ -47,9 +47,9 @@ fn age(written: &str) -> Result<Span, String> {
 
 pub(super) fn run(args: &PruneArgs) -> Result<ExitCode, Failure> {
     let storage = Storage::find(args.common.ledger.as_deref())?;
-    // Nothing is made just to be pruned, or brought up to date just to be looked at.
+    // Nothing is made just to be pruned.
     let mut ledger = match args.dry_run {
-        true => Ledger::open_as_it_is(&storage.ledger),
+        true => Ledger::open_read_only(&storage.ledger),
         false => Ledger::open_existing(&storage.ledger),
     }
     .map_err(|error| storage.failure(error))?;
@@ -126,11 +126,10 @@ fn choose<'a>(args: &PruneArgs, runs: &'a [RunLine]) -> anyhow::Result<Vec<&'a R
     Ok(dated.into_iter().map(|(_, run)| run).collect())
 }
 
-/// Deletes the logs of a run, where they are known to be of this ledger: other ledgers in the same
-/// folder would share it, and their runs have the same numbers. Returns the bytes freed.
+/// Deletes the logs of a run. Returns the bytes freed.
 fn delete_logs(storage: &Storage, run: RunId) -> anyhow::Result<u64> {
     let folder = storage.logs.join(run.to_string());
-    if storage.ledger.file_name().is_none_or(|name| name != "ledger.sqlite") || !folder.is_dir() {
+    if !folder.is_dir() {
         return Ok(0);
     }
     let bytes = size_of(&folder).unwrap_or(0);

@@ -1,5 +1,7 @@
-//! Progress of a run on standard error: a full-screen view on a terminal, else a line a round. The
-//! results are printed when this is over.
+//! Progress of a run on standard error: a full-screen view on a terminal, else a line a round. Both
+//! show one state, which `state` folds from the events of the run. The results are printed when
+//! this is over. The browser's page is another process, which has the ledger's trials for events;
+//! their fold into a target's figures, `findings::TargetProgress`, is the same.
 //!
 //! A frame (less than a millisecond of one core) is drawn between slices, when nothing is measured.
 //! Slices of a second and less are shown when they end. Within a longer one the clock, the sensors
@@ -11,10 +13,12 @@
 //! |---|---|
 //! | `screen` | taking the terminal and giving it back |
 //! | `signals` | what ends a run, and what must not leave the terminal taken |
-//! | `state` | the figures of the view |
-//! | `draw` | the view as lines of text, for any size of terminal |
+//! | `state` | the state of a run, folded from its events |
+//! | `draw` | the state as a full screen, for any size of terminal |
+//! | `lines` | the state as a line a round |
 
 mod draw;
+mod lines;
 mod screen;
 mod signals;
 mod state;
@@ -29,13 +33,13 @@ use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use lab::plan::Plan;
-use lab::run::{Progress, RunEvent};
+use lab::run::{LiveFeed, RunEvent};
 use ratatui::Terminal;
 use ratatui::backend::CrosstermBackend;
-use report::one_line;
 use rustix::fs::FileType;
 
 use crate::out::note;
+use lines::Lines;
 use screen::{Canvas, Out};
 pub(crate) use signals::stop_flag;
 use state::State;
@@ -52,7 +56,7 @@ pub(crate) struct Live {
 }
 
 enum Shown {
-    Lines(Lines),
+    Lines(Box<Lines>),
     View(View),
 }
 
@@ -60,14 +64,14 @@ impl Live {
     /// Begins to show a run of this plan.
     pub(crate) fn begin(plan: &Plan, plain: bool) -> Self {
         let view = if !plain && may_view() { View::begin(plan).ok() } else { None };
-        let shown = view.map_or(Shown::Lines(Lines::default()), Shown::View);
-        Self { shown }
+        let lines = || Shown::Lines(Box::new(Lines::begin(State::of(plan))));
+        Self { shown: view.map_or_else(lines, Shown::View) }
     }
 
-    pub(crate) fn show(&mut self, progress: &Progress<'_>) {
+    pub(crate) fn show(&mut self, event: &RunEvent<'_>) {
         match &mut self.shown {
-            Shown::Lines(lines) => lines.show(progress),
-            Shown::View(view) => view.show(progress),
+            Shown::Lines(lines) => lines.show(event).iter().for_each(note),
+            Shown::View(view) => view.show(event),
         }
     }
 }
@@ -86,32 +90,7 @@ fn may_view() -> bool {
     std::io::stderr().is_terminal() && !dumb && !piped && screen::in_foreground()
 }
 
-/// A line whenever a round begins, or something behind the last one.
-#[derive(Default)]
-struct Lines {
-    last: String,
-}
-
-impl Lines {
-    fn show(&mut self, progress: &Progress<'_>) {
-        if let Some(RunEvent::Note(text)) = progress.event {
-            text.lines().for_each(|line| note(one_line(line)));
-        }
-        let point = one_line(progress.point);
-        // Round 0 is what follows the last round.
-        let line = match progress.round {
-            0 => format!("{point}  {}", one_line(progress.activity)),
-            round => format!("{point}  round {round}"),
-        };
-        if line != self.last {
-            let left = progress.left.map(|left| format!("  {:.0} s left", left.as_secs_f64()));
-            note(format!("{line}{}", left.unwrap_or_default()));
-            self.last = line;
-        }
-    }
-}
-
-/// The view: drawn when progress is reported, and by a thread when there is no report for long.
+/// The view: drawn when an event comes, and by a thread when none comes for long.
 struct View {
     picture: Arc<Mutex<Picture>>,
     /// Whether the terminal is to be taken again after a pause.
@@ -124,6 +103,8 @@ struct View {
 /// What is drawn, and where.
 struct Picture {
     state: State,
+    /// The events within slices, once the run has begun.
+    feed: Option<LiveFeed>,
     canvas: Canvas,
     terminal: Terminal<CrosstermBackend<Out>>,
     colour: bool,
@@ -138,6 +119,7 @@ impl View {
         signals::keep_the_terminal(wanted.clone())?;
         let picture = Arc::new(Mutex::new(Picture {
             state: State::of(plan),
+            feed: None,
             canvas,
             terminal: canvas.wiped()?,
             colour: may_colour(),
@@ -161,10 +143,13 @@ impl View {
         Ok(view)
     }
 
-    fn show(&mut self, progress: &Progress<'_>) {
+    fn show(&mut self, event: &RunEvent<'_>) {
         let mut picture = locked(&self.picture);
+        if let RunEvent::Begins(feed) = event {
+            picture.feed = Some(feed.follow());
+        }
         let at = picture.began.elapsed();
-        picture.state.progress(at, progress);
+        picture.state.fold(at, event);
         picture.draw_after(FRAME);
     }
 }
@@ -191,14 +176,17 @@ impl Picture {
             return;
         }
         self.drawn = Some(Instant::now());
-        self.state.sense();
+        let at = self.began.elapsed();
+        for event in self.feed.iter().flat_map(LiveFeed::events) {
+            self.state.fold(at, &event);
+        }
         let canvas = Canvas::now();
         if canvas != self.canvas {
             let Ok(wiped) = canvas.wiped() else { return };
             (self.canvas, self.terminal) = (canvas, wiped);
         }
         // What can't be shown is no reason to end a run.
-        let (state, at, colour) = (&self.state, self.began.elapsed(), self.colour);
+        let (state, colour) = (&self.state, self.colour);
         let _ = self.terminal.draw(|frame| draw::draw(frame, state, at, colour));
     }
 }

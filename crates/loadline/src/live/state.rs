@@ -1,13 +1,15 @@
-//! The figures of the view. Time comes from outside, so that tests can set it.
+//! The state of a run as its events tell it: plain lines and the full-screen view both show this.
+//! Time comes from outside, so that tests can set it.
 
-use std::collections::VecDeque;
-use std::sync::Arc;
+use std::collections::{HashMap, VecDeque};
 use std::time::Duration;
 
-use lab::drive::{Counted, Figure, LiveStats, Second, empty_histogram};
-use lab::observe::{RecentSamples, Series};
+use findings::{TargetProgress, TrialProgress};
+use judge::Metric;
+use lab::drive::{Counted, Figure, Second, empty_histogram};
+use lab::observe::Series;
 use lab::plan::{Plan, Target};
-use lab::run::{Progress, RunEvent, SliceStats, TargetStatus};
+use lab::run::{Activity, RunEvent, SliceStats, TargetStatus};
 use ledger::{Histogram, Validity};
 
 /// Slices or seconds whose rates are kept: as many as the widest terminal shows.
@@ -16,9 +18,11 @@ const RATES_KEPT: usize = 240;
 /// Lines worth saying that are kept until the end; what is more is in the ledger, too.
 const SAID_KEPT: usize = 200;
 
-/// What the view shows.
+/// What a run has shown so far.
 pub(super) struct State {
     pub(super) title: String,
+    /// The suite's primary metric.
+    pub(super) primary: Metric,
     /// How many rounds of each point, at least and at most.
     pub(super) rounds: (u32, u32),
     pub(super) points: usize,
@@ -37,8 +41,6 @@ pub(super) struct State {
     /// How busy each core of the run is now: its number, and the share of its time.
     pub(super) cores: Vec<(usize, f64)>,
     said: VecDeque<String>,
-    recent_samples: Option<RecentSamples>,
-    live_stats: Option<Arc<LiveStats>>,
     within: Option<Within>,
 }
 
@@ -54,13 +56,19 @@ struct Within {
     missing: u64,
 }
 
-/// One target's figures: of the round that is measured, unless they say otherwise.
+/// One target's figures.
 pub(super) struct Side {
     pub(super) name: String,
     is_skipped: bool,
-    /// Latencies; or how old updates were, where there are only updates.
+    /// Latencies over the rounds of the current point, since the run last came to it; or how old
+    /// updates were, where there are only updates.
     pub(super) latency: Histogram<u64>,
+    /// Send lags over the same.
     pub(super) lag: Histogram<u64>,
+    /// The rounds of the current point that have ended.
+    pub(super) rounds: TargetProgress,
+    /// The same of every other point, by label.
+    others: HashMap<String, TargetProgress>,
     /// The rate of every slice of the run, the latest last; of every second of slices that are
     /// looked into.
     pub(super) rates: VecDeque<f64>,
@@ -97,6 +105,8 @@ impl Side {
             is_skipped,
             latency: empty_histogram(),
             lag: empty_histogram(),
+            rounds: TargetProgress::default(),
+            others: HashMap::new(),
             rates: VecDeque::new(),
             by_second: false,
             rate: None,
@@ -182,16 +192,35 @@ impl Side {
     fn stands(&mut self, status: &TargetStatus) {
         self.trials += 1;
         self.valid += u32::from(status.validity == Validity::Valid);
-        if status.reason.is_some() {
+        if status.validity != Validity::Valid && status.reason.is_some() {
             self.reason = status.reason.clone();
         }
         self.limit = Some(status.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
         self.disturbed = None;
+        self.rounds.add(&trial_of(status));
     }
 
-    fn begin_round(&mut self) {
+    /// The run goes from one point to another.
+    fn change_point(&mut self, from: &str, to: &str) {
         self.latency.reset();
         self.lag.reset();
+        self.rate = None;
+        let rounds = self.others.remove(to).unwrap_or_default();
+        self.others.insert(from.to_owned(), std::mem::replace(&mut self.rounds, rounds));
+    }
+}
+
+/// A trial that has just ended.
+fn trial_of(status: &TargetStatus) -> TrialProgress<'_> {
+    TrialProgress {
+        validity: status.validity,
+        reason: status.reason.as_deref(),
+        operations: status.counts.operations,
+        wrong: status.counts.wrong,
+        missing: status.counts.missing,
+        measured_ns: status.measured_ns,
+        p50_p99_ns: status.p50_p99_ns,
+        generator_busy: status.busy,
     }
 }
 
@@ -200,6 +229,7 @@ impl State {
         let side = |target: &Target| Side::of(&target.name, target.skipped.is_some());
         Self {
             title: plan.title.clone(),
+            primary: plan.rounds.primary.clone(),
             rounds: (plan.rounds.at_least, plan.rounds.at_most),
             points: plan.points.len(),
             point: String::new(),
@@ -212,48 +242,43 @@ impl State {
             generator_now: None,
             cores: Vec::new(),
             said: VecDeque::new(),
-            recent_samples: None,
-            live_stats: None,
             within: None,
         }
     }
 
-    /// Adds an event reported `at` this time of the run.
-    pub(super) fn progress(&mut self, at: Duration, progress: &Progress<'_>) {
-        self.recent_samples.get_or_insert_with(|| progress.watch.recent_samples());
-        self.live_stats.get_or_insert_with(|| {
-            progress.live_stats.want();
-            progress.live_stats.clone()
-        });
-        self.place(progress.point, progress.round, progress.activity);
-        self.done = progress.done;
-        if progress.left.is_some() {
-            self.left = progress.left.map(|left| (at, left));
-        }
-        match progress.event {
-            Some(RunEvent::Note(said)) => self.say(said),
-            Some(RunEvent::SliceBegins { target, second }) => self.begins(target, second),
-            Some(RunEvent::SliceEnds(stats)) => self.slice(stats),
-            Some(RunEvent::RoundEnds(statuses)) => self.stand(statuses),
-            None => {}
+    /// Adds an event that came `at` this time of the run.
+    pub(super) fn fold(&mut self, at: Duration, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Begins(_) => {}
+            RunEvent::Activity(activity) => self.place(at, activity),
+            RunEvent::Note(text) => self.say(text),
+            RunEvent::SliceBegins { target, second } => self.begins(*target, *second),
+            RunEvent::Seconds { measured, settled } => self.passed(measured, *settled),
+            RunEvent::Sampled(recent) => self.seen(recent),
+            RunEvent::SliceEnds(stats) => self.slice(stats),
+            RunEvent::RoundEnds(statuses) => self.stand(statuses),
         }
     }
 
-    /// Where the run is.
-    pub(super) fn place(&mut self, point: &str, round: u32, activity: &str) {
-        if self.round != round || self.point != point {
-            self.within = None;
-            self.targets.iter_mut().for_each(Side::begin_round);
-            self.point = point.to_owned();
-            self.round = round;
+    fn place(&mut self, at: Duration, activity: &Activity<'_>) {
+        let Activity { point, round, words, done, left } = *activity;
+        if self.point != point {
+            self.targets.iter_mut().for_each(|side| side.change_point(&self.point, point));
+            point.clone_into(&mut self.point);
         }
-        if self.activity != activity {
-            self.activity = activity.to_owned();
+        if self.activity != words {
+            self.within = None;
+            words.clone_into(&mut self.activity);
+        }
+        self.round = round;
+        self.done = done;
+        if left.is_some() {
+            self.left = left.map(|left| (at, left));
         }
     }
 
     /// A slice that is looked into begins in this second of the run's clock.
-    pub(super) fn begins(&mut self, target: usize, second: u64) {
+    fn begins(&mut self, target: usize, second: u64) {
         self.within = self.targets.get(target).map(|side| Within {
             target,
             shown: second + 1..second + 1,
@@ -264,15 +289,14 @@ impl State {
         });
     }
 
-    /// Adds new figures of the current slice, up to a second that isn't settled yet.
-    pub(super) fn passed(&mut self, seconds: &[Second], settled: u64) {
+    fn passed(&mut self, seconds: &[Second], settled: u64) {
         let Some(within) = &mut self.within else { return };
         if let Some(side) = self.targets.get_mut(within.target) {
             side.passed(seconds, settled, &mut within.shown);
         }
     }
 
-    pub(super) fn slice(&mut self, stats: &SliceStats) {
+    fn slice(&mut self, stats: &SliceStats) {
         let Some(side) = self.targets.get_mut(stats.target) else { return };
         if let Some(before) = self.within.take().filter(|one| one.target == stats.target) {
             (side.latency, side.lag) = (before.latency, before.lag);
@@ -281,7 +305,7 @@ impl State {
         side.slice(stats);
     }
 
-    pub(super) fn stand(&mut self, statuses: &[TargetStatus]) {
+    fn stand(&mut self, statuses: &[TargetStatus]) {
         for status in statuses {
             if let Some(side) = self.targets.get_mut(status.target) {
                 side.stands(status);
@@ -289,11 +313,13 @@ impl State {
         }
     }
 
-    pub(super) fn say(&mut self, said: &str) {
-        if self.said.len() == SAID_KEPT {
-            self.said.pop_front();
+    fn say(&mut self, said: &str) {
+        for line in said.lines() {
+            if self.said.len() == SAID_KEPT {
+                self.said.pop_front();
+            }
+            self.said.push_back(report::one_line(line));
         }
-        self.said.push_back(said.to_owned());
     }
 
     /// The targets that are measured.
@@ -311,19 +337,6 @@ impl State {
         match self.left {
             Some((then, left)) => (left.saturating_sub(at.saturating_sub(then)), false),
             None => (self.least.saturating_sub(at), true),
-        }
-    }
-
-    /// Looks at what the sensors see, and at what a long slice has shown so far.
-    pub(super) fn sense(&mut self) {
-        let recent = self.recent_samples.as_ref().map(RecentSamples::recent).unwrap_or_default();
-        // Nothing was sampled since the last round ended: what was seen stays for the moment.
-        if !recent.is_empty() {
-            self.seen(&recent);
-        }
-        if let Some(live_stats) = self.live_stats.as_ref().filter(|_| self.within.is_some()) {
-            let (taken, settled) = live_stats.take();
-            self.passed(&taken, settled);
         }
     }
 

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use lab::drive::{Counts, Pressure, Second};
 use lab::plan::Plan;
-use lab::run::SliceStats;
+use lab::run::{Activity, RunEvent, SliceStats, TargetStatus};
+use ledger::Validity;
 use ratatui::Terminal;
 use ratatui::backend::TestBackend;
 
@@ -13,7 +14,7 @@ use super::draw::draw;
 use super::state::State;
 
 /// A run of these targets.
-fn begun(targets: &[&str]) -> State {
+pub(super) fn begun(targets: &[&str]) -> State {
     let mut suite = "title = \"Cache: reads under load\"\n".to_owned();
     for name in targets {
         suite.push_str(&format!("[[target]]\nname = {name:?}\nserve = \"cache\"\n"));
@@ -26,10 +27,38 @@ fn begun(targets: &[&str]) -> State {
     State::of(&plan.expect("a suite"))
 }
 
+/// Folds an event, at the beginning of the run.
+fn fold(state: &mut State, event: &RunEvent<'_>) {
+    state.fold(Duration::ZERO, event);
+}
+
+fn place(state: &mut State, point: &str, round: u32, words: &str) {
+    fold(state, &RunEvent::Activity(Activity { point, round, words, done: 0.0, left: None }));
+}
+
+fn passed(state: &mut State, measured: &[Second], settled: u64) {
+    fold(state, &RunEvent::Seconds { measured: measured.to_vec(), settled });
+}
+
+/// A slice of 4 s.
+fn slice(operations: u64) -> SliceStats {
+    SliceStats {
+        target: 0,
+        duration_ns: 4_000_000_000,
+        counts: Counts { operations, wrong: 5, ..Counts::default() },
+        server_ns: None,
+        generator_ns: 0,
+        busy: 0.5,
+        pressure: Pressure::default(),
+        times: Vec::new(),
+        disturbed: None,
+    }
+}
+
 /// The same in the middle of its third round.
 fn running() -> State {
     let mut state = begun(&["loadline", "memcached"]);
-    state.place("16 conns · depth 1 · closed", 3, "measuring loadline, slice 4 of 10");
+    place(&mut state, "16 conns · depth 1 · closed", 3, "measuring loadline, slice 4 of 10");
     state.done = 0.42;
     for (place, side) in state.targets.iter_mut().enumerate() {
         let scale = place as u64 + 1;
@@ -48,7 +77,10 @@ fn running() -> State {
     state.targets[1].reason = Some("wrong answers: an older version".to_owned());
     state.generator_now = Some(1.02);
     state.cores = vec![(0, 0.99), (1, 0.5), (2, 0.0)];
-    state.say("after 5 rounds: 24 rounds would show a difference of 1.20 %");
+    fold(
+        &mut state,
+        &RunEvent::Note("after 5 rounds: 24 rounds would show a difference of 1.20 %"),
+    );
     state
 }
 
@@ -103,31 +135,49 @@ fn a_small_terminal_shows_what_matters_most() {
 fn a_long_slice_moves_while_it_is_measured_and_counts_once_when_it_is_over() {
     let mut state = begun(&["ours"]);
     let second = |second, operations| Second { second, operations, wrong: 1, ..Second::default() };
-    state.begins(0, 10);
-    state.passed(&[], 11);
+    fold(&mut state, &RunEvent::SliceBegins { target: 0, second: 10 });
+    passed(&mut state, &[], 11);
     assert!(state.targets[0].rates.is_empty(), "nothing was published: that is no rate");
     // The slice began within second 10, which is no whole second of it.
-    state.passed(&[second(10, 300), second(11, 500)], 12);
-    state.passed(&[], 13);
+    passed(&mut state, &[second(10, 300), second(11, 500)], 12);
+    passed(&mut state, &[], 13);
     let side = &state.targets[0];
     assert_eq!((&side.rates, side.rate, side.wrong), (&[500.0, 0.0].into(), Some(0.0), 2));
     // The figures of second 12 are published with the next answer.
-    state.passed(&[second(12, 40), second(13, 510)], 14);
+    passed(&mut state, &[second(12, 40), second(13, 510)], 14);
     assert_eq!(state.targets[0].rates, [500.0, 40.0, 510.0]);
     has(&drawn(&state, 80, 24, false), &["rate of each second, up to 510/s", "510/s"]);
-    state.slice(&SliceStats {
-        target: 0,
-        duration_ns: 4_000_000_000,
-        counts: Counts { operations: 2_000, wrong: 5, ..Counts::default() },
-        server_ns: None,
-        generator_ns: 0,
-        busy: 0.5,
-        pressure: Pressure::default(),
-        times: Vec::new(),
-        disturbed: None,
-    });
+    fold(&mut state, &RunEvent::SliceEnds(&slice(2_000)));
     let side = &state.targets[0];
     assert_eq!((side.rates.len(), side.rate, side.wrong), (3, Some(500.0), 5));
+}
+
+#[test]
+fn figures_stay_from_round_to_round_and_come_back_with_their_point() {
+    let mut state = begun(&["ours"]);
+    let status = TargetStatus {
+        target: 0,
+        validity: Validity::Valid,
+        reason: None,
+        counts: Counts { operations: 2_000, ..Counts::default() },
+        measured_ns: 4_000_000_000,
+        primary: None,
+        p50_p99_ns: Some((30_000, 70_000)),
+        busy: None,
+        limit: None,
+    };
+    place(&mut state, "small", 1, "measuring ours, slice 1 of 1");
+    fold(&mut state, &RunEvent::SliceEnds(&slice(2_000)));
+    state.targets[0].latency.record(50_000).expect("in its bounds");
+    fold(&mut state, &RunEvent::RoundEnds(&[status]));
+    place(&mut state, "small", 2, "starting ours");
+    has(&drawn(&state, 80, 24, false), &["500/s", "50 µs"]);
+    place(&mut state, "large", 1, "starting ours");
+    let lines = drawn(&state, 80, 24, false).join("\n");
+    assert!(!lines.contains("50 µs") && !lines.contains("70 µs"), "of another point: {lines}");
+    // No slice of this round is over, so these are the figures of the earlier one.
+    place(&mut state, "small", 2, "starting ours");
+    has(&drawn(&state, 80, 24, false), &["500/s", "70 µs", "30 µs"]);
 }
 
 #[test]
@@ -141,7 +191,7 @@ fn nothing_breaks_the_view() {
     for size in [(1, 1), (2, 40), (400, 2), (80, 24), (300, 100)] {
         drawn(&state, size.0, size.1, true);
     }
-    state.place(&"wide 目標 \u{7} ".repeat(40), u32::MAX, "a line\nand another\ttab");
+    place(&mut state, &"wide 目標 \u{7} ".repeat(40), u32::MAX, "a line\nand another\ttab");
     state.done = f64::NAN;
     for (place, side) in state.targets.iter_mut().enumerate() {
         side.rates.extend([0.0, f64::INFINITY, f64::NAN, 1e300, -1.0]);
@@ -157,7 +207,7 @@ fn nothing_breaks_the_view() {
     }
     state.cores = (0..500).map(|cpu| (cpu, f64::from(cpu as u32) - 100.0)).collect();
     for n in 0..1_000 {
-        state.say(&format!("said {n}"));
+        fold(&mut state, &RunEvent::Note(&format!("said {n}")));
     }
     for size in [(1, 1), (2, 40), (400, 2), (40, 12), (80, 24), (300, 100)] {
         let lines = drawn(&state, size.0, size.1, true);

@@ -5,7 +5,6 @@
 //! to name this machine. A page of some site whose name was made to lead here names that site.
 
 mod pages;
-mod reading;
 mod site;
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
@@ -21,7 +20,6 @@ use tokio::sync::Semaphore;
 use crate::exit::Failure;
 use crate::out::{self, note};
 use crate::storage::Storage;
-use reading::Reading;
 use site::Site;
 
 /// The default address.
@@ -69,17 +67,16 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     }
     let storage = Storage::find(args.ledger.as_deref())?;
     // What would go wrong with every page goes wrong now.
-    let ledger = Reading::of(storage.ledger.clone());
-    ledger.look(|_| ()).map_err(|error| storage.failure(error))?;
+    storage.read()?;
     // Before anything is ready, so that no signal is missed.
     let end = TerminationSignals::catch()?;
     let settings = HttpSettings { address: args.listen, takes_names: false, tokens: None };
-    let path = storage.ledger.clone();
-    let site = Site { ledger, requests: Arc::new(Semaphore::new(MAX_REQUESTS)) };
+    let site =
+        Site { ledger: storage.ledger.clone(), requests: Arc::new(Semaphore::new(MAX_REQUESTS)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));
     let server =
         server.map_err(|error| error.context("--listen 127.0.0.1:0 takes any free port"))?;
-    announce(args, &path, server.address())?;
+    announce(args, &storage.ledger, server.address())?;
     end.wait_only();
     // Connections that are open any longer are cut off.
     server.stop(DRAIN);

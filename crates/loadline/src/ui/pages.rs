@@ -9,8 +9,9 @@ use axum::extract::{Path as InPath, Query, State};
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use findings::{ChartData, History, Progress, Question, Summary};
 use ledger::{Ledger, LedgerError, RunId, RunKind};
-use report::{ChartData, History, Listed, Progress, Question, Summary};
+use report::Listed;
 use serde_json::Value;
 
 use super::site::Site;
@@ -77,7 +78,8 @@ async fn made(
     };
     let making = tokio::task::spawn_blocking(move || {
         let _turn = turn;
-        site.ledger.look(|ledger| make(ledger, site.ledger.path()))?
+        // Opened anew for each, so that it may be replaced meanwhile.
+        make(&Ledger::open_read_only(&site.ledger)?, &site.ledger)
     });
     making.await.unwrap_or_else(|_| {
         let words = "This page could not be made; the terminal says why.".to_owned();
@@ -135,7 +137,10 @@ async fn live(State(site): State<Arc<Site>>, InPath(name): InPath<String>) -> An
 
 async fn live_as_json(State(site): State<Arc<Site>>, InPath(name): InPath<String>) -> Answer {
     let run = run_of(&name)?;
-    made(site, move |ledger, _| Ok(said(&Progress::of(ledger.so_far(run)?).json()))).await
+    made(site, move |ledger, _| {
+        Ok(said(&report::progress_json(&Progress::of(ledger.so_far(run)?))))
+    })
+    .await
 }
 
 /// `3` is the page of the third point, `3.json` its JSON.
@@ -187,7 +192,8 @@ async fn history(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
 }
 
 async fn history_as_json(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
-    made(site, move |ledger, _| Ok(said(&history_asked(ledger, &asked)?.json()))).await
+    made(site, move |ledger, _| Ok(said(&report::history_json(&history_asked(ledger, &asked)?))))
+        .await
 }
 
 fn history_asked(ledger: &Ledger, asked: &HashMap<String, String>) -> Result<History, Refused> {

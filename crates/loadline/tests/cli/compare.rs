@@ -49,6 +49,11 @@ fn a_against_a_measures_two_instances_and_keeps_its_looks() {
     assert!(bytes.as_str().expect("seen").parse::<u64>().expect("a size") > 0);
     let conclusion = json["conclusion"].as_str().expect("a sentence");
     assert!(conclusion.contains("small.a") && conclusion.contains("Looked at"), "{conclusion}");
+    // Its verdicts stay in the ledger.
+    let export = ["ledger", "export", "1", "--format", "csv", "--table", "verdicts"];
+    let rows = stdout(&place.loadline(&export));
+    let row = |line: &&str| line.contains(",small.a,small.b,") && line.contains(",server.cpu");
+    assert_eq!(rows.lines().filter(row).count(), 1, "{rows}");
     // The next comparison knows beforehand what can be shown.
     let output = place.loadline(&arguments);
     assert!(stderr(&output).contains("as figures varied in run 1"), "{}", stderr(&output));
@@ -116,9 +121,9 @@ fn figures_from_elsewhere_are_judged_and_bad_ones_named() {
         "{text}"
     );
     assert!(text.contains("more runs of each would tell"), "{text}");
-    write("fast.csv", "run,seconds\n1,6.1\n2,6.2\n3,6.1\n4,6.0\n5,6.1\n");
-    let arguments =
-        ["compare", "--samples", "before.txt", "fast.csv#seconds", "--json", "--fail-on", "worse"];
+    write("fast.json", r#"{ "results": [{ "times": [6.1, 6.2, 6.1, 6.0, 6.1] }] }"#);
+    let fast = "fast.json#results.0.times";
+    let arguments = ["compare", "--samples", "before.txt", fast, "--json", "--fail-on", "worse"];
     assert_eq!(place.json(&arguments, &[3])["verdict"], "worse");
     write("bad.txt", "1 2\n3 x");
     let bad = ["compare", "--samples", "bad.txt", "before.txt"];
@@ -179,7 +184,10 @@ fn commits_are_built_once_in_worktrees_and_the_later_one_is_judged() {
         "--measure",
         "50ms",
     ];
-    for _ in 0..2 {
+    // The second time by an interpreter, which is looked up on the PATH.
+    let by_shell = suite.replace("\"{worktree}/built.sh\"", "\"sh\", \"{worktree}/built.sh\"");
+    for suite in [suite, by_shell] {
+        std::fs::write(place.path().join("suite.toml"), suite).expect("a suite");
         let json = place.json(&arguments, &[0, 4]);
         let subjects: Vec<_> = json["targets"]
             .as_array()

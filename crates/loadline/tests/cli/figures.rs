@@ -39,11 +39,14 @@ fn a_figure_of_any_name_carries_verdicts_requirements_and_history() {
     assert!(said.contains("ours is better than theirs (widgets_per_s 1.250×)"), "{said}");
     let text = stdout(&place.loadline(&["report"]));
     assert!(text.contains("widgets_per_s 125/s"), "{text}");
-    assert!(text.contains("require widgets_per_s > 110/s: held, 125/s"), "{text}");
+    assert!(text.contains("require widgets_per_s > 110/s: held, 125/s (14 % room)"), "{text}");
     let page = place.path().join("page.html");
     place.loadline(&["report", "--html", page.to_str().expect("UTF-8")]);
     let page = std::fs::read_to_string(page).expect("a page");
     assert!(page.contains("widgets_per_s"), "the page names the figure");
+    let printed = stdout(&place.loadline(&["report", "--html", "-"]));
+    assert_eq!(printed, page, "the same is printed");
+    assert!(!place.path().join("-").exists());
     let history = place.json(&["history", "--json"], &[4]);
     assert_eq!(history["metric"], "widgets_per_s");
     assert!(near(&history["series"][0]["runs"][0]["figure"], 125.0), "{history:#}");
@@ -106,7 +109,7 @@ fn a_primary_figure_that_nobody_declares_or_can_report_is_refused_before_anythin
     refuses("primary = 'widgets_per_s'", "primary = 'gadgets'", "[figures] gadgets = { better");
     refuses("primary = 'widgets_per_s'", "primary = 'widget_per_s'", "did you mean");
     refuses("{ widgets_per_s = 'widgets", "{ other = 'widgets", "is not picked out of its output");
-    refuses("better = 'higher'", "better = 'more'", "unknown variant `more`");
+    refuses("better = 'higher'", "better = 'more'", "unknown word `more`");
     refuses(
         "better = 'higher'",
         "better = 'higher', unit = 'km'",

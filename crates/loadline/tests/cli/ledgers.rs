@@ -61,6 +61,7 @@ fn add_run(ledger: &mut Ledger, started_at: &str) -> Result<(), ledger::LedgerEr
     let histogram = Histogram::<u64>::new(3).expect("a histogram");
     let kind = HistogramKind::Latency;
     ledger.add_histogram(&HistogramRow::of(trial, "", "", kind, None, &histogram)?)?;
+    ledger.add_figure(trial, "rate_per_s", 500.0)?;
     ledger.finish_run(run_id, RunState::Finished, started_at, None)
 }
 
@@ -190,65 +191,31 @@ fn tables_are_exported_to_standard_output_or_a_folder() {
     assert!(said.contains("no run 9"), "{said}");
 }
 
-/// A ledger as the first version of the schema had it, with one run of one trial.
-pub(crate) fn old_ledger(path: &Path) {
-    let old = rusqlite::Connection::open(path).expect("a file");
-    old.execute_batch(include_str!("../../../ledger/src/schema/v1.sql")).expect("version 1");
-    old.execute_batch(
-        "INSERT INTO suite VALUES (1, 'hash', 'a.toml', 'Cache', '[]', '[]', '');
-         INSERT INTO fingerprint VALUES (1, 'f', '{}');
-         INSERT INTO run VALUES (7, 1, 1, 'loadline run', '0.1.0', 1, '2026-01-02T03:04:05Z',
-             NULL, 'finished', NULL, 'rate_per_s', 0.02, 0.95, 1, 'pid', 'boot', 2);
-         INSERT INTO target VALUES (1, 7, 0, 'ours', 'serve cache', NULL);
-         INSERT INTO point VALUES (1, 7, 0, 'cache/get', '{}');
-         INSERT INTO round VALUES (1, 7, 1, 1, 1, 0);
-         INSERT INTO trial (id, round_id, target_id, validity, state, started_ns, measured_ns,
-             operations, wrong, missing, misses)
-             VALUES (1, 1, 1, 'valid', 'warm', 0, 1000000000, 500, 0, 0, 0);
-         PRAGMA application_id = 1280066631; PRAGMA user_version = 1;",
-    )
-    .expect("a run");
-}
-
 #[test]
-fn commands_that_read_take_an_older_ledger_as_it_is() {
+fn a_ledger_of_a_schema_before_any_release_is_refused_with_what_to_do() {
     let place = place();
-    old_ledger(&place.ledger());
+    with_runs(&place.ledger(), &["2026-01-02T03:04:05Z"]);
+    let by_hand = rusqlite::Connection::open(place.ledger()).expect("a file");
+    by_hand.pragma_update(None, "user_version", 15).expect("an older version");
+    drop(by_hand);
     let before = std::fs::read(place.ledger()).expect("the ledger");
-    for (arguments, shown) in [
-        (&["ledger", "list"][..], "Cache"),
-        (&["report", "last"], "ours carried 500/s."),
-        (&["history"], "rate_per_s of ours"),
-        (&["ledger", "export", "last", "--format", "csv", "--table", "trials"], "7,Cache,1,"),
+    for arguments in [
+        &["ledger", "list"][..],
+        &["report", "last"],
+        &["history"],
+        &["ledger", "export", "last", "--format", "csv", "--table", "trials"],
+        &["ledger", "prune", "--keep", "0"],
+        &["ledger", "merge", ".loadline/ledger.sqlite", "--ledger", "new.sqlite"],
+        &["ui", "--listen", "127.0.0.1:0"],
     ] {
         let output = place.loadline(arguments);
-        assert!([0, 4].contains(&code(&output)), "{arguments:?}: {}", stderr(&output));
-        assert!(stdout(&output).contains(shown), "{arguments:?}: {}", stdout(&output));
-        assert!(stderr(&output).contains("has the older schema 1"), "{}", stderr(&output));
+        assert_eq!(code(&output), 1, "{arguments:?}: {}", stderr(&output));
+        for words in ["has schema 15", "the loadline of commit", "--ledger"] {
+            assert!(stderr(&output).contains(words), "{arguments:?}: {}", stderr(&output));
+        }
     }
     assert_eq!(std::fs::read(place.ledger()).expect("the ledger"), before);
-}
-
-#[test]
-fn commands_that_write_bring_an_older_ledger_up_to_date() {
-    let place = place();
-    let other = place.path().join("old.sqlite");
-    old_ledger(&other);
-    old_ledger(&place.ledger());
-    let dry = place.loadline(&["ledger", "prune", "--keep", "0", "--dry-run"]);
-    assert_eq!(stdout(&dry).lines().last(), Some("1 would be deleted, 0 kept"));
-    let listed = place.loadline(&["ledger", "list"]);
-    assert!(stderr(&listed).contains("the older schema"), "looking changes nothing");
-    let pruned = place.loadline(&["ledger", "prune", "--keep", "1"]);
-    assert_eq!(code(&pruned), 0, "{}", stderr(&pruned));
-    assert_eq!(stderr(&place.loadline(&["ledger", "list"])), "", "it is up to date");
-    assert_eq!(ids_of(&json_of(&place, &["ledger", "list", "--json"])), [7]);
-    let before = std::fs::read(&other).expect("the other ledger");
-    let new = place.path().join("new.sqlite");
-    let new = new.to_str().expect("UTF-8");
-    let merged = place.loadline(&["ledger", "merge", "old.sqlite", "--ledger", new]);
-    assert!(stdout(&merged).contains("1 run taken"), "{}{}", stdout(&merged), stderr(&merged));
-    assert_eq!(std::fs::read(&other).expect("the other ledger"), before);
+    assert!(!place.path().join("new.sqlite").exists(), "nothing is made for a merge that fails");
 }
 
 #[test]

@@ -8,6 +8,11 @@ const TYPED: &[(&str, &str)] = &[
     ("plan suite.toml --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
     ("run suite.toml --wait --ledger suite.toml", "name another file with --ledger"),
     ("report --ledger nosuch.sqlite", "no ledger at nosuch.sqlite"),
+    ("report last", "measure something first"),
+    ("report --html - --json", "--html - and --json both go to standard output"),
+    ("compare", "loadline compare suites/tour.toml --a loadline --b memcached"),
+    ("serve cache --memory 10", "write 10MiB"),
+    ("serve cache --memory 0", "write 1MiB"),
     ("rerun last --ledger .", ". is no file"),
     ("compare --runs 1 2 --ledger suite.toml", "file is not a database"),
     ("compare suite.toml --a ours --b theirs", "the suite has ours"),
@@ -48,7 +53,6 @@ const TYPED: &[(&str, &str)] = &[
 
 /// What is typed well, and can't be done.
 const REFUSED: &[(&str, &str)] = &[
-    ("report last", "measure something first"),
     ("serve cache -l unix:/dev/null/socket", "cannot listen on unix:/dev/null/socket"),
     ("cache get k --server unix:/nosuch/socket", "loadline serve cache"),
     ("records get name --server 127.0.0.1:1", "loadline serve records"),

@@ -4,7 +4,9 @@ mod capacity;
 pub(crate) mod common;
 mod compare;
 mod counters;
+mod early_end;
 mod figures;
+mod first_questions;
 mod history;
 mod http;
 mod in_process;
@@ -18,6 +20,7 @@ mod records;
 mod run;
 mod shell;
 mod targets;
+mod teaching;
 mod toys;
 mod ui;
 

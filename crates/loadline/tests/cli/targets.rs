@@ -92,11 +92,11 @@ fn something_that_runs_already_is_loaded_at_its_address() {
 
 #[test]
 fn a_setup_or_build_that_fails_is_said_with_its_last_words() {
-    let fails = "['sh', '-c', 'echo no such luck; exit 9']";
+    let fails = "['sh', '-c', 'echo no such luck; echo again >&2; exit 9']";
     let place = Place::with(&suite(&format!("serve = 'cache'\nsetup = {fails}")));
     let (code, said) = run(&place);
     assert_eq!(code, 4, "{said}");
-    assert!(said.contains("status 9") && said.contains("no such luck"), "{said}");
+    assert!(said.contains("status 9; its last lines: no such luck | again"), "{said}");
     let place = Place::with(&suite(&format!("serve = 'cache'\nbuild = {fails}")));
     let (code, said) = run(&place);
     assert_eq!(code, 1, "{said}");
@@ -149,7 +149,8 @@ fn what_could_not_be_prepared_is_not_measured_and_says_why() {
     let trial = &json["trials"][0];
     assert_eq!((&trial["validity"], &trial["failed_at"]), (&"invalid".into(), &"prepare".into()));
     assert_eq!((&trial["operations"], &trial["measured_ns"]), (&0.into(), &0.into()), "{trial:#}");
-    assert_eq!((&trial["wrong"], &trial["warmup_ns"]), (&100.into(), &().into()), "{trial:#}");
+    assert_eq!((&trial["wrong"], &trial["wrong_outside"]), (&0.into(), &100.into()), "{trial:#}");
+    assert!(trial["warmup_ns"].is_null(), "{trial:#}");
     assert!(trial["reason"].as_str().expect("why").starts_with("wrong answers"), "{trial:#}");
 }
 
@@ -179,13 +180,14 @@ fn whole_processes_are_batches_with_their_time_memory_and_figures() {
     let place = Place::with(&batch("echo struck a rock; exit 3"));
     let (code, said) = run(&place);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("status 3") && said.contains("struck a rock"), "{said}");
+    assert!(said.contains("status 3; its last line: struck a rock"), "{said}");
+    assert!(!said.contains("received"), "there are no bytes to compare: {said}");
 }
 
 #[test]
 fn a_figure_that_is_called_like_a_metric_is_that_metric() {
     let text = batch("echo 40 turns, 0 wrong")
-        .replace("[require]", "[expect]\nupdates_per_s = '= 40'\n[require]");
+        .replace("[require]", "[expect]\nupdates_per_s = '= 40/s'\n[require]");
     let place = Place::with(&text);
     let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
     assert_eq!(code(&output), 0, "what was expected came: {}", stderr(&output));
@@ -200,7 +202,7 @@ fn a_figure_that_is_called_like_a_metric_is_that_metric() {
     let place = Place::with(&batch("echo 40 turns, 2 wrong"));
     let (code, said) = run(&place);
     assert_eq!(code, 3, "{said}");
-    assert!(said.contains("it says itself that 2 were wrong"), "{said}");
+    assert!(said.contains("it reports wrong = 2; its last line: 40 turns, 2 wrong"), "{said}");
 }
 
 #[test]
@@ -252,4 +254,25 @@ fn data_that_were_prepared_once_are_kept_and_copied_for_every_later_start() {
     let wrong = Place::with(&suite.replace("'{data}'", "'{dir}'"));
     let output = wrong.loadline(&["plan", "suite.toml"]);
     assert!(code(&output) == 2 && stderr(&output).contains("{data}"), "{}", stderr(&output));
+}
+
+#[test]
+fn a_target_that_accepts_and_never_answers_is_invalid_at_a_rate_of_zero() {
+    // The kernel accepts connections for it; nothing ever reads them.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("its address");
+    let suite = format!(
+        "title = 'Silence'\n[[target]]\nname = 'silent'\naddress = '{address}'\nspeaks = 'http'\n\
+         [workload]\nservice = 'http'\noperation = 'index'\n\
+         [[workload.request]]\nname = 'index'\npath = '/'\n\
+         [[clients]]\nconnections = 2\ntimeout = '50ms'\n\
+         [rounds]\nmeasure = '100ms'\nslice = 'none'\nwarm_up = '0s'\nat_least = 1\nat_most = 1\n"
+    );
+    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[4]);
+    let (trial, point) = (&run["trials"][0], &run["points"][0]["targets"][0]);
+    assert_eq!(trial["validity"], "invalid", "{trial:#}");
+    assert_eq!(trial["reason"], "no operation was answered");
+    assert!(trial["missing"].as_u64() > Some(0), "{trial:#}");
+    assert_eq!(point["rate_per_s"], 0.0, "{point:#}");
+    assert_eq!(point["grade"]["word"], "invalid");
 }

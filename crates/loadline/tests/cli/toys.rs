@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use report::Summary;
+use findings::Summary;
 
 #[path = "../../examples/shared/mod.rs"]
 #[expect(dead_code, reason = "the example's own main")]

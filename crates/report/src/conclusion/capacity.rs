@@ -1,8 +1,9 @@
 //! The result of a search for the highest load, in a sentence or two.
 
-use crate::capacity::CapacitySummary;
+use findings::{CapacitySummary, Summary};
+
 use crate::number::percent;
-use crate::summary::Summary;
+use crate::phrases::load;
 
 /// The answer in a sentence or two.
 pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
@@ -20,20 +21,20 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
             };
             format!(
                 "{name} carries {} [{}, {}]; what breaks first: {}.",
-                capacity.load(middle),
-                capacity.load(held),
-                capacity.load(broken),
+                load(capacity, middle),
+                load(capacity, held),
+                load(capacity, broken),
                 broke(broken)
             )
         }
         (Some(held), None) => {
             format!(
                 "{name} carries at least {}, the highest load of the search.",
-                capacity.load(held)
+                load(capacity, held)
             )
         }
         (None, Some(broken)) => {
-            format!("{name} does not even carry {}: {}.", capacity.load(broken), broke(broken))
+            format!("{name} does not even carry {}: {}.", load(capacity, broken), broke(broken))
         }
         (None, None) => format!("It can't be told what {name} carries: no load was clear."),
     };
@@ -49,7 +50,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         ));
     }
     if let Some(knee) = capacity.knee {
-        let knee = capacity.load(knee);
+        let knee = load(capacity, knee);
         lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
     }
     lines

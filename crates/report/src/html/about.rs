@@ -1,11 +1,11 @@
 //! The conditions of a run: its targets, host and build, what was unseen, and how to repeat it.
 
+use findings::Summary;
 use maud::{Markup, html};
 use serde_json::Value;
 
 use super::budget::{Budget, clipped, fit};
 use super::page::rest;
-use crate::summary::Summary;
 
 /// Targets, host, build, and the command that repeats it.
 pub(super) fn section(summary: &Summary, budget: Budget) -> Markup {

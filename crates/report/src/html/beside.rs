@@ -1,6 +1,7 @@
 //! Two runs side by side: their conditions, and each metric at each point. Nothing is judged here:
 //! runs at different times differ by the host as well.
 
+use findings::{Summary, TargetSummary, differences};
 use judge::Metric;
 use maud::{Markup, html};
 
@@ -9,10 +10,7 @@ use super::ladder::shown as shown_as;
 use super::page::{moment, page, page_budget};
 use super::served::ledger_nav;
 use crate::conclusion::conclusion;
-use crate::host::differences;
 use crate::number::ratio;
-use crate::point_summary::TargetSummary;
-use crate::summary::Summary;
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 500;

@@ -1,13 +1,12 @@
 //! A search for the highest load: latency over load with where it held and broke, and every load.
 
+use findings::{CapacitySummary, Summary, TargetSummary};
 use maud::{Markup, html};
 
 use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use crate::capacity::CapacitySummary;
 use crate::number::{duration, plain, plain_rate};
-use crate::point_summary::TargetSummary;
-use crate::summary::Summary;
+use crate::phrases::load;
 
 /// The search; nothing when the run is none.
 pub(super) fn section(summary: &Summary) -> Markup {
@@ -81,12 +80,12 @@ fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> 
     let mut bands = Vec::new();
     let mut note = String::new();
     if let (Some(held), Some(broken)) = (capacity.found.held, capacity.found.broken) {
-        let title = format!("{} held, {} broke", capacity.load(held), capacity.load(broken));
+        let title = format!("{} held, {} broke", load(capacity, held), load(capacity, broken));
         note.clone_from(&title);
         bands.push(Band { from: held, to: broken, class: "disturbed", title });
     }
     if let Some(knee) = capacity.knee {
-        note.push_str(&format!("; the knee is at {}", capacity.load(knee)));
+        note.push_str(&format!("; the knee is at {}", load(capacity, knee)));
     }
     Chart {
         title: title.to_owned(),

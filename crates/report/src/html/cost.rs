@@ -1,12 +1,11 @@
 //! The cost of an operation on either side, beside the floors of this host.
 
+use findings::{Figures, Summary};
 use judge::series_interval;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
-use crate::figures::Figures;
 use crate::number::nanoseconds;
-use crate::summary::Summary;
 
 type Of = fn(&Figures) -> Option<f64>;
 

@@ -1,5 +1,6 @@
 //! All runs of a suite on one kind of host: a chart per point with its changes, and the runs.
 
+use findings::{History, PastFigure, PointHistory};
 use ledger::RunLine;
 use maud::{Markup, html};
 
@@ -9,7 +10,7 @@ use super::ladder::shown;
 use super::page::{moment, page, page_budget};
 use super::served::{encoded, history_of, ledger_nav};
 use crate::contest::change;
-use crate::history::{History, Past, Series, short};
+use crate::history::{sentences, settings_words, short};
 use crate::number::count;
 use crate::phrases::many;
 
@@ -76,7 +77,7 @@ pub fn history(history: &History) -> String {
         (_, true) => "answer unsure",
         _ => "answer good",
     };
-    let sentences = history.sentences();
+    let sentences = sentences(history);
     let contents = html! {
         (ledger_nav(None))
         header {
@@ -145,10 +146,10 @@ fn of_target(history: &History, target: &str) -> String {
     format!("{}&target={}&metric={metric}", history_of(&title), encoded(&fit(target, 300)))
 }
 
-fn chart(history: &History, series: &Series) -> Markup {
+fn chart(history: &History, series: &PointHistory) -> Markup {
     let runs = &series.runs;
     let every = runs.len().div_ceil(LABELS).max(1);
-    let label = |(at, run): (usize, &Past)| (at as f64, format!("run {}", run.id));
+    let label = |(at, run): (usize, &PastFigure)| (at as f64, format!("run {}", run.id));
     let marks = runs.iter().enumerate().filter(|(at, _)| at % every == 0).map(label);
     let dots = runs.iter().enumerate();
     let points = dots.map(|(at, run)| Dot { x: at as f64, y: run.figure, range: None }).collect();
@@ -186,7 +187,7 @@ fn chart(history: &History, series: &Series) -> Markup {
     .draw()
 }
 
-fn table(history: &History, series: &Series) -> Markup {
+fn table(history: &History, series: &PointHistory) -> Markup {
     let show = shown(&history.metric);
     let said = |at: usize| {
         let found = series.changes.iter().find(|one| one.index == at)?;
@@ -200,7 +201,7 @@ fn table(history: &History, series: &Series) -> Markup {
     html! {
         section {
             h2 { (clipped(&series.point)) }
-            @if series.settings != "[]" { p.note { (clipped(&series.settings_words())) } }
+            @if series.settings != "[]" { p.note { (clipped(&settings_words(series))) } }
             div.wide tabindex="0" { table {
                 thead { tr {
                     th.n { "run" } th { "started" } th { "commit" }

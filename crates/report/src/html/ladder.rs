@@ -1,5 +1,6 @@
 //! The rungs of a ladder: each against the one before and the first, with its figure as a bar.
 
+use findings::{Compared, Profile, Step, Summary, ladder};
 use judge::{Metric, series_interval};
 use maud::{Markup, html};
 
@@ -7,11 +8,8 @@ use super::bars::{Bar, Bars};
 use super::budget::{Budget, clipped, fit};
 use super::page::rest;
 use super::point::{class_of, reach, said, whiskers};
-use crate::compare::Compared;
-use crate::ladder::{Profile, Step, ladder};
 use crate::number::{nanoseconds, percent, ratio, value_of};
 use crate::phrases::bound;
-use crate::summary::Summary;
 
 /// The ladder; nothing when the run is none.
 pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {

@@ -1,6 +1,7 @@
 //! A run that is being measured: its current point, and each target's figures so far. The page
 //! loads itself again; each look reads trials only, no distribution and no sensor.
 
+use findings::{PointProgress, Progress, TargetProgress};
 use ledger::RunState;
 use maud::{Markup, html};
 
@@ -10,7 +11,6 @@ use super::page::{moment, page, page_budget};
 use super::served::{ledger_nav, state};
 use crate::number::{count, duration, percent, rate};
 use crate::phrases::{many, mean_of};
-use crate::progress::{PointProgress, Progress, TargetProgress};
 
 /// Reload interval of the page, in seconds.
 const RELOAD_S: u32 = 2;
@@ -63,8 +63,8 @@ pub fn live(progress: &Progress) -> String {
                 }
             }
             p.note {
-                "Rates are means over valid rounds, latencies the median over them. Verdicts wait "
-                "for the end."
+                "Rates are means over valid rounds, or over disturbed ones while none is valid; "
+                "latencies are medians over the same. Verdicts wait for the end."
             }
         }
     };
@@ -117,7 +117,7 @@ fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
     let trials = own.valid + own.disturbed + own.invalid;
     let spoiled = own.disturbed + own.invalid > 0;
     let none = || "–".to_owned();
-    let mean = own.rate.map(|one| mean_of(&one, rate));
+    let mean = own.rate(progress.so_far.run.confidence).map(|one| mean_of(&one, rate));
     html! {
         td {
             span class=(format!("dot s{}", target % LOOKS)) {}
@@ -130,7 +130,7 @@ fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
             }
         }
         td.n { (mean.unwrap_or_else(none)) }
-        @for ns in [own.p50_ns, own.p99_ns] { td.n { (ns.map_or_else(none, duration)) } }
+        @for ns in [own.p50_ns(), own.p99_ns()] { td.n { (ns.map_or_else(none, duration)) } }
         td.n {
             @if own.wrong > 0 { span class="word bad" { (count(own.wrong)) } }
             @else { (count(own.wrong)) }

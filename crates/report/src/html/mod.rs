@@ -40,13 +40,11 @@ mod sweep;
 mod timeline;
 mod trials;
 
+use findings::{ChartData, Summary, outcome};
 use ledger::RunState;
 use maud::{Markup, PreEscaped, html};
 
-use crate::chart_data::ChartData;
 use crate::conclusion::conclusion;
-use crate::outcome::outcome;
-use crate::summary::Summary;
 use budget::{Budget, clipped, fit};
 use page::{Place, moment, page, page_budget, rest};
 

@@ -1,9 +1,9 @@
 //! The frame of every page: its head, its length, and the phrases that several pages share.
 
+use findings::Summary;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::budget::{self, Budget, clipped};
-use crate::summary::Summary;
 
 /// The longest a page may be.
 pub const LIMIT_BYTES: usize = 500_000;

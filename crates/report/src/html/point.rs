@@ -1,23 +1,19 @@
 //! A point on the page: its targets and verdicts.
 
+use findings::{ChartData, Compared, StreamFigures, Summary, TargetSummary, ValueFigures};
 use judge::{Metric, Verdict};
-use ledger::RequirementOutcome;
+use ledger::{RequirementOutcome, Validity};
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped};
 use super::chart::LOOKS;
 use super::page::{Place, rest};
 use super::{cost, spread};
-use crate::call_values::ValueFigures;
-use crate::chart_data::ChartData;
-use crate::compare::Compared;
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, ratio, whole_percent};
-use crate::phrases::{self, unseen};
-use crate::point_summary::TargetSummary;
-use crate::streams::StreamFigures;
-use crate::summary::Summary;
+use crate::phrases::{self, call_figure, unseen};
+use crate::requirements;
 
-/// Trials that don't count are shown with their reasons up to this number.
+/// What disturbed or invalidated trials is shown up to this number of reasons.
 const SPOILED_SHOWN: usize = 4;
 
 /// The metrics that have a column in the table of a point in any case.
@@ -130,6 +126,7 @@ fn verdict_words(summary: &Summary, index: usize) -> Markup {
                 @if several { (clipped(&summary.targets[one.b].name)) ": " }
                 span class=(class_of(one.verdict)) { (said(summary, one)) }
                 " " (phrases::interval(one))
+                @if let Some(likely) = phrases::likely(summary, one) { "; " (likely) }
             }
         }
     }
@@ -160,7 +157,7 @@ pub(super) fn article(
     with_text: bool,
 ) -> Markup {
     let point = &summary.points[index];
-    let required: Vec<_> = summary.requirements.iter().filter(|one| one.point == index).collect();
+    let required: Vec<_> = requirements::at_point(summary, index).collect();
     html! {
         article #(format!("point-{index}")) {
             h3 { (point.row.label) }
@@ -180,7 +177,8 @@ pub(super) fn article(
                         };
                         li {
                             code { (one.row.expression) } " "
-                            span class=(class) { (phrases::outcome(one.row.outcome)) }
+                            span class=(class) { (requirements::outcome(one.row.outcome)) }
+                            " " (requirements::figure(&one.row))
                         }
                     }
                 }
@@ -203,19 +201,17 @@ pub(super) fn article(
     }
 }
 
-/// The first of the trials that don't count, and why.
+/// What disturbed and invalidated trials.
 fn spoiled(summary: &Summary, index: usize) -> Markup {
-    let trials = || summary.trials_at(index).map(|(_, trial)| trial).filter(|one| !one.is_valid());
-    let more = trials().count().saturating_sub(SPOILED_SHOWN);
+    let lines = crate::grade::lines(summary, index);
+    let more = lines.len().saturating_sub(SPOILED_SHOWN);
     html! {
-        @if trials().next().is_some() {
+        @if !lines.is_empty() {
             ul.required {
-                @for trial in trials().take(SPOILED_SHOWN) { li {
-                    span class="word unsure" { (trial.row.validity.word()) } ": "
-                    (summary.targets[trial.target].name) ", round " (trial.round) ": "
-                    (clipped(trial.row.reason.as_deref().unwrap_or("no reason was given")))
+                @for (validity, words) in lines.iter().take(SPOILED_SHOWN) { li {
+                    span class="word unsure" { (validity.word()) } ": " (clipped(words))
                 } }
-                @if more > 0 { li { "and " (phrases::many(more, "more trial")) } }
+                @if more > 0 { li { "and " (phrases::many(more, "more reason")) } }
             }
         }
     }
@@ -229,6 +225,14 @@ fn validity(summary: &Summary, index: usize) -> String {
     format!("{}{measured}; {}", phrases::many(point.rounds, "round"), phrases::valid_rounds(point))
 }
 
+fn grade_class(target: &TargetSummary) -> &'static str {
+    match target.grade.validity {
+        Validity::Invalid => "word bad",
+        _ if target.grade.is_clean() => "word good",
+        _ => "word unsure",
+    }
+}
+
 fn table(summary: &Summary, index: usize) -> Markup {
     let targets = &summary.points[index].targets;
     let some = |of: fn(&TargetSummary) -> bool| targets.iter().any(of);
@@ -239,7 +243,7 @@ fn table(summary: &Summary, index: usize) -> Markup {
     html! {
         div.wide tabindex="0" { table {
             thead { tr {
-                th { "target" }
+                th { "target" } th { "grade" }
                 @if let Some(primary) = primary { th.n { (primary.suite) } }
                 th.n { "rate" }
                 @if bandwidth { th.n { "bytes" } }
@@ -257,6 +261,7 @@ fn table(summary: &Summary, index: usize) -> Markup {
                         span class=(format!("dot s{}", target.target % LOOKS)) {}
                         (summary.targets[target.target].name)
                     }
+                    td { span class=(grade_class(target)) { (target.grade.word()) } }
                     @if let Some(primary) = primary {
                         td.n { (phrases::primary_cell(Some(target), primary)) }
                     }
@@ -321,7 +326,7 @@ fn values(summary: &Summary, index: usize) -> Markup {
     let targets = || summary.points[index].targets.iter();
     let any = targets().any(|target| !target.values.is_empty());
     let row = |name: &str, one: &ValueFigures| {
-        let (short, show) = crate::call_values::shown(&one.name);
+        let (short, show) = call_figure(&one.name);
         html! { tr {
             th scope="row" { (name) } td { (short) }
             @for value in [one.min, one.median, one.mean, one.max] { td.n { (show(value)) } }

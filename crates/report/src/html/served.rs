@@ -1,14 +1,13 @@
 //! The pages of a ledger that is looked at in a browser: its runs, one of them, and refusals.
 
+use findings::{ChartData, Summary};
 use ledger::{RunKind, RunLine, RunState};
 use maud::{Markup, html};
 
 use super::body;
 use super::budget::{clipped, fit};
 use super::page::{Place, moment, page, page_budget};
-use crate::chart_data::ChartData;
 use crate::number::count;
-use crate::summary::Summary;
 
 /// The most runs that a page lists.
 const RUNS_ON_A_PAGE: usize = 500;

@@ -2,14 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use findings::{ChartData, Summary, TargetSummary};
 use ledger::Histogram;
 use maud::{Markup, html};
 
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
-use crate::chart_data::ChartData;
 use crate::number::{count, duration, percent, plain};
-use crate::point_summary::TargetSummary;
-use crate::summary::Summary;
 
 /// Columns of a small histogram, and of a power of ten of a large one.
 const SMALL_BINS: usize = 48;

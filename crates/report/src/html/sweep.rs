@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
+use findings::{Summary, TargetSummary};
 use maud::{Markup, html};
 use serde_json::Value;
 
@@ -10,8 +11,8 @@ use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
 use super::page::rest;
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, plain, rate};
-use crate::point_summary::TargetSummary;
-use crate::summary::Summary;
+use crate::phrases::call_figure;
+use crate::scaling::scaling_words;
 
 /// One figure of a target that is drawn against swept values.
 struct Shown {
@@ -107,7 +108,7 @@ fn reported(summary: &Summary) -> Vec<Shown> {
     let names: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
     let names = names.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
     let shown = names.map(|name| {
-        let (title, show) = crate::call_values::shown(name);
+        let (title, show) = call_figure(name);
         let title = Cow::Owned(format!("Mean of {}", fit(&title, 100)));
         Shown { title, of: Of::Told(name.to_owned()), show, log: false }
     });
@@ -149,7 +150,9 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
                     div.charts { (charts) }
                 }
                 @for law in laws {
-                    p.note { (summary.targets[law.target].name) " " (fit(&law.words(), 1_000)) }
+                    p.note {
+                        (summary.targets[law.target].name) " " (fit(&scaling_words(law), 1_000))
+                    }
                 }
                 (rest(summary, left_out, "charts"))
             }

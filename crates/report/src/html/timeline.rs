@@ -3,14 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use findings::{ChartData, EventKind, MAX_POINTS, Pace, Stretch, Summary, Watched, event_kinds};
 use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
-use crate::chart_data::{ChartData, MAX_POINTS, Pace, Stretch, Watched};
-use crate::event_kinds::{EventKind, kinds};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
-use crate::summary::Summary;
+use crate::phrases::event_took;
 
 /// Lines in one chart of sensors: more can't be distinguished.
 const MAX_LINES: usize = 6;
@@ -82,7 +81,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
 
 /// The suite's events: a line for each event and target.
 fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
-    let kinds = kinds(summary, None);
+    let kinds = event_kinds(summary, None);
     if kinds.is_empty() {
         return html! {};
     }
@@ -99,7 +98,7 @@ fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
             td.n { (kind.times) }
             td.n { (at(kind.first_ns)) }
             td.n { (at(kind.last_ns)) }
-            td.n { (kind.took().unwrap_or_else(|| "at once".to_owned())) }
+            td.n { (event_took(kind).unwrap_or_else(|| "at once".to_owned())) }
             td.wrap {
                 @if let Some(why) = kind.failure {
                     span class="word bad" { (kind.failed) " failed" } ": " (fit(why, 300))

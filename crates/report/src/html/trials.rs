@@ -1,5 +1,6 @@
 //! The trials of a point: each with its figures, over rounds, and the slowest requests.
 
+use findings::{ChartData, Summary, TrialSummary};
 use judge::Metric;
 use ledger::Validity;
 use maud::{Markup, html};
@@ -10,11 +11,8 @@ use super::ladder::shown;
 use super::page::{page, page_budget};
 use super::point::article;
 use super::served::ledger_nav;
-use crate::chart_data::ChartData;
 use crate::number::{count, duration, nanoseconds, percent, rate};
 use crate::phrases::{latency, unseen};
-use crate::summary::Summary;
-use crate::trial_summary::TrialSummary;
 
 /// The metrics drawn by round, besides the run's primary one.
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
@@ -157,7 +155,7 @@ fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
     let mut here: Vec<_> =
         summary.slow.iter().filter(|slow| trials[slow.trial].point == index).collect();
     here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));
-    let row = |slow: &&crate::summary::SlowSummary| {
+    let row = |slow: &&findings::SlowSummary| {
         let trial = &trials[slow.trial];
         html! { tr {
             td.n { (duration(slow.row.latency_ns as f64)) }

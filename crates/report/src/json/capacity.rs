@@ -1,14 +1,12 @@
 //! What a search for the highest load, scalability and Little's law add to the JSON.
 
+use findings::{CapacitySummary, LawViolation, Scaling};
 use judge::usl::{Estimate, Scalability, Unfit};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::contest::{ContestJson, ModesJson};
 use super::names::Names;
-use crate::capacity::CapacitySummary;
-use crate::littles_law::LawViolation;
-use crate::scaling::Scaling;
 
 /// The judgements on a run as a whole.
 #[derive(Serialize)]

@@ -1,10 +1,10 @@
 //! What a comparison adds to the JSON: its parameters, looks, and modes.
 
+use findings::Contest;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::names::Names;
-use crate::compare::Contest;
 
 #[derive(Serialize)]
 pub(super) struct ContestJson<'a> {
@@ -48,7 +48,7 @@ impl<'a> Names<'a> {
     }
 
     pub(super) fn modes(&self) -> Vec<ModesJson<'a>> {
-        let modes = |one: &'a crate::modes::ModesSummary| ModesJson {
+        let modes = |one: &'a findings::ModesSummary| ModesJson {
             point: self.point(one.point),
             target: self.target(one.target),
             metric: &one.metric.json,

@@ -1,9 +1,7 @@
 //! The cost of one operation, for programs.
 
+use findings::{CallFigures, Mean, Summary, calls, costs};
 use serde::Serialize;
-
-use crate::cost::{CallFigures, Mean, calls, costs};
-use crate::summary::Summary;
 
 #[derive(Serialize)]
 pub(super) struct CostJson<'a> {
@@ -38,7 +36,7 @@ pub(super) fn cost(summary: &Summary, point: usize) -> Vec<CostJson<'_>> {
     let figures = costs(summary, point);
     let sides = [false, true].map(|of_generator| calls(summary, point, of_generator));
     let of_target = |index: usize| {
-        let figure = |cost: &crate::cost::Cost| {
+        let figure = |cost: &findings::Cost| {
             let half = |mean: Option<Mean>| mean.and_then(|mean| mean.half_width);
             FigureJson {
                 name: cost.row.code,
@@ -50,8 +48,8 @@ pub(super) fn cost(summary: &Summary, point: usize) -> Vec<CostJson<'_>> {
                 difference_half_width: half(cost.differences[index]),
             }
         };
-        let made = |side: &[crate::cost::CallCost]| {
-            let call = |call: &crate::cost::CallCost| {
+        let made = |side: &[findings::CallCost]| {
+            let call = |call: &findings::CallCost| {
                 let CallFigures { calls, errors, share } = call.targets[index]?;
                 Some(CallJson {
                     name: call.name.clone(),

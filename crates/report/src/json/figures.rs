@@ -1,11 +1,11 @@
 //! The figures of a trial, or of a target at a point, for programs.
 
+use findings::Figures;
 use judge::metric_named;
 use serde::Serialize;
 
 use super::latency::LatencyJson;
 use super::streams::StreamsJson;
-use crate::figures::Figures;
 
 #[derive(Serialize)]
 pub(super) struct FiguresJson {

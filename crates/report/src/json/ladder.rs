@@ -1,11 +1,8 @@
 //! A ladder, for programs.
 
+use findings::{Compared, Profile, Summary, ladder};
 use serde::Serialize;
 use serde_json::{Map, Value};
-
-use crate::compare::Compared;
-use crate::ladder::{Profile, ladder};
-use crate::summary::Summary;
 
 #[derive(Serialize)]
 pub(super) struct RungJson<'a> {
@@ -81,7 +78,7 @@ fn against<'a>(summary: &'a Summary, one: &Compared) -> AgainstJson<'a> {
 }
 
 fn profile(profile: Profile) -> ProfileJson {
-    let function = |one: &crate::ladder::FunctionShare| FunctionJson {
+    let function = |one: &findings::FunctionShare| FunctionJson {
         function: one.name.clone(),
         share: one.mean,
         least: one.least,

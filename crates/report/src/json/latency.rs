@@ -1,8 +1,7 @@
 //! A distribution of times, for programs.
 
+use findings::Latency;
 use serde::Serialize;
-
-use crate::latency::Latency;
 
 #[derive(Serialize)]
 pub(super) struct LatencyJson {

@@ -1,8 +1,7 @@
 //! The limits reached, for programs.
 
+use findings::LimitsSummary;
 use serde::Serialize;
-
-use crate::limits::LimitsSummary;
 
 #[derive(Serialize)]
 pub(super) struct LimitJson<'a> {

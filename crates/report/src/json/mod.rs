@@ -16,14 +16,13 @@ mod streams;
 mod trial;
 mod verdict;
 
+use findings::{Summary, outcome};
 use judge::{Direction, Metric};
 use ledger::Better;
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use crate::conclusion::conclusion;
-use crate::outcome::outcome;
-use crate::summary::Summary;
 use capacity::VerdictsJson;
 use names::Names;
 use point::PointJson;

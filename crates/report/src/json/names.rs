@@ -1,8 +1,7 @@
 //! Names in place of the summary's indices.
 
+use findings::Summary;
 use serde_json::{Map, Value};
-
-use crate::summary::Summary;
 
 /// Turns the summary's indices into the names that JSON uses.
 pub(super) struct Names<'a> {

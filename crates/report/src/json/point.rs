@@ -1,5 +1,6 @@
 //! A point and its targets, for programs.
 
+use findings::{BetweenSlices, Drift, Grade, TargetSummary};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -8,9 +9,6 @@ use super::names::Names;
 use super::streams::{StreamGroupJson, stream_groups};
 use super::trial::{CounterJson, ValueJson, counters, values};
 use super::{cost, limits};
-use crate::between_slices::BetweenSlices;
-use crate::point_summary::TargetSummary;
-use crate::slices::Drift;
 
 #[derive(Serialize)]
 pub(super) struct PointJson<'a> {
@@ -29,6 +27,7 @@ struct AtPointJson<'a> {
     trials: usize,
     valid_trials: usize,
     disturbed_trials: usize,
+    grade: GradeJson<'a>,
     overloaded_trials: usize,
     failed_starts: usize,
     slices_measured_again: usize,
@@ -43,6 +42,32 @@ struct AtPointJson<'a> {
     rate_per_s_half_width: Option<f64>,
     #[serde(flatten)]
     figures: FiguresJson,
+}
+
+#[derive(Serialize)]
+struct GradeJson<'a> {
+    word: &'static str,
+    ignored: bool,
+    rounds: usize,
+    causes: Vec<CauseJson<'a>>,
+}
+
+#[derive(Serialize)]
+struct CauseJson<'a> {
+    cause: &'a str,
+    rounds: usize,
+}
+
+impl<'a> GradeJson<'a> {
+    fn of(grade: &'a Grade) -> GradeJson<'a> {
+        let causes = grade.causes.iter();
+        GradeJson {
+            word: grade.word(),
+            ignored: grade.ignored,
+            rounds: grade.rounds,
+            causes: causes.map(|one| CauseJson { cause: &one.text, rounds: one.rounds }).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -88,6 +113,7 @@ impl<'a> Names<'a> {
             trials: target.trials,
             valid_trials: target.valid_trials,
             disturbed_trials: target.disturbed_trials,
+            grade: GradeJson::of(&target.grade),
             overloaded_trials: target.overloaded_trials,
             failed_starts: target.failed_starts,
             slices_measured_again: target.slices_measured_again,

@@ -1,9 +1,9 @@
 //! The updates of streams, as JSON.
 
+use findings::StreamFigures;
 use serde::Serialize;
 
 use super::latency::LatencyJson;
-use crate::streams::StreamFigures;
 
 #[derive(Serialize)]
 pub(super) struct StreamGroupJson<'a> {

@@ -1,5 +1,9 @@
 //! A trial with its rows, for programs.
 
+use findings::{
+    CounterFigures, EventSummary, FindingSummary, GroupFigures, SlowSummary, TrialSummary,
+    ValueFigures,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -7,13 +11,7 @@ use super::figures::FiguresJson;
 use super::latency::LatencyJson;
 use super::names::Names;
 use super::streams::{StreamGroupJson, stream_groups};
-use crate::call_values::ValueFigures;
-use crate::counters::CounterFigures;
-use crate::events::EventSummary;
-use crate::groups::GroupFigures;
 use crate::number::hex;
-use crate::summary::{FindingSummary, SlowSummary};
-use crate::trial_summary::TrialSummary;
 
 #[derive(Serialize)]
 pub(super) struct TrialJson<'a> {
@@ -25,6 +23,7 @@ pub(super) struct TrialJson<'a> {
     reason: Option<&'a str>,
     state: &'static str,
     measured_ns: u64,
+    wrong_outside: u64,
     failed_at: Option<&'static str>,
     warmup_ns: Option<u64>,
     stationary: Option<bool>,
@@ -118,6 +117,7 @@ impl<'a> Names<'a> {
             reason: trial.row.reason.as_deref(),
             state: trial.row.state.word(),
             measured_ns: trial.row.measured_ns,
+            wrong_outside: trial.row.wrong_outside,
             failed_at: trial.row.failed_at.map(ledger::FailedAt::word),
             warmup_ns: trial.row.warmup_ns,
             stationary: trial.row.stationary,

@@ -1,12 +1,11 @@
 //! Comparisons and requirements, for programs.
 
-use judge::Verdict;
+use findings::{Bound, Compared, LikelyCompared, RequirementSummary};
+use judge::{Likely, Verdict};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
 use super::names::Names;
-use crate::compare::{Bound, Compared};
-use crate::summary::RequirementSummary;
 
 #[derive(Serialize)]
 pub(super) struct ComparisonJson<'a> {
@@ -17,6 +16,7 @@ pub(super) struct ComparisonJson<'a> {
     primary: bool,
     bound: Option<&'static str>,
     rounds: usize,
+    disturbed_rounds: usize,
     ratio: Option<f64>,
     low: Option<f64>,
     high: Option<f64>,
@@ -28,6 +28,36 @@ pub(super) struct ComparisonJson<'a> {
     median_b: Option<f64>,
     shift: Option<f64>,
     rank_p: Option<f64>,
+    likely: Option<LikelyJson>,
+}
+
+/// What is likely where rounds were disturbed and there is no verdict.
+#[derive(Serialize)]
+struct LikelyJson {
+    verdict: &'static str,
+    ratio: f64,
+    low: f64,
+    high: f64,
+    rounds: usize,
+    disturbed_rounds: usize,
+    least_disturbance: f64,
+    most_disturbance: f64,
+}
+
+impl From<LikelyCompared> for LikelyJson {
+    fn from(likely: LikelyCompared) -> Self {
+        let Likely { interval, least_disturbance, most_disturbance } = likely.found;
+        LikelyJson {
+            verdict: if likely.is_better { "better" } else { "worse" },
+            ratio: interval.ratio,
+            low: interval.low,
+            high: interval.high,
+            rounds: interval.rounds,
+            disturbed_rounds: likely.disturbed_rounds,
+            least_disturbance,
+            most_disturbance,
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -36,6 +66,13 @@ pub(super) struct RequirementJson<'a> {
     expression: &'a str,
     value: Option<f64>,
     outcome: &'static str,
+    bound: f64,
+    unit: Option<&'a str>,
+    room: Option<f64>,
+    rounds: u32,
+    disturbed: u32,
+    broken_in: u32,
+    reason: Option<&'a str>,
 }
 
 impl<'a> Names<'a> {
@@ -55,6 +92,7 @@ impl<'a> Names<'a> {
             primary: compared.primary,
             bound: compared.bound.map(Bound::code),
             rounds: interval.map_or(0, |interval| interval.rounds),
+            disturbed_rounds: compared.disturbed_rounds,
             ratio: interval.map(|interval| interval.ratio),
             low: ends.map(|interval| interval.low),
             high: ends.map(|interval| interval.high),
@@ -66,6 +104,7 @@ impl<'a> Names<'a> {
             median_b: compared.beside.medians.map(|(_, b)| b),
             shift: compared.beside.shift,
             rank_p: compared.beside.rank_p,
+            likely: compared.likely.map(LikelyJson::from),
         }
     }
 
@@ -75,6 +114,13 @@ impl<'a> Names<'a> {
             expression: &one.row.expression,
             value: one.row.value,
             outcome: one.row.outcome.word(),
+            bound: one.row.bound,
+            unit: one.row.unit.as_deref(),
+            room: one.row.room,
+            rounds: one.row.rounds,
+            disturbed: one.row.disturbed,
+            broken_in: one.row.broken_in,
+            reason: one.row.reason.as_deref(),
         }
     }
 }

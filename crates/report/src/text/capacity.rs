@@ -1,10 +1,10 @@
 //! The loads of a search for the highest one: a line per load.
 
+use findings::{CapacitySummary, Summary};
 use ledger::ProbeRow;
 
-use crate::capacity::CapacitySummary;
 use crate::number::{duration, nanoseconds, rate};
-use crate::summary::Summary;
+use crate::phrases::load;
 
 /// A line per load, in the order of loads.
 pub(super) fn table(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
@@ -25,7 +25,7 @@ pub(crate) fn rows(capacity: &CapacitySummary, summary: &Summary) -> Vec<Vec<Str
         let figures = target.map(|target| &target.figures);
         let latency = |ns: Option<u64>| ns.map_or("unseen".to_owned(), |ns| duration(ns as f64));
         rows.push(vec![
-            capacity.load(probe.load),
+            load(capacity, probe.load),
             probe.outcome.word().replace("cant_tell", "can't tell"),
             figures.and_then(|one| one.rate_per_s).map_or("unseen".to_owned(), rate),
             latency(figures.and_then(|one| one.latency.p50_ns)),

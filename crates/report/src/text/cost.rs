@@ -1,12 +1,12 @@
 //! The cost of one operation, as a table: a column per target, and the first one's difference from
 //! each other.
 
+use findings::{CallCost, CallFigures, Cost, Mean, Summary, calls, costs};
+
 use super::paint::{Paint, Role};
-use crate::cost::{CallCost, CallFigures, Cost, Mean, calls, costs};
 use crate::escape::one_line;
 use crate::number::{duration, nanoseconds, percent};
 use crate::phrases::align;
-use crate::summary::Summary;
 
 /// Calls rarer than this per operation are left to JSON.
 const MIN_SHOWN: f64 = 0.001;

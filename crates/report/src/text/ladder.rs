@@ -1,14 +1,12 @@
 //! A ladder as text: two lines a rung, and its profile.
 
+use findings::{Compared, Step, Summary, ladder};
 use judge::Verdict;
 
 use super::paint::{Paint, Role};
-use crate::compare::Compared;
 use crate::escape::one_line;
-use crate::ladder::{Step, ladder};
 use crate::number::percent;
 use crate::phrases::{interval, verdict};
-use crate::summary::Summary;
 
 /// A run's ladder. Ends with a newline; empty when the run is none.
 pub(super) fn text(summary: &Summary, colour: bool) -> String {

@@ -1,12 +1,11 @@
 //! The limits reached, as text: a line per target, the resources that it shares with the load, and
 //! advice.
 
+use findings::{LimitSummary, LimitsSummary, PointSummary, Summary, TargetSummary};
+
 use super::paint::{Paint, Role};
 use crate::escape::one_line;
-use crate::limits::{LimitSummary, LimitsSummary};
 use crate::number::percent;
-use crate::point_summary::{PointSummary, TargetSummary};
-use crate::summary::Summary;
 
 /// The lines of one point; none when nothing was judged.
 pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {

@@ -10,12 +10,12 @@ mod paint;
 mod point;
 mod slow;
 
+use findings::{Summary, outcome};
 use ledger::RunState;
 
 use crate::conclusion::conclusion;
 use crate::escape::one_line;
-use crate::outcome::outcome;
-use crate::summary::Summary;
+use crate::scaling::scaling_words;
 use paint::{Paint, Role};
 
 pub(crate) use capacity::rows as capacity_rows;
@@ -46,7 +46,7 @@ pub fn text(summary: &Summary, colour: bool) -> String {
     }
     for scaling in &summary.scalings {
         let name = one_line(&summary.targets[scaling.target].name);
-        out.push_str(&format!("\n{name} {}\n", scaling.words()));
+        out.push_str(&format!("\n{name} {}\n", scaling_words(scaling)));
     }
     out.push_str(&ladder::text(summary, colour));
     let lines = conclusion(summary);

@@ -1,17 +1,14 @@
 //! Notes under the targets of a point, where they apply: groups of
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
+use findings::{BetweenSlices, StreamFigures, Summary, TargetSummary, event_kinds};
+
 use super::paint::{Paint, Role};
-use crate::between_slices::BetweenSlices;
-use crate::call_values::shown;
 use crate::escape::one_line;
 use crate::number::{
     bytes_per_s, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
 };
-use crate::phrases::named_latency;
-use crate::point_summary::TargetSummary;
-use crate::streams::StreamFigures;
-use crate::summary::Summary;
+use crate::phrases::{call_figure, event_words, named_latency};
 
 /// The lines of one point.
 pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
@@ -39,13 +36,13 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         };
         lines.extend(notes.into_iter().map(line));
     }
-    for kind in crate::event_kinds::kinds(summary, Some(index)) {
+    for kind in event_kinds(summary, Some(index)) {
         let whose = match point.targets.len() {
             1 => String::new(),
             _ => one_line(&summary.targets[kind.target].name) + " ",
         };
         let role = if kind.failed > 0 { Role::Bad } else { Role::Dim };
-        let words = format!("{whose}event {}", one_line(&kind.words()));
+        let words = format!("{whose}event {}", one_line(&event_words(&kind)));
         lines.push(format!("  {}", paint.text(role, &words)));
     }
     for target in &point.targets {
@@ -86,7 +83,7 @@ fn groups(target: &TargetSummary) -> Vec<String> {
     }
     let names = target.groups.iter().map(|group| one_line(&group.clients));
     let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let line = |group: &crate::groups::ClientsFigures| {
+    let line = |group: &findings::ClientsFigures| {
         let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
         let lag = match group.lag.p99_ns {
             Some(ns) => format!("  {}", named_latency("lag p99", Some(ns), false)),
@@ -150,7 +147,7 @@ fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(R
         .map(|(_, trial)| trial)
         .filter(|trial| trial.target == target.target && trial.row.stationary.is_some());
     let trials: Vec<_> = here.collect();
-    let after = |trial: &&crate::trial_summary::TrialSummary| trial.row.steady_after_ns;
+    let after = |trial: &&findings::TrialSummary| trial.row.steady_after_ns;
     let (all, longest) = (trials.len(), trials.iter().filter_map(after).max());
     match trials.iter().filter(|trial| trial.row.stationary == Some(false)).count() {
         0 => {
@@ -176,7 +173,7 @@ fn starts(target: &TargetSummary) -> Option<String> {
 
 /// `drift: the last third of slices is 4.1 % slower`.
 fn drift(target: &TargetSummary) -> Option<String> {
-    let drift = target.drift.filter(crate::slices::Drift::is_found)?;
+    let drift = target.drift.filter(findings::Drift::is_found)?;
     let change = drift.interval.ratio - 1.0;
     let way = if change < 0.0 { "slower" } else { "faster" };
     Some(format!("drift: the last third of slices is {} {way}", percent(change.abs())))
@@ -184,12 +181,11 @@ fn drift(target: &TargetSummary) -> Option<String> {
 
 /// `Little's law is broken in 2 rounds: 8.1 of 16 requests were under way in one`.
 fn little(summary: &Summary, point: usize, target: &TargetSummary) -> Option<String> {
-    let here = |one: &&crate::littles_law::LawViolation| {
+    let here = |one: &&findings::LawViolation| {
         let trial = &summary.trials[one.trial];
         trial.point == point && trial.target == target.target
     };
-    let found: Vec<&crate::littles_law::LawViolation> =
-        summary.littles_law.iter().filter(here).collect();
+    let found: Vec<&findings::LawViolation> = summary.littles_law.iter().filter(here).collect();
     let first = found.first()?;
     let rounds = match found.len() {
         1 => "1 round".to_owned(),
@@ -205,7 +201,7 @@ fn little(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Str
 
 /// `two modes of rate_per_s: 1.01M/s in 10 rounds, 0.15M/s in 5; …`.
 fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<String> {
-    let here = |one: &&crate::modes::ModesSummary| one.point == point;
+    let here = |one: &&findings::ModesSummary| one.point == point;
     let found = summary.modes.iter().filter(here).find(|one| one.target == target.target)?;
     let [better, worse] = found.better_first();
     let unit = found.metric.unit;
@@ -224,10 +220,10 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
 
 /// `wall_s  min 1.2 · median 1.3 · mean 1.3 · max 1.5 of 20`.
 fn values(target: &TargetSummary) -> Vec<String> {
-    let names = target.values.iter().map(|one| shown(&one.name).0.chars().count());
+    let names = target.values.iter().map(|one| call_figure(&one.name).0.chars().count());
     let width = names.max().unwrap_or(0);
-    let line = |one: &crate::call_values::ValueFigures| {
-        let (name, said) = shown(&one.name);
+    let line = |one: &findings::ValueFigures| {
+        let (name, said) = call_figure(&one.name);
         format!(
             "{name:<width$}  min {} · median {} · mean {} · max {} of {}",
             said(one.min),

@@ -2,23 +2,20 @@
 
 use std::collections::BTreeMap;
 
-use judge::{Metric, Metrics, Verdict};
+use findings::{
+    Compared, Figures, FindingSummary, PointSummary, StreamFigures, Summary, TargetSummary,
+};
+use judge::Verdict;
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
 use super::limits;
 use super::notes;
 use super::paint::{Paint, Role};
-use crate::compare::Compared;
 use crate::escape::one_line;
-use crate::figures::Figures;
-use crate::number::{
-    bytes_per_s, count, duration, nanoseconds, percent, plain, value_of, whole_percent,
-};
+use crate::number::{bytes_per_s, count, duration, nanoseconds, percent, whole_percent};
 use crate::phrases::{self, interval, named_latency};
-use crate::point_summary::{PointSummary, TargetSummary};
-use crate::streams::StreamFigures;
-use crate::summary::{FindingSummary, Summary};
+use crate::requirements;
 
 /// The metrics that stand in a target's line in any case.
 const SHOWN: &[&str] = &[
@@ -111,15 +108,23 @@ impl View<'_> {
     fn cells(&self, target: &TargetSummary) -> Vec<String> {
         let name = one_line(&self.summary.targets[target.target].name);
         let figures = &target.figures;
-        if target.valid_trials == 0 {
-            return vec![name, format!("no valid trial of {}", target.trials)];
+        let mut cells = vec![name];
+        if self.point.targets.iter().any(|one| !one.grade.is_clean()) {
+            cells.push(target.grade.word().to_owned());
+        }
+        if target.measured_ns == 0 && target.operations_of_all == 0 {
+            cells.push("nothing was measured".to_owned());
+            return cells;
         }
         let mut right = phrases::answers(target);
         if let Some(hits) = figures.hit_ratio {
             right.push_str(&format!(", {} hits", percent(hits)));
         }
         let rate = phrases::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
-        let mut cells = vec![name];
+        if figures.operations == 0 && figures.streams.is_none() && figures.reported.is_empty() {
+            cells.extend([rate, right]);
+            return cells;
+        }
         let primary = phrases::primary_unless(self.summary, SHOWN);
         // Of streams, updates are the operations: one figure, under two names.
         let is_rate = target.primary.zip(target.rate).is_some_and(|(primary, rate)| {
@@ -176,7 +181,16 @@ impl View<'_> {
             let words = self.paint.text(role, &one_line(&words));
             format!("  verdict: {words}, {metric}{}{}", interval(compared), advice(compared))
         };
-        primary.iter().map(line).collect()
+        let likely = |compared: &&Compared| {
+            let words = crate::phrases::likely(self.summary, compared)?;
+            let against = match primary.len() {
+                1 => String::new(),
+                _ => format!(" against {}", one_line(&self.summary.targets[compared.b].name)),
+            };
+            Some(format!("    {words}{against}"))
+        };
+        let lines = |one: &&Compared| [Some(line(one)), likely(one)].into_iter().flatten();
+        primary.iter().flat_map(lines).collect()
     }
 
     /// Every metric of a run that is one comparison.
@@ -201,7 +215,7 @@ impl View<'_> {
                 continue;
             }
             let said = |one: &&Compared| {
-                let words = format!("{} {} ", one.metric.suite, interval(one));
+                let words = format!("{} {} ", one.metric.suite, phrases::plain_interval(one));
                 (words + &phrases::verdict_beside(one)).trim_end().to_owned()
             };
             let mut words = shown.iter().map(said).collect::<Vec<_>>().join(" · ");
@@ -223,39 +237,30 @@ impl View<'_> {
     }
 
     fn requirements(&self) -> Vec<String> {
-        let here = self.summary.requirements.iter().filter(|one| one.point == self.index);
-        let line = |requirement: &crate::summary::RequirementSummary| {
+        let line = |requirement: &findings::RequirementSummary| {
             let row = &requirement.row;
             let role = match row.outcome {
                 RequirementOutcome::Held => Role::Good,
                 RequirementOutcome::Broken => Role::Bad,
                 RequirementOutcome::CantTell => Role::Unsure,
             };
-            let value = match (row.value, metric_of(&self.summary.metrics, &row.expression)) {
-                (None, _) => "unseen".to_owned(),
-                (Some(value), Some(metric)) => value_of(value, metric.unit),
-                (Some(value), None) => plain(value),
-            };
-            let word = self.paint.text(role, phrases::outcome(row.outcome));
-            format!("  require {}: {word}, {value}", one_line(&row.expression))
+            let word = self.paint.text(role, requirements::outcome(row.outcome));
+            let figure = requirements::figure(row);
+            format!("  require {}: {word}, {figure}", one_line(&row.expression))
         };
-        here.map(line).collect()
+        requirements::at_point(self.summary, self.index).map(line).collect()
     }
 
-    /// Trials that don't count, and why.
+    /// What disturbed and invalidated trials.
     fn spoiled(&self) -> Vec<String> {
-        let spoiled = self.summary.trials_at(self.index).filter(|(_, trial)| !trial.is_valid());
-        let line = |(_, trial): (usize, &crate::trial_summary::TrialSummary)| {
-            let role = match trial.row.validity {
+        let line = |(validity, words): (Validity, String)| {
+            let role = match validity {
                 Validity::Invalid => Role::Bad,
                 _ => Role::Unsure,
             };
-            let word = self.paint.text(role, trial.row.validity.word());
-            let name = one_line(&self.summary.targets[trial.target].name);
-            let reason = one_line(trial.row.reason.as_deref().unwrap_or("no reason was given"));
-            format!("  {word}: {name}, round {}: {reason}", trial.round)
+            format!("  {}: {words}", self.paint.text(role, validity.word()))
         };
-        spoiled.map(line).collect()
+        crate::grade::lines(self.summary, self.index).into_iter().map(line).collect()
     }
 
     fn findings(&self) -> Vec<String> {
@@ -275,7 +280,10 @@ impl View<'_> {
                 let (operation, key) = (one_line(&row.operation), one_line(&row.key));
                 let at = duration(row.at_ns as f64);
                 lines.push(format!("    {operation} {key} at {at}: {}", one_line(&row.note)));
-                let bytes = difference(&row.expected, &row.received);
+                // Of a program that failed there are none to compare.
+                let has_bytes = !(row.expected.is_empty() && row.received.is_empty());
+                let bytes = has_bytes.then(|| difference(&row.expected, &row.received));
+                let bytes = bytes.unwrap_or_default();
                 lines.extend(bytes.into_iter().map(|line| format!("      {line}")));
             }
             let known = trial.row.wrong.max(here.len() as u64);
@@ -347,10 +355,4 @@ fn advice(compared: &Compared) -> String {
         }
         _ => String::new(),
     }
-}
-
-/// The metric that a requirement is about: the name that its expression begins with.
-fn metric_of<'a>(metrics: &'a Metrics, expression: &str) -> Option<&'a Metric> {
-    let name = expression.split(|c: char| c.is_whitespace() || "<>=!".contains(c)).next()?;
-    metrics.named(name)
 }

@@ -1,9 +1,10 @@
 //! The slowest requests of a point, shown with `--verbose`.
 
+use findings::Summary;
+
 use super::paint::{Paint, Role};
 use crate::escape::one_line;
 use crate::number::duration;
-use crate::summary::Summary;
 
 /// Number shown of each target; `--json` has all that were kept.
 const MAX_SHOWN: usize = 8;
@@ -14,9 +15,7 @@ pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
     let paint = Paint::new(colour);
     let mut out = String::new();
     for (index, target) in summary.targets.iter().enumerate() {
-        let of_it = |trial: &crate::trial_summary::TrialSummary| {
-            trial.point == point && trial.target == index
-        };
+        let of_it = |trial: &findings::TrialSummary| trial.point == point && trial.target == index;
         let mut here: Vec<_> =
             summary.slow.iter().filter(|slow| of_it(&summary.trials[slow.trial])).collect();
         here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));

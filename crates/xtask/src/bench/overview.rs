@@ -139,10 +139,13 @@ fn from_text(figures: &str, point: &str, metric: &str) -> Option<Shown> {
     None
 }
 
-/// The ratio behind a metric's name, up to the end of its interval.
+/// The ratio behind a metric's name, up to the end of its interval, which one round doesn't have.
 fn after(text: &str, metric: &str) -> Option<String> {
+    const ONE: &str = " in one round";
     let rest = &text[text.find(metric)? + metric.len()..];
-    Some(rest[..=rest.find(']')?].trim().to_owned())
+    let end = rest.find(']').map(|at| at + 1);
+    let end = end.or_else(|| rest.find(ONE).map(|at| at + ONE.len()))?;
+    Some(rest[..end].trim().to_owned())
 }
 
 /// The verdict in a phrase that names targets and figures, too.
@@ -195,5 +198,7 @@ mod tests {
         let shown = from_text(text, "get 1", "p50").unwrap();
         assert_eq!((&shown.figure[..], &shown.verdict[..]), ("2× [1, 2]", "better"));
         assert_eq!(from_text(text, "get 1", "cpu").unwrap().verdict, "worse");
+        let row = "| get 1 | peer | 1 | can't tell (invalid trials): rate 1.2× in one round |\n";
+        assert_eq!(from_row(row, "get 1", "peer", "rate").unwrap().figure, "1.2× in one round");
     }
 }

@@ -17,7 +17,6 @@ use anyhow::{Result, bail};
 
 use crate::bench::{self, commit, host};
 use crate::process::run as run_command;
-use burner::Burner;
 use checks::{CHECKS, Check, Seen};
 use runs::Runs;
 
@@ -102,7 +101,7 @@ fn measure(
         let left = (done > 0).then(|| format!(", about {} s left", left.as_secs()));
         let left = left.unwrap_or_default();
         eprintln!("{}: {} run {} of {}{left}", check.name, kind.name, number + 1, kind.runs);
-        let _burner = kind.burns.then(Burner::start);
+        let _burner = kind.beside.start();
         runs.measure(check, kind, number)?;
     }
     Ok(())

@@ -3,10 +3,17 @@
 
 use std::collections::BTreeSet;
 
+use crate::observe::census::OtherPrograms;
 use crate::observe::mark::{CoreMark, Mark};
 
 /// The kernel prints idle and stolen time in ticks of this length.
 const TICK_NS: u64 = 10_000_000;
+
+/// The most programs that are named.
+const NAMES: usize = 3;
+
+/// The least part of other programs' CPU time that is worth a name.
+const NAMED_PART: f64 = 0.1;
 
 /// The run's own CPU time, which is not foreign.
 #[derive(Clone, Copy, Debug, Default)]
@@ -45,6 +52,8 @@ pub struct Disturbance {
     pub foreign_ns: Option<u64>,
     /// Whether that is known from clock ticks only.
     pub coarse: bool,
+    /// Whose it is: read only where it disturbs.
+    pub others: Option<OtherPrograms>,
     /// The most that the hypervisor kept of one core.
     pub most_stolen_ns: Option<u64>,
     /// The longest pause of the host.
@@ -55,6 +64,8 @@ pub struct Disturbance {
     pub swapped_pages: Option<u64>,
     /// The greatest share of the slice that a side waited for a core and not for the run itself.
     pub most_waited: Option<(String, f64)>,
+    /// Periods of the control group's CPU quota, and those in which it was used up.
+    pub quota_periods: Option<[u64; 2]>,
 }
 
 /// A rule: how much is too much.
@@ -74,12 +85,13 @@ pub struct Rule {
 pub static RULES: &[Rule] = &[
     Rule {
         name: "foreign CPU time",
-        limit: 0.02,
+        limit: FOREIGN,
         why: "of the cores' time: the differences that matter are of this size, and a quiet host \
               stays far below",
         judge: |seen, limit| {
             let share = seen.foreign_share().filter(|share| !seen.coarse && *share > limit)?;
-            Some(format!("other programs used {} of the run's cores", percent(share)))
+            let used = percent(share);
+            Some(format!("other programs used {used} of the run's cores{}", seen.names()))
         },
     },
     Rule {
@@ -89,7 +101,8 @@ pub static RULES: &[Rule] = &[
               foreign, which is several percent under load",
         judge: |seen, limit| {
             let share = seen.foreign_share().filter(|share| seen.coarse && *share > limit)?;
-            Some(format!("other programs used about {} of the run's cores", percent(share)))
+            let used = percent(share);
+            Some(format!("other programs used about {used} of the run's cores{}", seen.names()))
         },
     },
     Rule {
@@ -140,10 +153,29 @@ pub static RULES: &[Rule] = &[
               quiet runs stay under 2 % and disturbed ones begin at 9 %",
         judge: |seen, limit| {
             let (side, share) = seen.most_waited.as_ref().filter(|(_, share)| *share > limit)?;
-            Some(format!("{side} waited {} of the time for a core", percent(*share)))
+            // What a quota has stopped waits, too.
+            (seen.throttled_share() <= THROTTLED)
+                .then(|| format!("{side} waited {} of the time for a core", percent(*share)))
+        },
+    },
+    Rule {
+        name: "CPU quota",
+        limit: THROTTLED,
+        why: "of the quota's periods, as much as other programs may take: in each of them the \
+              run's threads stand still to its end, mostly for tens of milliseconds",
+        judge: |seen, limit| {
+            let [periods, throttled] = seen.quota_periods?;
+            (seen.throttled_share() > limit)
+                .then(|| format!("CPU quota: throttled in {throttled} of {periods} periods"))
         },
     },
 ];
+
+/// The limit of the rule on other programs' CPU time.
+const FOREIGN: f64 = 0.02;
+
+/// The limit of the rule on CPU quotas.
+const THROTTLED: f64 = 0.02;
 
 impl Disturbance {
     /// Why the slice between two marks is disturbed; `None` when it isn't. `cpus` are the run's
@@ -185,7 +217,46 @@ impl Disturbance {
             lost_ns: since(|mark| mark.pauses.map(|pauses| pauses.lost_ns)),
             swapped_pages: since(|mark| mark.swapped_pages),
             most_waited: most_waited(own.waits, length_ns),
+            others: None,
+            quota_periods: quota_periods(before, after),
         }
+    }
+
+    /// Whether other programs' CPU time passes its limit, so that their names are worth a reading.
+    pub fn wants_names(&self) -> bool {
+        self.foreign_share().is_some_and(|share| share > FOREIGN)
+    }
+
+    /// The part of the quota's periods in which it was used up.
+    fn throttled_share(&self) -> f64 {
+        let [periods, throttled] = self.quota_periods.unwrap_or_default();
+        throttled as f64 / periods.max(1) as f64
+    }
+
+    /// The other programs by name, to be read after what they used: `: rustc 1.1 cores, java 0.4`.
+    /// Empty where they are unseen.
+    pub fn names(&self) -> String {
+        let (Some(others), Some(foreign_ns)) = (&self.others, self.foreign_ns) else {
+            return String::new();
+        };
+        let foreign = foreign_ns as f64 / self.length_ns.max(1) as f64;
+        let seen: f64 = others.cores.iter().map(|(_, cores)| cores).sum();
+        let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
+        let named = others.cores.iter().filter(|(_, cores)| is_worth(*cores)).take(NAMES);
+        // What ran on cores that are none of the run's can't be told from what disturbed.
+        if others.also_elsewhere && seen > 1.5 * foreign + 0.1 {
+            let names: Vec<&str> = named.map(|(name, _)| &name[..]).collect();
+            return format!(": probably {}", names.join(", "));
+        }
+        let rest = Some(foreign - seen).filter(|rest| is_worth(*rest));
+        let rest = rest.map(|cores| ("short-lived or unseen".to_owned(), cores));
+        let all = named.cloned().chain(rest).enumerate().map(|(place, (name, cores))| {
+            let unit = if place == 0 { " cores" } else { "" };
+            let digits = if cores < 0.095 { 2 } else { 1 };
+            format!("{name} {cores:.digits$}{unit}")
+        });
+        let all: Vec<String> = all.collect();
+        if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
     }
 
     /// Everything that passed its limit, as text.
@@ -247,6 +318,12 @@ fn waits_for_the_run(wait: &Wait<'_>, waits: &[Wait<'_>]) -> bool {
     let sharing = || waits.iter().filter(shares);
     let cores: BTreeSet<usize> = sharing().flat_map(|one| one.cores.iter().copied()).collect();
     sharing().fold(0, |sum: usize, one| sum.saturating_add(one.runnable)) > cores.len()
+}
+
+/// Growth between two marks. A quota that was set anew counts from zero.
+fn quota_periods(before: &Mark, after: &Mark) -> Option<[u64; 2]> {
+    let (before, after) = (before.quota_periods?, after.quota_periods?);
+    Some(std::array::from_fn(|kind| after[kind].saturating_sub(before[kind])))
 }
 
 fn percent(share: f64) -> String {

@@ -22,6 +22,7 @@ fn before() -> Mark {
         lab_ns: 900 * MS,
         swapped_pages: Some(12),
         pauses: Some(Pauses { longest_ns: 5_000 * MS, count: 3, lost_ns: 5_010 * MS }),
+        quota_periods: None,
     }
 }
 
@@ -171,6 +172,44 @@ fn waiting_counts_only_where_the_run_does_not_wait_for_itself() {
     assert_eq!(both(1, 1).unwrap(), reason, "two cores for two threads");
     assert_eq!(both(1, 2), None, "the sides wait for each other");
     assert_eq!(judge(&[on(&[0, 1], "memcached", 45, 2), load(300, 1)]), None);
+}
+
+#[test]
+fn what_a_quota_stopped_is_not_blamed_on_a_neighbour() {
+    let waits = [Wait { side: "nginx", waited_ns: 300 * MS, runnable: 1, cores: &[0] }];
+    let own = OwnCpu { waits: &waits, ..OWN };
+    let (mut first, mut mark) = (before(), after());
+    (first.quota_periods, mark.quota_periods) = (Some([100, 3]), Some([122, 25]));
+    let reason = Disturbance::between(&first, &mark, &own, &[0, 1]).unwrap();
+    assert_eq!(reason, "CPU quota: throttled in 22 of 22 periods");
+    mark.quota_periods = Some([122, 3]);
+    let reason = Disturbance::between(&first, &mark, &own, &[0, 1]).unwrap();
+    assert_eq!(reason, "nginx waited 60.0 % of the time for a core", "the quota lasted");
+}
+
+/// The reason of a slice in which others used 740 ms of two cores' 500 ms each, and these were
+/// seen.
+fn named(cores: &[(&str, f64)], also_elsewhere: bool) -> String {
+    let cores = cores.iter().map(|(name, cores)| ((*name).to_owned(), *cores)).collect();
+    let disturbed = Disturbance {
+        length_ns: 500 * MS,
+        core_time_ns: 1_000 * MS,
+        foreign_ns: Some(740 * MS),
+        others: Some(OtherPrograms { cores, also_elsewhere }),
+        ..Disturbance::default()
+    };
+    assert!(disturbed.wants_names());
+    disturbed.reason().unwrap().replace("other programs used 74.0 % of the run's cores", "")
+}
+
+#[test]
+fn other_programs_are_named_with_their_cores_and_what_no_reading_saw() {
+    let seen = [("rustc", 1.1), ("java", 0.2), ("sshd", 0.02)];
+    assert_eq!(named(&seen, false), ": rustc 1.1 cores, java 0.2, short-lived or unseen 0.2");
+    let four = [("a", 0.5), ("b", 0.4), ("c", 0.3), ("d", 0.28)];
+    assert_eq!(named(&four, false), ": a 0.5 cores, b 0.4, c 0.3", "three are enough");
+    assert_eq!(named(&[], false), ": short-lived or unseen 1.5 cores");
+    assert_eq!(named(&[("java", 20.0), ("cc1", 0.9)], true), ": probably java, cc1");
 }
 
 #[test]

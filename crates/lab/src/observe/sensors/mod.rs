@@ -9,6 +9,7 @@ pub(super) mod load;
 pub(super) mod network;
 pub(super) mod pressure;
 pub(super) mod processes;
+pub(super) mod quota;
 pub(super) mod sockets;
 pub(super) mod swap;
 pub(super) mod switches;
@@ -29,6 +30,7 @@ pub static SENSORS: &[&Sensor] = &[
     &processes::SENSOR,
     &switches::SENSOR,
     &descriptors::SENSOR,
+    &quota::SENSOR,
 ];
 
 #[cfg(test)]

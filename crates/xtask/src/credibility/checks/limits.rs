@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use serde_json::Value;
 
 use super::{Judged, Kind, Seen};
+use crate::credibility::burner::Beside;
 
 /// A planted limit is named in this many of the runs of all plants, …
 const ENOUGH_NAMED: f64 = 85.0 / 90.0;
@@ -19,7 +20,7 @@ const ENOUGH_CLEAN: f64 = 19.0 / 20.0;
 const CLEAN: &str = "none";
 
 const fn plant(name: &'static str, number: u64) -> Kind {
-    Kind { name, number, runs: 10, burns: false }
+    Kind { name, number, runs: 10, beside: Beside::Nothing }
 }
 
 /// Each is called what the lab should call it.
@@ -33,7 +34,7 @@ pub(super) static KINDS: &[Kind] = &[
     plant("disk", 26),
     plant("delayed_ack", 27),
     plant("growth", 28),
-    Kind { name: CLEAN, number: 29, runs: 20, burns: false },
+    Kind { name: CLEAN, number: 29, runs: 20, beside: Beside::Nothing },
 ];
 
 /// What makes the suite's service one with that limit.

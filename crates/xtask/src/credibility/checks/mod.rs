@@ -3,10 +3,13 @@
 mod compare;
 mod disturbance;
 mod limits;
+mod ordinary;
 mod queue;
 mod stops;
 
 use serde_json::Value;
+
+use super::burner::Beside;
 
 /// One claim of the lab, and how it is compared with the known truth.
 pub(crate) struct Check {
@@ -34,8 +37,8 @@ pub(crate) struct Kind {
     pub(crate) number: u64,
     /// How many runs the claim takes.
     pub(crate) runs: usize,
-    /// Whether somebody else is at work meanwhile.
-    pub(crate) burns: bool,
+    /// The other program that runs meanwhile.
+    pub(crate) beside: Beside,
 }
 
 /// All runs of a check.
@@ -74,7 +77,7 @@ pub(crate) static CHECKS: &[Check] = &[
                 meanwhile: p95 is 100 ms and p99 180 ms, within 2 %.",
         suite: "suites/credibility/stops.toml",
         command: "run",
-        kinds: &[Kind { name: "stopped", number: 1, runs: 3, burns: false }],
+        kinds: &[Kind { name: "stopped", number: 1, runs: 3, beside: Beside::Nothing }],
         settings: none,
         judge: stops::judge,
     },
@@ -84,7 +87,7 @@ pub(crate) static CHECKS: &[Check] = &[
                 the measured interval.",
         suite: "suites/credibility/queue.toml",
         command: "run",
-        kinds: &[Kind { name: "queue", number: 2, runs: 5, burns: false }],
+        kinds: &[Kind { name: "queue", number: 2, runs: 5, beside: Beside::Nothing }],
         // Each run has service times of its own.
         settings: |_, number| vec![("target.null.options.seed", (number * 1000 + 1).to_string())],
         judge: queue::judge,
@@ -96,8 +99,8 @@ pub(crate) static CHECKS: &[Check] = &[
         suite: "suites/credibility/disturbance.toml",
         command: "run",
         kinds: &[
-            Kind { name: "burner", number: 3, runs: 100, burns: true },
-            Kind { name: "clean", number: 4, runs: 100, burns: false },
+            Kind { name: "burner", number: 3, runs: 100, beside: Beside::TenthOfACore },
+            Kind { name: "clean", number: 4, runs: 100, beside: Beside::Nothing },
         ],
         settings: none,
         judge: disturbance::judge,
@@ -119,7 +122,7 @@ pub(crate) static CHECKS: &[Check] = &[
                 time, at most 10 call a difference.",
         suite: "suites/credibility/same.toml",
         command: "compare --a cache --b cache --budget 6s --measure 300ms",
-        kinds: &[Kind { name: "same", number: 5, runs: 200, burns: false }],
+        kinds: &[Kind { name: "same", number: 5, runs: 200, beside: Beside::Nothing }],
         settings: none,
         judge: compare::same,
     },
@@ -129,9 +132,73 @@ pub(crate) static CHECKS: &[Check] = &[
                 with 60 s of measured time at most.",
         suite: "suites/credibility/planted.toml",
         command: "compare --a costlier --b plain --budget 60s --measure 500ms",
-        kinds: &[Kind { name: "planted", number: 6, runs: 40, burns: false }],
+        kinds: &[Kind { name: "planted", number: 6, runs: 40, beside: Beside::Nothing }],
         settings: none,
         judge: compare::planted,
+    },
+    Check {
+        name: "likely",
+        claim: "Beside a program that takes half of a core, at most 10 of 200 comparisons of a \
+                cache with itself, each with 6 s of measured time, call a difference, even a \
+                likely one.",
+        suite: "suites/credibility/same.toml",
+        command: "compare --a cache --b cache --budget 6s --measure 300ms",
+        kinds: &[Kind { name: "same", number: 7, runs: 200, beside: Beside::HalfOfACore }],
+        settings: none,
+        judge: compare::likely_same,
+    },
+    Check {
+        name: "likely-planted",
+        claim: "Beside that program ten percent more CPU time per operation are found in at \
+                least 36 of 40 tries, as a verdict or as likely, each with 20 s of measured time \
+                at most.",
+        suite: "suites/credibility/planted.toml",
+        command: "compare --a costlier --b plain --budget 20s --measure 500ms",
+        kinds: &[Kind { name: "planted", number: 8, runs: 40, beside: Beside::HalfOfACore }],
+        // An operation costs 10 us of work and 4 to 5 us in the kernel.
+        settings: |_, _| vec![("target.costlier.options.service-time", "11450ns".to_owned())],
+        judge: compare::likely_planted,
+    },
+    Check {
+        name: "ordinary-web",
+        claim: "Beside that program the question is answered, as on a quiet machine: does nginx \
+                serve a file of 4 kB at less CPU time than lighttpd?",
+        suite: "suites/credibility/ordinary-web.toml",
+        command: "run",
+        kinds: ordinary::kinds!(40),
+        settings: none,
+        judge: |seen| ordinary::judge(seen, 1),
+    },
+    Check {
+        name: "ordinary-cache",
+        claim: "Beside that program at least 5 of 6 questions are answered, as on a quiet machine: \
+                does our cache take less CPU time than memcached, with values of 100 B, 10 kB and \
+                100 kB, over 1 and 16 connections?",
+        suite: "suites/credibility/ordinary-cache.toml",
+        command: "run",
+        kinds: ordinary::kinds!(42),
+        settings: none,
+        judge: |seen| ordinary::judge(seen, 5),
+    },
+    Check {
+        name: "ordinary-stall",
+        claim: "Beside that program both questions are answered, as on a quiet machine: does a \
+                server that stops for 200 ms every 2 s keep its slowest answer under 300 ms, and \
+                its 99th percentile under 100 ms?",
+        suite: "suites/credibility/ordinary-stall.toml",
+        command: "run",
+        kinds: ordinary::kinds!(44),
+        settings: none,
+        judge: |seen| ordinary::judge(seen, 2),
+    },
+    Check {
+        name: "ordinary-tour",
+        claim: "Beside that program both points of the tour are answered, as on a quiet machine.",
+        suite: "suites/tour.toml",
+        command: "run",
+        kinds: ordinary::kinds!(46),
+        settings: none,
+        judge: |seen| ordinary::judge(seen, 2),
     },
 ];
 

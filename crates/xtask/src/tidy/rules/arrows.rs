@@ -12,12 +12,13 @@ const ARROWS: &[(&str, &[&str])] = &[
     (
         "loadline",
         &[
-            "report", "lab", "services", "service", "http", "ledger", "judge", "load", "wire",
-            "base",
+            "report", "findings", "lab", "services", "service", "http", "ledger", "judge", "load",
+            "wire", "base",
         ],
     ),
-    ("lab", &["load", "wire", "base", "judge", "ledger"]),
-    ("report", &["judge", "ledger", "base"]),
+    ("lab", &["load", "wire", "base", "findings", "judge", "ledger"]),
+    ("report", &["findings", "judge", "ledger", "base"]),
+    ("findings", &["judge", "ledger"]),
     ("services", &["load", "service", "wire", "base"]),
     ("service", &["wire", "base"]),
     ("http", &["load", "wire", "base"]),

@@ -1,12 +1,13 @@
 //! What is pure stays pure. A service's `protocol` and `model` open no socket and know no clock
 //! but the `now` handed in, so that the server, the load, the fuzzer and the golden tests run
-//! the same code; `judge` works on slices of numbers and does no I/O at all.
+//! the same code; `judge` works on slices of numbers and does no I/O at all, and `findings` reads
+//! nothing but the ledger.
 
 use super::{Rule, SERVICES};
 use crate::tidy::names::mentions;
 use crate::tidy::tree::{File, Finding, Tree};
 
-const JUDGE: &[&str] = &["std::fs", "std::io", "std::net", "std::process"];
+const NO_IO: &[&str] = &["std::fs", "std::io", "std::net", "std::process"];
 
 const DOORS: &[&str] = &[
     "Instant::now",
@@ -28,7 +29,8 @@ const DOORS: &[&str] = &[
 
 pub(super) const RULE: Rule = Rule {
     name: "purity",
-    doc: "`judge` does no I/O; a service's `protocol` and `model` open nothing and read no clock.",
+    doc: "`judge` and `findings` do no I/O; a service's `protocol` and `model` open nothing and \
+          read no clock.",
     check,
 };
 
@@ -44,8 +46,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn banned(file: &File) -> &'static [&'static str] {
-    if file.path.starts_with("crates/judge/src/") {
-        return JUDGE;
+    if ["crates/judge/src/", "crates/findings/src/"].iter().any(|at| file.path.starts_with(at)) {
+        return NO_IO;
     }
     let Some((package, inside)) =
         file.path.strip_prefix("crates/").and_then(|path| path.split_once("/src/"))
@@ -62,9 +64,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn judge_does_no_io() {
+    fn judge_and_findings_do_no_io() {
         let text = "use std::{\n    fmt,\n    io,\n};\n";
         assert_eq!(lines(&RULE, &[("crates/judge/src/lib.rs", text)]), [3]);
+        assert_eq!(lines(&RULE, &[("crates/findings/src/lib.rs", text)]), [3]);
         assert!(lines(&RULE, &[("crates/judge/tests/a.rs", text)]).is_empty());
         assert!(lines(&RULE, &[("crates/lab/src/lib.rs", text)]).is_empty());
     }

@@ -1,0 +1,365 @@
+//! Assembles a [`Summary`] from what the ledger holds of a run.
+
+use std::collections::{BTreeMap, HashMap};
+
+use judge::{Metrics, median, series_interval};
+use ledger::{
+    ClientsRow, CounterRow, FactRow, FailedAt, HistogramRow, LedgerError, LookRow, PointId,
+    PointRow, ReachedRow, RunRow, RunView, SliceRow, StreamRow, TargetId, TargetRow, TrialId,
+    TrialRow, TrialValues, UsageRow, Validity,
+};
+
+use crate::call_values::ValueFigures;
+use crate::capacity::CapacitySummary;
+use crate::compare::Contest;
+use crate::counters::CounterFigures;
+use crate::figures::Figures;
+use crate::grade::{Grade, counted as counted_trials};
+use crate::groups::{ClientsFigures, GroupFigures};
+use crate::latency::{lags, overall};
+use crate::limits::LimitsSummary;
+use crate::littles_law::{LawViolation, violation};
+use crate::metrics::metrics;
+use crate::modes::modes;
+use crate::point_summary::{PointSummary, TargetSummary};
+use crate::scaling::scalings;
+use crate::slices::{counted, drifts, thirds};
+use crate::streams::StreamFigures;
+use crate::summary::{CallSummary, FindingSummary, RequirementSummary, SlowSummary, Summary};
+use crate::trial_summary::{TrialSummary, at_point};
+use crate::verdicts::{Judged, judge, stored};
+
+impl Summary {
+    /// Sums a run up.
+    ///
+    /// Fails when a histogram in the ledger is damaged.
+    pub fn of(view: RunView) -> Result<Summary, LedgerError> {
+        let parts = Parts::of(&view);
+        let metrics = parts.metrics.clone();
+        let point_index = index_of(view.points.iter().map(|(id, _)| *id));
+        let trials = trial_summaries(&view, &point_index, &parts)?;
+        let mut points = Vec::with_capacity(view.points.len());
+        for (index, (_, row)) in view.points.iter().enumerate() {
+            let here: Vec<&TrialSummary> = at_point(&trials, index).iter().collect();
+            points.push(point_summary(row, &here, &view, &parts)?);
+        }
+        judge_drifts(&view.run, &mut points, &trials);
+        let trial_index = index_of(trials.iter().map(|trial| trial.id));
+        let findings = view.findings.into_iter().filter_map(|row| {
+            Some(FindingSummary { trial: *trial_index.get(&row.trial_id)?, row })
+        });
+        let slow = view
+            .slow
+            .into_iter()
+            .filter_map(|row| Some(SlowSummary { trial: *trial_index.get(&row.trial_id)?, row }));
+        let requirements = view.requirements.into_iter().filter_map(|row| {
+            Some(RequirementSummary { point: *point_index.get(&row.point_id)?, row })
+        });
+        let looks = view.points.iter().map(|(id, _)| looks_at(*id, &view.looks)).collect();
+        let contest = view.comparison.map(|row| Contest { row, looks });
+        let place = |point: PointId| point_index.get(&point).copied();
+        let probes = view.probes.into_iter();
+        let probes = probes.filter_map(|probe| Some((place(probe.point_id)?, probe))).collect();
+        let capacity = view.search.map(|row| CapacitySummary::of(row, probes, &points));
+        let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
+        let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
+        let at = |target: TargetId| target_index.get(&target).copied();
+        let rungs = view.rungs.into_iter();
+        let rungs: Vec<_> = rungs.filter_map(|row| Some((at(row.target_id)?, row))).collect();
+        let profiles = view.profiles.into_iter();
+        let profiles = profiles.filter_map(|row| Some((at(row.target_id)?, row))).collect();
+        let calls = view.calls.into_iter().filter_map(|row| {
+            let point = *point_index.get(&row.point_id)?;
+            Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
+        });
+        let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
+        let counts = (targets.len(), points.len());
+        let known = stored(&view.verdicts, &metrics, place, at);
+        let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &trials);
+        let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
+        Ok(Summary {
+            id: view.id,
+            uid: view.uid,
+            comparisons,
+            rung_comparisons,
+            capacity,
+            littles_law: broken_laws(&view.clients, &point_index, &trials),
+            scalings: scalings(targets.len(), &points, &trials, view.run.confidence),
+            modes: modes(metrics.named(&view.run.primary_metric), counts, &trials),
+            metrics,
+            contest,
+            facts,
+            run: view.run,
+            suite: view.suite,
+            fingerprint: view.fingerprint,
+            findings: findings.collect(),
+            events: crate::events::events(view.events, &trial_index),
+            slow: slow.collect(),
+            requirements: requirements.collect(),
+            calls: calls.collect(),
+            floors: view.floors,
+            rungs,
+            profiles,
+            targets,
+            points,
+            trials,
+        })
+    }
+}
+
+/// The metrics of a run, and the rows that belong to its trials, by trial.
+struct Parts<'view> {
+    metrics: Metrics,
+    histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
+    slices: HashMap<TrialId, Vec<&'view SliceRow>>,
+    values: HashMap<TrialId, Vec<&'view TrialValues>>,
+    counters: HashMap<TrialId, Vec<&'view CounterRow>>,
+    streams: HashMap<TrialId, Vec<&'view StreamRow>>,
+    reached: BTreeMap<TrialId, Vec<&'view ReachedRow>>,
+    usage: BTreeMap<TrialId, Vec<&'view UsageRow>>,
+}
+
+impl<'view> Parts<'view> {
+    fn of(view: &'view RunView) -> Parts<'view> {
+        Parts {
+            metrics: metrics(&view.program_figures),
+            histograms: by_trial(&view.histograms, |row| row.trial_id),
+            slices: by_trial(&view.slices, |row| row.trial_id),
+            values: by_trial(&view.values, |row| row.trial_id),
+            counters: by_trial(&view.counters, |row| row.trial_id),
+            streams: by_trial(&view.streams, |row| row.trial_id),
+            reached: by_trial(&view.reached, |row| row.trial_id).into_iter().collect(),
+            usage: by_trial(&view.usage, |row| row.trial_id).into_iter().collect(),
+        }
+    }
+
+    fn histograms(&self, trial: TrialId) -> &[&'view HistogramRow] {
+        self.histograms.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn slices(&self, trial: TrialId) -> &[&'view SliceRow] {
+        self.slices.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn counters(&self, trial: TrialId) -> &[&'view CounterRow] {
+        self.counters.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn streams(&self, trial: TrialId) -> &[&'view StreamRow] {
+        self.streams.get(&trial).map(Vec::as_slice).unwrap_or_default()
+    }
+
+    fn values(&self, trial: TrialId) -> impl Iterator<Item = (&'view str, &'view [f64])> {
+        self.values.get(&trial).into_iter().flatten().map(|row| (&row.name[..], &row.values[..]))
+    }
+}
+
+fn usage(rows: Option<&Vec<&UsageRow>>) -> judge::limits::Figures {
+    let mut figures = judge::limits::Figures::default();
+    for row in rows.into_iter().flatten() {
+        // Figures of a newer loadline are skipped.
+        figures.set(&row.name, row.value);
+    }
+    figures
+}
+
+fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, Vec<&Row>> {
+    let mut all: HashMap<TrialId, Vec<&Row>> = HashMap::new();
+    for row in rows {
+        all.entry(trial(row)).or_default().push(row);
+    }
+    all
+}
+
+fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
+    ids.enumerate().map(|(index, id)| (id, index)).collect()
+}
+
+/// Where Little's law is broken, over all valid trials and their groups of clients.
+fn broken_laws(
+    clients: &[ClientsRow],
+    point_index: &HashMap<PointId, usize>,
+    trials: &[TrialSummary],
+) -> Vec<LawViolation> {
+    let mut at: HashMap<usize, Vec<&ClientsRow>> = HashMap::new();
+    for row in clients {
+        if let Some(point) = point_index.get(&row.point_id) {
+            at.entry(*point).or_default().push(row);
+        }
+    }
+    let mut found = Vec::new();
+    // Without a latency for each operation (with only a sample, for example) the law doesn't apply.
+    let applies = |trial: &TrialSummary| trial.is_valid() && trial.has_all_latencies();
+    for (index, trial) in trials.iter().enumerate().filter(|(_, trial)| applies(trial)) {
+        for row in at.get(&trial.point).into_iter().flatten() {
+            found.extend(violation(index, &trial.groups, row, trial.row.measured_ns));
+        }
+    }
+    found
+}
+
+/// Valid rounds at each look at a point.
+fn looks_at(point: PointId, looks: &[LookRow]) -> Vec<u32> {
+    looks.iter().filter(|look| look.point_id == point).map(|look| look.rounds).collect()
+}
+
+/// The build facts of a target.
+fn facts_of(target: TargetId, facts: &[FactRow]) -> Vec<(String, String)> {
+    let own = facts.iter().filter(|fact| fact.target_id == target);
+    own.map(|fact| (fact.name.clone(), fact.value.clone())).collect()
+}
+
+fn trial_summaries(
+    view: &RunView,
+    point_index: &HashMap<PointId, usize>,
+    parts: &Parts<'_>,
+) -> Result<Vec<TrialSummary>, LedgerError> {
+    let target_index: HashMap<TargetId, usize> = index_of(view.targets.iter().map(|(id, _)| *id));
+    let rounds: HashMap<_, _> = view.rounds.iter().map(|(id, row)| (*id, row)).collect();
+    let mut summaries = Vec::with_capacity(view.trials.len());
+    for (id, row) in &view.trials {
+        let place = || {
+            let round = rounds.get(&row.round_id)?;
+            let point = *point_index.get(&round.point_id)?;
+            Some((round.ordinal, point, *target_index.get(&row.target_id)?))
+        };
+        // Foreign keys rule out trials without round or target; one would belong nowhere.
+        let Some((round, point, target)) = place() else { continue };
+        let (counted, slices_measured_again) = counted(row, parts.slices(*id));
+        let histograms = parts.histograms(*id);
+        let values = ValueFigures::merged(parts.values(*id));
+        summaries.push(TrialSummary {
+            id: *id,
+            point,
+            round,
+            target,
+            figures: Figures::of_trial(row, histograms, parts.streams(*id), &values)?,
+            stream_groups: StreamFigures::by_clients(parts.streams(*id), &[row])?,
+            groups: GroupFigures::by_operation(histograms)?,
+            values,
+            counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
+            slices_measured_again,
+            thirds: thirds(&counted),
+            usage: usage(parts.usage.get(id)),
+            row: row.clone(),
+        });
+    }
+    Ok(summaries)
+}
+
+fn point_summary(
+    row: &PointRow,
+    here: &[&TrialSummary],
+    view: &RunView,
+    parts: &Parts<'_>,
+) -> Result<PointSummary, LedgerError> {
+    let measured = |target: usize| here.iter().any(|trial| trial.target == target);
+    let wanted: Vec<usize> = (0..view.targets.len()).filter(|target| measured(*target)).collect();
+    // Trials are in the order of rounds.
+    let rounds: Vec<_> = here.chunk_by(|a, b| a.round == b.round).collect();
+    let with = |round: &[&TrialSummary], validity: Validity| {
+        round.iter().filter(|trial| trial.row.validity == validity).count()
+    };
+    let whole = |round: &&&[&TrialSummary]| with(round, Validity::Valid) == wanted.len();
+    let disturbed = |round: &&&[&TrialSummary]| {
+        with(round, Validity::Invalid) == 0 && with(round, Validity::Disturbed) > 0
+    };
+    let slices = here.iter().map(|trial| parts.slices(trial.id)).filter(|slices| slices.len() > 1);
+    let longest = |slices: &[&SliceRow]| slices.iter().map(|slice| slice.duration_ns).max();
+    let slice_ns: Vec<u64> = slices.filter_map(longest).collect();
+    let finished = here.iter().filter(|trial| trial.row.measured_ns > 0);
+    let measured_ns: Vec<u64> = finished.map(|trial| trial.row.measured_ns).collect();
+    let mut targets = Vec::with_capacity(wanted.len());
+    for target in &wanted {
+        targets.push(target_summary(*target, here, &view.run, parts)?);
+    }
+    Ok(PointSummary {
+        row: row.clone(),
+        rounds: rounds.len(),
+        valid_rounds: rounds.iter().filter(whole).count(),
+        disturbed_rounds: rounds.iter().filter(disturbed).count(),
+        measured_ns: median_ns(&measured_ns),
+        slice_ns: median_ns(&slice_ns),
+        targets,
+    })
+}
+
+fn target_summary(
+    target: usize,
+    here: &[&TrialSummary],
+    run: &RunRow,
+    parts: &Parts<'_>,
+) -> Result<TargetSummary, LedgerError> {
+    let all: Vec<&TrialSummary> =
+        here.iter().copied().filter(|trial| trial.target == target).collect();
+    let counted = counted_trials(&all);
+    let rows: Vec<&TrialRow> = counted.iter().map(|trial| &trial.row).collect();
+    let latencies: Vec<_> =
+        counted.iter().filter_map(|trial| overall(parts.histograms(trial.id))).collect();
+    let histograms: Vec<&HistogramRow> =
+        counted.iter().flat_map(|trial| parts.histograms(trial.id)).copied().collect();
+    let all_lags: Vec<_> =
+        counted.iter().flat_map(|trial| lags(parts.histograms(trial.id))).collect();
+    let counters: Vec<_> =
+        counted.iter().map(|trial| (parts.counters(trial.id), trial.row.operations)).collect();
+    let streams: Vec<&StreamRow> =
+        counted.iter().flat_map(|trial| parts.streams(trial.id)).copied().collect();
+    let interval = |of: &dyn Fn(&Figures) -> Option<f64>| {
+        let values: Vec<f64> = counted.iter().filter_map(|trial| of(&trial.figures)).collect();
+        series_interval(&values, run.confidence)
+    };
+    let primary = parts.metrics.named(&run.primary_metric);
+    let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
+    let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
+    let values = ValueFigures::merged(counted.iter().flat_map(|trial| parts.values(trial.id)));
+    let figures = Figures::merged(&rows, &latencies, &all_lags)?
+        .with_streams(StreamFigures::of(&streams, &rows)?)
+        .with_reported(&values);
+    Ok(TargetSummary {
+        target,
+        trials: all.len(),
+        valid_trials: number(|trial| trial.validity == Validity::Valid),
+        grade: Grade::of(&all),
+        disturbed_trials: number(|trial| trial.validity == Validity::Disturbed),
+        overloaded_trials: number(|trial| trial.overloaded && trial.validity == Validity::Valid),
+        failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
+        slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
+        rate: interval(&|figures| figures.rate_per_s),
+        primary: primary.and_then(|primary| interval(&|figures| figures.value(primary))),
+        groups: ClientsFigures::of(&histograms, &figures)?,
+        figures,
+        stream_groups: StreamFigures::by_clients(&streams, &rows)?,
+        measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
+        values,
+        counters: CounterFigures::merged(&counters),
+        drift: None,
+        limits: LimitsSummary::of(&all, &parts.reached, &parts.usage),
+        operations_of_all: sum(|trial| trial.operations),
+        wrong_of_all: sum(|trial| trial.wrong),
+        wrong_outside: sum(|trial| trial.wrong_outside),
+        missing_of_all: sum(|trial| trial.missing),
+        unchecked_of_all: sum(|trial| trial.unchecked),
+    })
+}
+
+/// Judges drift as one family: of many targets and points, some drift by chance.
+fn judge_drifts(run: &RunRow, points: &mut [PointSummary], trials: &[TrialSummary]) {
+    let mut rounds = Vec::new();
+    for (index, point) in points.iter().enumerate() {
+        for target in &point.targets {
+            let here = at_point(trials, index)
+                .iter()
+                .filter(|trial| trial.target == target.target && trial.is_valid());
+            rounds.push(here.filter_map(|trial| trial.thirds).collect());
+        }
+    }
+    let targets = points.iter_mut().flat_map(|point| &mut point.targets);
+    for (target, drift) in targets.zip(drifts(run, &rounds)) {
+        target.drift = drift;
+    }
+}
+
+fn median_ns(values: &[u64]) -> Option<u64> {
+    let values: Vec<f64> = values.iter().map(|value| *value as f64).collect();
+    median(&values).map(|value| value as u64)
+}

@@ -1,0 +1,44 @@
+//! Figures that calls measured themselves, by name: what a batch printed, or how long a step took.
+
+/// The figures of one name.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ValueFigures {
+    /// Their name.
+    pub name: String,
+    /// Their number.
+    pub count: u64,
+    /// The least.
+    pub min: f64,
+    /// Their median.
+    pub median: f64,
+    /// Their arithmetic mean.
+    pub mean: f64,
+    /// The greatest.
+    pub max: f64,
+}
+
+impl ValueFigures {
+    /// Those of these values by name, of one trial or of several taken together, in the order in
+    /// which names first come.
+    pub fn merged<'a>(rows: impl Iterator<Item = (&'a str, &'a [f64])>) -> Vec<ValueFigures> {
+        let mut all: Vec<(&str, Vec<f64>)> = Vec::new();
+        for (name, some) in rows {
+            match all.iter_mut().find(|(known, _)| *known == name) {
+                None => all.push((name, some.to_vec())),
+                Some((_, values)) => values.extend(some),
+            }
+        }
+        all.into_iter().filter_map(|(name, values)| ValueFigures::of(name, &values)).collect()
+    }
+
+    fn of(name: &str, values: &[f64]) -> Option<ValueFigures> {
+        Some(ValueFigures {
+            name: name.to_owned(),
+            count: values.len() as u64,
+            min: values.iter().copied().reduce(f64::min)?,
+            median: judge::median(values)?,
+            mean: values.iter().sum::<f64>() / values.len() as f64,
+            max: values.iter().copied().reduce(f64::max)?,
+        })
+    }
+}

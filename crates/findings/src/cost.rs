@@ -1,0 +1,253 @@
+//! The cost of one operation at a point: on both sides, beside the first target's difference from
+//! each other one.
+
+use judge::limits::Figures;
+use judge::t_critical;
+use ledger::CallRow;
+
+use crate::summary::Summary;
+use crate::trial_summary::TrialSummary;
+
+/// One figure of an operation's cost.
+#[derive(Debug)]
+pub struct CostRow {
+    /// In words, for people.
+    pub name: &'static str,
+    /// In one word, for programs.
+    pub code: &'static str,
+    /// `ns`, `bytes` or `count`.
+    pub unit: &'static str,
+    /// Its total over a trial.
+    total: fn(&Figures) -> Option<f64>,
+    /// Whether the total is a part of CPU time that is known from ticks only, and of which.
+    sampled: Option<fn(&Figures) -> Option<f64>>,
+}
+
+/// Every figure, in the order in which they are shown.
+static COSTS: &[CostRow] = &[
+    CostRow {
+        name: "server user",
+        code: "server_user_ns",
+        unit: "ns",
+        total: |f| Some(f.server_cpu_ns? - f.server_system_ns?),
+        sampled: Some(|f| f.server_cpu_ns),
+    },
+    CostRow {
+        name: "server system",
+        code: "server_system_ns",
+        unit: "ns",
+        total: |f| f.server_system_ns,
+        sampled: Some(|f| f.server_cpu_ns),
+    },
+    CostRow {
+        name: "server wake-ups",
+        code: "server_wakeups",
+        unit: "count",
+        total: |f| f.server_voluntary_switches,
+        sampled: None,
+    },
+    CostRow {
+        name: "server preempted",
+        code: "server_preempted",
+        unit: "count",
+        total: |f| f.server_involuntary_switches,
+        sampled: None,
+    },
+    CostRow {
+        name: "generator user",
+        code: "generator_user_ns",
+        unit: "ns",
+        total: |f| Some(f.generator_cpu_ns? - f.generator_system_ns?),
+        sampled: Some(|f| f.generator_cpu_ns),
+    },
+    CostRow {
+        name: "generator system",
+        code: "generator_system_ns",
+        unit: "ns",
+        total: |f| f.generator_system_ns,
+        sampled: Some(|f| f.generator_cpu_ns),
+    },
+    CostRow {
+        name: "generator wake-ups",
+        code: "generator_wakeups",
+        unit: "count",
+        total: |f| f.generator_voluntary_switches,
+        sampled: None,
+    },
+    CostRow {
+        name: "generator preempted",
+        code: "generator_preempted",
+        unit: "count",
+        total: |f| f.generator_involuntary_switches,
+        sampled: None,
+    },
+    CostRow {
+        name: "packets",
+        code: "packets",
+        unit: "count",
+        total: |f| Some(f.loopback_packets? + f.network_packets?),
+        sampled: None,
+    },
+    CostRow {
+        name: "bytes with headers",
+        code: "bytes",
+        unit: "bytes",
+        total: |f| Some(f.loopback_bytes? + f.network_bytes?),
+        sampled: None,
+    },
+    CostRow {
+        name: "bytes to disk",
+        code: "disk_bytes",
+        unit: "bytes",
+        total: |f| f.server_written_bytes,
+        sampled: None,
+    },
+];
+
+/// A mean over rounds, with half of its interval's width where there are several.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Mean {
+    /// The mean.
+    pub mean: f64,
+    /// Half the width of Student's interval; `None` with one round.
+    pub half_width: Option<f64>,
+}
+
+/// One figure at one point. `None` is unseen.
+#[derive(Debug)]
+pub struct Cost {
+    /// Which.
+    pub row: &'static CostRow,
+    /// Of each target, in the suite's order.
+    pub targets: Vec<Option<Mean>>,
+    /// The uncertainty of the division into user and system by ticks, at 95 %.
+    pub sampling: Vec<Option<f64>>,
+    /// The first target's less each other one's, over the rounds in which both are valid; the
+    /// first place is the first target itself and empty.
+    pub differences: Vec<Option<Mean>>,
+}
+
+/// A clock tick, by which the kernel divides user from system time.
+const TICK_NS: f64 = 1e7;
+
+/// The cost of one operation at a point, over valid trials.
+pub fn costs(summary: &Summary, point: usize) -> Vec<Cost> {
+    let targets = summary.targets.len();
+    let trials = |target: usize| -> Vec<&TrialSummary> {
+        let here = summary.trials_at(point).map(|(_, trial)| trial);
+        here.filter(|trial| trial.target == target && trial.is_valid()).collect()
+    };
+    let all: Vec<Vec<&TrialSummary>> = (0..targets).map(trials).collect();
+    let confidence = summary.run.confidence;
+    let cost = |row: &'static CostRow| {
+        let value = |trial: &TrialSummary| trial.usage.per_operation((row.total)(&trial.usage));
+        let values = |trials: &[&TrialSummary]| {
+            trials.iter().map(|trial| value(trial)).collect::<Option<Vec<f64>>>()
+        };
+        let difference = |target: usize| {
+            let others = &all[target];
+            let pairs = all[0].iter().filter_map(|a| {
+                let b = others.iter().find(|b| b.round == a.round)?;
+                Some(value(a)? - value(b)?)
+            });
+            mean(&pairs.collect::<Vec<f64>>(), confidence)
+        };
+        Cost {
+            row,
+            targets: all.iter().map(|one| mean(&values(one)?, confidence)).collect(),
+            sampling: all.iter().map(|trials| sampling(row, trials)).collect(),
+            differences: (0..targets)
+                .map(|target| if target == 0 { None } else { difference(target) })
+                .collect(),
+        }
+    };
+    COSTS.iter().map(cost).collect()
+}
+
+fn mean(values: &[f64], confidence: f64) -> Option<Mean> {
+    let count = values.len() as f64;
+    let mean = (count > 0.0).then(|| values.iter().sum::<f64>() / count)?;
+    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    let degrees = count - 1.0;
+    let half_width = (degrees > 0.0)
+        .then(|| t_critical(confidence, degrees) * (squares / degrees / count).sqrt());
+    Some(Mean { mean, half_width })
+}
+
+/// Each tick falls on user or system by its chance: a binomial share, by the normal rule.
+fn sampling(row: &CostRow, trials: &[&TrialSummary]) -> Option<f64> {
+    let whole = row.sampled?;
+    let sum = |of: &dyn Fn(&Figures) -> Option<f64>| {
+        trials.iter().map(|trial| of(&trial.usage)).sum::<Option<f64>>()
+    };
+    let (cpu_ns, part_ns) = (sum(&whole)?, sum(&row.total)?);
+    let operations = sum(&|figures| figures.operations)?;
+    let (share, ticks) = (part_ns / cpu_ns, cpu_ns / TICK_NS);
+    let half = 1.96 * (share * (1.0 - share) / ticks).sqrt() * cpu_ns / operations;
+    half.is_finite().then_some(half)
+}
+
+/// One system call of one side, per operation of each target; `None` where it wasn't counted.
+#[derive(Debug, PartialEq)]
+pub struct CallCost {
+    /// Its name.
+    pub name: String,
+    /// Of each target, in the suite's order.
+    pub targets: Vec<Option<CallFigures>>,
+}
+
+impl CallCost {
+    /// Calls per operation of the first target less those of another; `None` where either wasn't
+    /// counted. Calls are counted once, so it has no interval.
+    pub fn difference(&self, other: usize) -> Option<f64> {
+        let calls = |target: usize| Some((*self.targets.get(target)?)?.calls);
+        Some(calls(0)? - calls(other)?)
+    }
+}
+
+/// Number of a call per operation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CallFigures {
+    /// Calls per operation.
+    pub calls: f64,
+    /// Failures per operation.
+    pub errors: f64,
+    /// Its share of that side's time in calls.
+    pub share: f64,
+}
+
+/// The system calls of one side at a point, the most frequent first; empty when none were counted.
+pub fn calls(summary: &Summary, point: usize, of_generator: bool) -> Vec<CallCost> {
+    let here: Vec<(usize, &CallRow)> = summary
+        .calls
+        .iter()
+        .filter(|call| call.point == point && call.row.of_generator == of_generator)
+        .map(|call| (call.target, &call.row))
+        .collect();
+    let mut names: Vec<&str> = here.iter().map(|(_, row)| &*row.name).collect();
+    names.sort_unstable();
+    names.dedup();
+    let targets = summary.targets.len();
+    let figures = |name: &str, target: usize| {
+        let of_target = || here.iter().filter(move |(of, _)| *of == target);
+        let operations = of_target().map(|(_, row)| row.operations).max()?.max(1) as f64;
+        let time: u64 = of_target().map(|(_, row)| row.system_ns).sum();
+        let row = of_target().find(|(_, row)| row.name == name).map(|(_, row)| row);
+        let seen = |of: fn(&CallRow) -> u64| row.map_or(0.0, |row| of(row) as f64);
+        Some(CallFigures {
+            calls: seen(|row| row.calls) / operations,
+            errors: seen(|row| row.errors) / operations,
+            share: seen(|row| row.system_ns) / (time.max(1) as f64),
+        })
+    };
+    let cost = |name: &&str| CallCost {
+        name: (*name).to_owned(),
+        targets: (0..targets).map(|target| figures(name, target)).collect(),
+    };
+    let most = |cost: &CallCost| {
+        cost.targets.iter().flatten().map(|figures| figures.calls).fold(0.0, f64::max)
+    };
+    let mut costs: Vec<CallCost> = names.iter().map(cost).collect();
+    costs.sort_by(|a, b| most(b).total_cmp(&most(a)));
+    costs
+}

@@ -1,0 +1,229 @@
+//! The metrics of one trial, or of all valid trials of one target at one point.
+
+use std::borrow::Cow;
+
+use judge::{Metric, Metrics, median};
+use ledger::{HistogramRow, LedgerError, StreamRow, TrialRow};
+
+use crate::call_values::ValueFigures;
+use crate::latency::{Latency, lags, overall};
+use crate::streams::StreamFigures;
+
+/// Every metric of a trial: those of the table [`judge::METRICS`], and reported figures. `None` is
+/// *unseen*.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Figures {
+    /// Operations completed.
+    pub operations: u64,
+    /// Operations per second of measured time.
+    pub rate_per_s: Option<f64>,
+    /// Latency of all operations.
+    pub latency: Latency,
+    /// Send lag of all operations; empty unless there is a schedule.
+    pub lag: Latency,
+    /// Requests that a schedule made due, per second of measured time.
+    pub offered_per_s: Option<f64>,
+    /// The most requests that were due and had no free slot.
+    pub backlog_most: Option<u64>,
+    /// Operations whose answers were not checked.
+    pub unchecked: u64,
+    /// Wrong answers.
+    pub wrong: u64,
+    /// Operations not answered in time.
+    pub missing: u64,
+    /// Keys requested and not found.
+    pub misses: u64,
+    /// Found ÷ requested, 0 to 1.
+    pub hit_ratio: Option<f64>,
+    /// Resources used by the target.
+    pub server: Usage,
+    /// Resources used by the load generator.
+    pub generator: Usage,
+    /// Share of time that the generator didn't spend in empty polls, 0 to 1.
+    pub generator_busy: Option<f64>,
+    /// Elements of values per second, where values have elements.
+    pub elements_per_s: Option<f64>,
+    /// Their bytes per second.
+    pub bytes_per_s: Option<f64>,
+    /// The updates of streams; `None` without streams.
+    pub streams: Option<StreamFigures>,
+    /// Figures that calls reported, by name: each is its own metric or, where the lab measures none
+    /// itself, the metric of this name.
+    pub reported: Vec<(String, f64)>,
+}
+
+/// Resources used by a process group.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct Usage {
+    /// CPU time per operation, in ns.
+    pub cpu_ns_per_op: Option<f64>,
+    /// Its part in user space.
+    pub user_ns_per_op: Option<f64>,
+    /// Its part in the kernel.
+    pub system_ns_per_op: Option<f64>,
+    /// The most resident memory.
+    pub rss_bytes: Option<u64>,
+}
+
+impl Figures {
+    /// The figures of one trial, with its whole-trial histograms, its streams, and what its calls
+    /// reported.
+    ///
+    /// Fails when a histogram is damaged and has to be decoded.
+    pub fn of_trial(
+        trial: &TrialRow,
+        histograms: &[&HistogramRow],
+        streams: &[&StreamRow],
+        reported: &[ValueFigures],
+    ) -> Result<Figures, LedgerError> {
+        let latency = overall(histograms);
+        let figures = Figures::merged(&[trial], latency.as_slice(), &lags(histograms))?;
+        let streams = StreamFigures::of(streams, &[trial])?;
+        Ok(figures.with_streams(streams).with_reported(reported))
+    }
+
+    /// Every metric that was seen, by its name in suites.
+    pub fn seen(&self, metrics: &Metrics) -> Vec<(Cow<'static, str>, f64)> {
+        let seen = |metric: &Metric| Some((metric.suite.clone(), self.value(metric)?));
+        metrics.iter().filter_map(seen).filter(|(_, value)| value.is_finite()).collect()
+    }
+
+    /// The figures of several trials taken as one, all but the latency.
+    ///
+    /// Costs per operation are sums over sums, of the trials in which they were seen; memory is
+    /// the greatest; busy is the median, because one odd trial shouldn't decide whether a run is
+    /// generator-bound.
+    fn of_trials(trials: &[&TrialRow]) -> Figures {
+        let sum = |of: fn(&TrialRow) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
+        let per_op = |of: fn(&TrialRow) -> Option<u64>| {
+            let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.operations)));
+            let (used, operations) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+            quotient(used, operations)
+        };
+        let most = |of: fn(&TrialRow) -> Option<u64>| trials.iter().filter_map(|t| of(t)).max();
+        let busy: Vec<f64> = trials.iter().filter_map(|trial| trial.generator_busy).collect();
+        let looked_up = trials.iter().filter_map(|trial| Some((trial.hits?, trial.misses)));
+        let (hits, misses) = looked_up.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+        let operations = sum(|trial| trial.operations);
+        Figures {
+            operations,
+            rate_per_s: quotient(operations, sum(|t| t.measured_ns)).map(|per_ns| per_ns * 1e9),
+            latency: Latency::default(),
+            lag: Latency::default(),
+            offered_per_s: per_second(trials, |trial| trial.offered),
+            backlog_most: most(|trial| trial.backlog_most),
+            unchecked: sum(|trial| trial.unchecked),
+            wrong: sum(|trial| trial.wrong),
+            missing: sum(|trial| trial.missing),
+            misses: sum(|trial| trial.misses),
+            hit_ratio: quotient(hits, hits + misses),
+            server: Usage {
+                cpu_ns_per_op: per_op(|trial| trial.server_cpu_ns),
+                user_ns_per_op: per_op(|trial| trial.server_user_ns),
+                system_ns_per_op: per_op(|trial| trial.server_system_ns),
+                rss_bytes: most(|trial| trial.server_rss_bytes),
+            },
+            generator: Usage {
+                cpu_ns_per_op: per_op(|trial| trial.generator_cpu_ns),
+                user_ns_per_op: per_op(|trial| trial.generator_user_ns),
+                system_ns_per_op: per_op(|trial| trial.generator_system_ns),
+                rss_bytes: most(|trial| trial.generator_rss_bytes),
+            },
+            generator_busy: median(&busy),
+            elements_per_s: per_second(trials, |trial| trial.elements),
+            bytes_per_s: per_second(trials, |trial| trial.payload_bytes),
+            streams: None,
+            reported: Vec::new(),
+        }
+    }
+
+    /// The same with the updates of streams.
+    pub(crate) fn with_streams(self, streams: Option<StreamFigures>) -> Figures {
+        Figures { streams, ..self }
+    }
+
+    /// The same with what calls reported.
+    pub(crate) fn with_reported(self, values: &[ValueFigures]) -> Figures {
+        let reported = values.iter().map(|one| (one.name.clone(), one.mean)).collect();
+        Figures { reported, ..self }
+    }
+
+    /// The figures of several trials taken as one, with the percentiles of their merged
+    /// histograms: percentiles are never averaged.
+    ///
+    /// Fails when a histogram in the ledger is damaged.
+    pub fn merged(
+        trials: &[&TrialRow],
+        latencies: &[&HistogramRow],
+        lags: &[&HistogramRow],
+    ) -> Result<Figures, LedgerError> {
+        Ok(Figures {
+            latency: Latency::merged(latencies)?,
+            lag: Latency::merged(lags)?,
+            ..Figures::of_trials(trials)
+        })
+    }
+
+    /// The value of a metric, in the metric's unit; `None` when it is unseen.
+    pub fn value(&self, metric: &Metric) -> Option<f64> {
+        let whole = |value: Option<u64>| value.map(|value| value as f64);
+        let streams = self.streams.as_ref();
+        let stale = |of: fn(&Latency) -> Option<u64>| {
+            streams.and_then(|one| of(&one.staleness)).map(|ns| ns as f64)
+        };
+        let measured = match &*metric.json {
+            "rate_per_s" => self.rate_per_s,
+            "latency_ns.p50" => whole(self.latency.p50_ns),
+            "latency_ns.p90" => whole(self.latency.p90_ns),
+            "latency_ns.p99" => whole(self.latency.p99_ns),
+            "latency_ns.p999" => whole(self.latency.p999_ns),
+            "latency_ns.max" => whole(self.latency.max_ns),
+            "latency_ns.mean" => self.latency.mean_ns,
+            "updates_per_s" => streams.and_then(|one| one.updates_per_s),
+            "elements_per_s" => self.elements_per_s,
+            "bytes_per_s" => self.bytes_per_s,
+            "staleness_ns.p50" => stale(|latency| latency.p50_ns),
+            "staleness_ns.p99" => stale(|latency| latency.p99_ns),
+            "staleness_ns.max" => stale(|latency| latency.max_ns),
+            "missed" => whole(streams.map(|one| one.missed)),
+            "merged" => whole(streams.map(|one| one.merged)),
+            "fairness" => streams.and_then(|one| one.fairness),
+            "least_updates" => whole(streams.map(|one| one.least_updates)),
+            "wrong" => whole(Some(self.wrong)),
+            "missing" => whole(Some(self.missing)),
+            "misses" => whole(Some(self.misses)),
+            "hit_ratio" => self.hit_ratio,
+            "server.cpu_ns_per_op" => self.server.cpu_ns_per_op,
+            "server.user_ns_per_op" => self.server.user_ns_per_op,
+            "server.system_ns_per_op" => self.server.system_ns_per_op,
+            "server.rss_bytes" => whole(self.server.rss_bytes),
+            "generator.cpu_ns_per_op" => self.generator.cpu_ns_per_op,
+            "generator.user_ns_per_op" => self.generator.user_ns_per_op,
+            "generator.system_ns_per_op" => self.generator.system_ns_per_op,
+            "generator.rss_bytes" => whole(self.generator.rss_bytes),
+            "generator.busy" => self.generator_busy,
+            _ => None,
+        };
+        let reported = || self.reported.iter().find(|(name, _)| **name == *metric.suite);
+        measured.or_else(|| reported().map(|(_, value)| *value))
+    }
+}
+
+impl Usage {
+    /// The kernel's share of the CPU time, 0 to 1.
+    pub fn kernel_share(&self) -> Option<f64> {
+        let share = self.system_ns_per_op? / self.cpu_ns_per_op?;
+        share.is_finite().then_some(share)
+    }
+}
+
+/// Per second of the trials in which it was seen.
+fn per_second(trials: &[&TrialRow], of: fn(&TrialRow) -> Option<u64>) -> Option<f64> {
+    let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.measured_ns)));
+    let (count, measured_ns) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+    quotient(count, measured_ns).map(|per_ns| per_ns * 1e9)
+}
+
+fn quotient(a: u64, b: u64) -> Option<f64> {
+    (b > 0).then(|| a as f64 / b as f64)
+}

@@ -1,0 +1,167 @@
+//! Early ends: a target that fails at each start in the same way is not started for ever, and a run
+//! whose rounds are all disturbed says once what disturbs them, and what helps.
+
+use ledger::Validity;
+
+use super::trial::Trial;
+
+/// Disturbed rounds in a row after which the run says so.
+const DISTURBED_ROUNDS: usize = 3;
+
+/// The most causes of disturbance that are named.
+const MAX_CAUSES: usize = 4;
+
+/// Why a trial shows nothing of its target: it failed before its first answer.
+fn failure(trial: &Trial) -> Option<&str> {
+    let answered = trial.counts.operations + trial.counts.updates;
+    trial.reason.as_deref().filter(|_| trial.has_failed() && answered == 0)
+}
+
+/// A reason without its numbers: ports and process ids differ from start to start.
+fn kind(reason: &str) -> String {
+    reason.replace(|c: char| c.is_ascii_digit(), "")
+}
+
+/// What disturbed, without the programs that are named behind a colon.
+fn cause(reason: &str) -> String {
+    reason.split("; ").map(|one| kind(one.split(": ").next().unwrap_or_default())).collect()
+}
+
+/// The failure that the last two of a target's trials share.
+fn repeated<'a>(trials: &[&'a Trial]) -> Option<&'a str> {
+    let [.., before, last] = trials else { return None };
+    let (before, last) = (failure(before)?, failure(last)?);
+    (kind(before) == kind(last)).then_some(last)
+}
+
+/// The trials of a target, from the first to the last one.
+fn of_target<'a>(trials: impl Iterator<Item = &'a Trial>, target: usize) -> Vec<&'a Trial> {
+    let mut own: Vec<&Trial> = trials.filter(|trial| trial.target == target).collect();
+    own.sort_by_key(|trial| trial.started);
+    own
+}
+
+/// Whether further rounds of a point would show nothing: one of its targets failed in the same way
+/// in the last two.
+pub(super) fn is_hopeless(trials: &[Trial], targets: usize) -> bool {
+    (0..targets).any(|target| repeated(&of_target(trials.iter(), target)).is_some())
+}
+
+/// The target that never answered in this run and failed twice in the same way, at whatever points,
+/// with the failure.
+pub(super) fn never_answers(points: &[Vec<Trial>], targets: &[&str]) -> Option<String> {
+    let (name, why) = targets.iter().enumerate().find_map(|(index, name)| {
+        let own = of_target(points.iter().flatten(), index);
+        let why = repeated(&own)?;
+        own.iter().all(|trial| failure(trial).is_some()).then_some((name, why))
+    })?;
+    Some(format!("{name} failed twice in the same way, and has not answered yet: {why}"))
+}
+
+/// The rounds in a row that were disturbed.
+#[derive(Debug, Default)]
+pub(super) struct DisturbedRounds {
+    in_a_row: usize,
+    /// The target, and what disturbed it, of these rounds; each cause once.
+    causes: Vec<(usize, String)>,
+    is_reported: bool,
+}
+
+impl DisturbedRounds {
+    /// Adds a round of any point. Returns the message to the user, once in a run.
+    pub(super) fn add(&mut self, trials: &[Trial], targets: &[&str]) -> Option<String> {
+        let disturbed = || trials.iter().filter(|one| one.validity == Validity::Disturbed);
+        if disturbed().next().is_none() {
+            (self.in_a_row, self.causes) = (0, Vec::new());
+            return None;
+        }
+        self.in_a_row += 1;
+        for trial in disturbed() {
+            let Some(reason) = &trial.reason else { continue };
+            let own = (trial.target, reason.clone());
+            let is_known =
+                |one: &&mut (usize, String)| one.0 == own.0 && cause(&one.1) == cause(&own.1);
+            match self.causes.iter_mut().find(is_known) {
+                Some(known) => *known = own,
+                None => self.causes.push(own),
+            }
+        }
+        if self.is_reported || self.in_a_row < DISTURBED_ROUNDS {
+            return None;
+        }
+        self.is_reported = true;
+        let name = |index: usize| targets.get(index).copied().unwrap_or_default();
+        let causes = self.causes.iter().rev().take(MAX_CAUSES).rev();
+        let causes: String =
+            causes.map(|(index, why)| format!("  {}: {why}\n", name(*index))).collect();
+        Some(format!("the last {DISTURBED_ROUNDS} rounds were disturbed:\n{causes}{ADVICE}"))
+    }
+}
+
+const ADVICE: &str = "\
+What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
+`loadline doctor` says what this host is good for; `--set rounds.disturbed=ignore` compares all
+the same, and the verdict is then about the disturbance, too.";
+
+#[cfg(test)]
+mod tests {
+    use ledger::FailedAt;
+
+    use super::*;
+
+    /// A trial of a target in a round, which failed for this reason.
+    fn failed(target: usize, round: u32, reason: Option<&str>) -> Trial {
+        let mut trial = Trial::begin(target, round, u64::from(round));
+        match reason {
+            Some(reason) => trial.fail(FailedAt::Start, reason),
+            None => trial.counts.operations = 1,
+        }
+        trial
+    }
+
+    #[test]
+    fn the_same_failure_in_two_rounds_is_enough_and_another_or_an_answer_is_not() {
+        let first = failed(1, 1, Some("port 4501: not ready within 10 s"));
+        let again = failed(1, 2, Some("port 4502: not ready within 10 s"));
+        let fine = [failed(0, 1, None), failed(0, 2, None)];
+        let both = [&fine[..], &[first.clone(), again.clone()]].concat();
+        assert!(is_hopeless(&both, 2) && !is_hopeless(&both[..3], 2));
+        let other = failed(1, 2, Some("ended with code 1"));
+        assert!(!is_hopeless(&[first.clone(), other], 2));
+        let between = [first.clone(), failed(1, 2, None), failed(1, 3, Some("x"))];
+        assert!(!is_hopeless(&between, 2));
+        let mut late = [first, again];
+        late[1].counts.operations = 1;
+        assert!(!is_hopeless(&late, 2), "it failed after an answer");
+    }
+
+    #[test]
+    fn a_run_ends_only_when_a_target_has_never_answered_at_any_point() {
+        let targets = ["one"];
+        let (first, again) = (failed(0, 1, Some("refused")), failed(0, 2, Some("refused")));
+        let said = never_answers(&[vec![first.clone()], vec![again.clone()]], &targets).unwrap();
+        assert_eq!(said, "one failed twice in the same way, and has not answered yet: refused");
+        assert_eq!(never_answers(&[vec![first.clone()], Vec::new()], &targets), None);
+        let answered = vec![failed(0, 3, None)];
+        assert_eq!(never_answers(&[vec![first, again], answered], &targets), None);
+    }
+
+    #[test]
+    fn three_disturbed_rounds_in_a_row_are_reported_once_with_each_cause_once() {
+        let targets = ["one"];
+        let disturbed = |round: u32| {
+            let mut trial = Trial::begin(0, round, 0);
+            trial.validity = Validity::Disturbed;
+            trial.reason = Some(format!("others used {round}0 %: p{round} 1 cores"));
+            trial
+        };
+        let mut rounds = DisturbedRounds::default();
+        let mut add = |trial: Trial| rounds.add(&[trial], &targets);
+        assert!(add(disturbed(1)).is_none() && add(disturbed(2)).is_none());
+        assert_eq!(add(failed(0, 3, None)), None, "a round that isn't disturbed begins anew");
+        assert!(add(disturbed(4)).is_none() && add(disturbed(5)).is_none());
+        let said = add(disturbed(6)).unwrap();
+        assert!(said.contains("  one: others used 60 %: p6 1 cores\nWhat helps"), "{said}");
+        assert!(add(disturbed(7)).is_none(), "once");
+    }
+}

@@ -1,0 +1,248 @@
+//! What belongs to one trial.
+
+use crate::ids::TrialId;
+use crate::table::rows;
+use crate::word_columns::{HistogramKind, Validity};
+
+/// The most slow requests that one trial keeps.
+pub const SLOW_LIMIT: usize = 64;
+
+rows! {
+    /// One stretch of a trial between two changes of target.
+    slice: SliceRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its number in the trial, from 0.
+        ordinal: u32,
+        /// When it started.
+        start_ns: u64,
+        /// Its duration.
+        duration_ns: u64,
+        /// Operations completed in it.
+        operations: u64,
+        /// CPU time of the target in it.
+        server_cpu_ns: Option<u64>,
+        /// CPU time of the generator in it.
+        generator_cpu_ns: Option<u64>,
+        /// Whether it counts, as in `trial`.
+        validity: Validity,
+        /// Why it isn't valid; NULL when it is.
+        reason: Option<String>,
+    }
+    key "trial_id, ordinal"
+
+    /// One distribution of times, with its percentiles.
+    ///
+    /// Every trial has the row of all clients and all operations. Seconds are kept of each
+    /// operation of each group of clients; targets take turns, so a second holds a part of each.
+    histogram: HistogramRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// The clients' name in the suite; `''` = all of them.
+        clients: String,
+        /// The operation; `''` = all of them.
+        operation: String,
+        /// `latency` = completion − scheduled time; `service` = completion − send; `lag` = send −
+        /// max(scheduled time, moment a slot was free).
+        kind: HistogramKind,
+        /// Which second since the run started, from 0; NULL = the whole trial.
+        second: Option<u32>,
+        /// Number of values.
+        count: u64,
+        /// Least value; NULL, as all that follow, when it holds none.
+        min_ns: Option<u64>,
+        /// Arithmetic mean.
+        mean_ns: Option<f64>,
+        /// Median.
+        p50_ns: Option<u64>,
+        /// 90th percentile.
+        p90_ns: Option<u64>,
+        /// 95th percentile.
+        p95_ns: Option<u64>,
+        /// 99th percentile.
+        p99_ns: Option<u64>,
+        /// 99.9th percentile.
+        p999_ns: Option<u64>,
+        /// Greatest value.
+        max_ns: Option<u64>,
+        /// The histogram itself in nanoseconds: HdrHistogram's V2 encoding, compressed (its
+        /// libraries in other languages read it). Of a whole trial it has three digits, of a second
+        /// two; the columns before it come from three.
+        data: Vec<u8>,
+    }
+    unique "trial_id, clients, operation, kind, ifnull(second, -1)"
+
+    /// One answer that was wrong, as evidence.
+    ///
+    /// Not every wrong answer becomes one: the lab stores a few per trial, and `trial.wrong` counts
+    /// all.
+    finding: FindingRow with id {
+        /// The trial.
+        trial_id: TrialId,
+        /// When the answer came.
+        at_ns: u64,
+        /// The operation.
+        operation: String,
+        /// The key requested.
+        key: String,
+        /// The expected answer, perhaps cut.
+        expected: Vec<u8>,
+        /// The received answer, perhaps cut.
+        received: Vec<u8>,
+        /// The difference, in words.
+        note: String,
+    }
+    index "trial_id"
+
+    /// The streams of one group of clients in one trial.
+    stream: StreamRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// The clients' name in the suite.
+        clients: String,
+        /// Number of streams.
+        streams: u64,
+        /// Updates of all of them.
+        updates: u64,
+        /// Values that the target had and that did not come, by the count that values carry.
+        missed: u64,
+        /// Those of them that the target reported as left out.
+        merged: u64,
+        /// Updates of the stream that got the fewest.
+        least_updates: u64,
+        /// Fairness, the evenness of updates over streams, 1/streams to 1 (Jain's index); NULL
+        /// without an update.
+        fairness: Option<f64>,
+        /// From the making of a value to its receipt: the median; NULL, as what follows, where
+        /// updates don't say when they were made.
+        staleness_p50_ns: Option<u64>,
+        /// The 99th percentile.
+        staleness_p99_ns: Option<u64>,
+        /// The greatest.
+        staleness_max_ns: Option<u64>,
+        /// The distribution, as in `histogram.data`.
+        staleness: Vec<u8>,
+    }
+    key "trial_id, clients"
+
+    /// One event of the suite that happened in a trial.
+    ///
+    /// What an `[[event]]` did to the trial's target, each time; those of slices that were set
+    /// aside too. The lab keeps the first 10,000 of a trial.
+    event: EventRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its place among the events of the trial, from 0, in the order in which they began.
+        ordinal: u32,
+        /// When it began.
+        at_ns: u64,
+        /// Its duration: the time for which the target was stopped, or the command ran; of a signal
+        /// its sending.
+        took_ns: u64,
+        /// Its name in the suite, or else its action.
+        name: String,
+        /// The action: `stop for 200 ms`, `SIGHUP`, or the words of a command.
+        action: String,
+        /// The exit code of a command; NULL where there was none, or it ended otherwise.
+        exit_status: Option<i32>,
+        /// Why it failed, which makes the trial invalid; NULL when it didn't.
+        failure: Option<String>,
+    }
+    key "trial_id, ordinal"
+
+    /// One of the slowest requests of a trial, at most 64.
+    slow: SlowRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// When its answer came, or its time-out.
+        at_ns: u64,
+        /// Its latency, from the scheduled time on.
+        latency_ns: u64,
+        /// The clients' name in the suite.
+        clients: String,
+        /// The operation.
+        operation: String,
+    }
+    index "trial_id, latency_ns"
+
+    /// One figure that a call measured itself, such as what a batch printed.
+    ///
+    /// Every figure is kept, so that any statistic can be made of them later.
+    value: ValueRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its place among the trial's figures, from 0, in the order in which they came.
+        ordinal: u32,
+        /// Its name in the suite or of the call.
+        name: String,
+        /// The figure, in whatever unit the call measures in.
+        value: f64,
+    }
+    key "trial_id, ordinal"
+
+    /// One metric of a trial.
+    ///
+    /// Computed once, when the trial is stored. `trials` has those of every trial as columns; a
+    /// metric that isn't there was unseen.
+    figure: TrialFigureRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its name in suites: `rate_per_s`, `latency.p99`, or a figure that the suite declares.
+        name: String,
+        /// Its value, in the metric's unit; of what calls reported, their mean.
+        value: f64,
+    }
+    key "trial_id, name"
+
+    /// A counter of a service in a trial.
+    ///
+    /// A counter that could not be read around every slice that counts has no row: it is unseen.
+    /// How it went second by second is in the series of the sensor `service`.
+    counter: CounterRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its name, as the service writes it: `evictions`, `http_requests_total{code="200"}`.
+        name: String,
+        /// Whether it only grows.
+        grows: bool,
+        /// Its growth over the trial's counted slices when it grows, else where it stood after the
+        /// last of them.
+        value: f64,
+    }
+    key "trial_id, name"
+
+    /// One usage figure of both sides and the host in a trial's measured slices.
+    ///
+    /// Each is read right before and right after every slice. The names with their units and
+    /// meanings stand in [limits.md](limits.md); a figure that isn't there was unseen. Totals stay
+    /// totals: `value / operations` is the cost of an operation.
+    usage: UsageRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its name, which ends in its unit where it has one: `server_voluntary_switches`.
+        name: String,
+        /// Its value.
+        value: f64,
+    }
+    key "trial_id, name"
+
+    /// One limit that a trial reached.
+    reached: ReachedRow {
+        /// The trial.
+        trial_id: TrialId,
+        /// Its rank, from 1: what gives way first.
+        rank: u32,
+        /// The limit in one word, see [limits.md](limits.md).
+        code: String,
+        /// The share of the time, the cores or the answers that it accounts for.
+        strength: f64,
+        /// The figures that show it, in words.
+        evidence: String,
+    }
+    key "trial_id, rank"
+}
+
+// They hold no number that could be unequal to itself.
+impl Eq for EventRow {}
+impl Eq for FindingRow {}
+impl Eq for SlowRow {}

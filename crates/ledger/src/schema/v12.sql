@@ -1,2 +1,0 @@
--- Version 12: a figure that calls measured themselves and called like a metric is that metric in the
--- view of trials. Only views have changed: views.sql.

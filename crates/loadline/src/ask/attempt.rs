@@ -1,0 +1,181 @@
+//! `loadline try`: a first question, without a suite. It writes the suite that it stands for, and
+//! runs it as `loadline run` would.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use anyhow::Context as _;
+use base::units::{ByteCount, Rate, Span, UnitError};
+use lab::plan::Plan;
+use lab::run::{RunEvent, RunOptions};
+
+use super::greeting;
+use super::question::Question;
+use super::seconds::Seconds;
+use super::side::Side;
+use crate::exit::Failure;
+use crate::out::note;
+use crate::run::HowArgs;
+use crate::run_lock::command_line;
+
+/// Arguments of `loadline try`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline try http://127.0.0.1:8080/x --rate 1k/s --for 10s
+  loadline try memcached 127.0.0.1:11211
+  loadline try memcached 127.0.0.1:11211 --beside redis 127.0.0.1:6379
+  loadline try -- sort big.txt                       how long does it take, how much does it vary?
+  loadline try 'sort big.txt' --beside 'sort -u big.txt'
+  loadline try http://127.0.0.1:8080/x --save mine.toml    then: loadline run mine.toml
+
+It loads what runs already (a command it starts itself), checks every answer, and prints a line a
+second. Unless you say otherwise: 10 s each, 16 connections that each ask again once they are
+answered (a command: one run at a time); of a page, status 200 is right; a cache gets 10,000 keys of
+100 bytes, written into it, nine reads to a write. Two sides take turns, a quarter of a second each.
+The line behind the last one is the verdict: loadline help verdicts.")]
+pub(crate) struct TryArgs {
+    /// A URL, a service's name and address, or a command in quotes
+    #[arg(value_name = "WHAT", num_args = 0..=3, required_unless_present = "command")]
+    what: Vec<String>,
+    /// A second one, measured side by side with the first
+    #[arg(long, value_name = "WHAT", num_args = 1..=3)]
+    beside: Option<Vec<String>>,
+    /// Send this many requests a second, however long answers take
+    #[arg(long, value_name = "RATE", value_parser = rate)]
+    rate: Option<(String, Rate)>,
+    /// Connections, or commands at a time
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    connections: Option<u32>,
+    /// Measured time of each side; slices that other programs disturb are measured again
+    #[arg(long = "for", value_name = "TIME", default_value = "10s", value_parser = time)]
+    time: Span,
+    /// The size of values, such as 1KiB; of records the number of elements
+    #[arg(long, value_name = "SIZE")]
+    size: Option<ByteCount>,
+    /// The number of keys
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    keys: Option<u64>,
+    /// The right status of a page
+    #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u16).range(100..600))]
+    status: Option<u16>,
+    /// Load another host than this one; only do that to hosts that you may load
+    #[arg(long)]
+    allow_remote: bool,
+    /// Write the suite that this stands for to a new file as well
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Print the result as JSON on standard output
+    #[arg(long)]
+    json: bool,
+    /// The ledger's file; otherwise the nearest .loadline/ledger.sqlite upward, or a new one here
+    #[arg(long, value_name = "FILE")]
+    ledger: Option<PathBuf>,
+    /// Wait when this host is measuring already, instead of giving up
+    #[arg(long)]
+    wait: bool,
+    /// A command with its arguments, run to its end over and over
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// A rate, with the text that was typed.
+fn rate(text: &str) -> Result<(String, Rate), String> {
+    let rate: Rate = text.parse().map_err(|error: UnitError| error.to_string())?;
+    match rate.per_second > 0.0 {
+        true => Ok((text.to_owned(), rate)),
+        false => Err("at a rate of 0 nothing is sent".to_owned()),
+    }
+}
+
+/// The least measured time: five rounds of 20 ms.
+const LEAST: Span = Span::from_ms(100);
+
+fn time(text: &str) -> Result<Span, String> {
+    let time: Span = text.parse().map_err(|error: UnitError| error.to_string())?;
+    (time >= LEAST).then_some(time).ok_or_else(|| format!("at least {LEAST}"))
+}
+
+pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
+    let mut sides = Vec::new();
+    if !args.command.is_empty() {
+        sides.push(Side::program(&args.command)?);
+    }
+    let beside = args.beside.iter();
+    for words in [&args.what].into_iter().filter(|what| !what.is_empty()).chain(beside) {
+        sides.push(Side::read(words, args.allow_remote)?);
+    }
+    if sides.len() > 2 {
+        let message = "two sides at most: a suite has as many as you like (loadline new compare)";
+        return Err(Failure::Usage(message.to_owned()));
+    }
+    let question = Question {
+        sides,
+        rate: args.rate,
+        connections: args.connections.map(|connections| connections as usize),
+        time: args.time,
+        size: args.size.map(|size| size.bytes),
+        keys: args.keys,
+        status: args.status,
+        allow_remote: args.allow_remote,
+        typed: command_line(),
+    };
+    let text = question.suite().map_err(Failure::Usage)?;
+    let path = args.save.as_deref().unwrap_or(Path::new("try.toml"));
+    let plan = Plan::parse(path, text.clone(), &[], crate::registry::registry());
+    let plan = plan.map_err(crate::exit::suite)?;
+    for side in &question.sides {
+        if let Side::Web(web) = side {
+            greeting::check(web, question.right_status()).map_err(Failure::Usage)?;
+        }
+    }
+    if let Some(file) = &args.save {
+        save(file, &text)?;
+    }
+    let how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
+    measure(&plan, &how)
+}
+
+/// Measures the plan with a line a second in place of one a round.
+fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
+    let names: Vec<String> = plan.targets().iter().map(|target| target.name.clone()).collect();
+    let batch = |target: &lab::plan::Target| matches!(target.kind, lab::plan::TargetKind::Batch(_));
+    let is_batch = plan.targets().iter().any(batch);
+    crate::run::measure_with(plan, how, |options| {
+        let mut seconds = Seconds::of(&names, is_batch);
+        let mut progress = |event: &RunEvent<'_>| seconds.progress(event);
+        let RunOptions { plan, exe, ledger, build, logs, command, seed, extras, stop, .. } =
+            options;
+        let progress = &mut progress;
+        lab::run::run(RunOptions {
+            plan,
+            exe,
+            ledger,
+            build,
+            logs,
+            command,
+            seed,
+            extras,
+            stop,
+            progress,
+        })
+    })
+}
+
+/// Writes the suite to a file that isn't there yet.
+fn save(file: &Path, text: &str) -> Result<(), Failure> {
+    let created = OpenOptions::new().write(true).create_new(true).open(file);
+    let written = created.and_then(|mut created| created.write_all(text.as_bytes()));
+    match written {
+        Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Failure::Usage(
+            format!("{} is there already: name another file with --save", file.display()),
+        )),
+        written => {
+            written.with_context(|| format!("cannot write {}", file.display()))?;
+            note(format!("wrote {0}: loadline run {0} runs the same again", file.display()));
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `loadline explain`: what a word of suites and reports means, from the glossary and the table of
+//! metrics.
+
+use std::process::ExitCode;
+
+use judge::{Direction, METRICS, Metric};
+
+use super::markdown;
+use crate::exit::Failure;
+use crate::out;
+
+/// The words and their meanings.
+const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
+
+/// The columns of the ledger, which say what each metric is.
+const COLUMNS: &str = include_str!("../../../../docs/ledger.md");
+
+/// Arguments of `loadline explain`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "\
+Examples:
+  loadline explain slice
+  loadline explain send lag
+  loadline explain latency.p99")]
+pub(crate) struct ExplainArgs {
+    /// A word of a suite or a report, or the name of a metric; without one all words are listed
+    word: Vec<String>,
+}
+
+pub(crate) fn run(args: &ExplainArgs) -> Result<ExitCode, Failure> {
+    let text = match args.word.join(" ").trim() {
+        "" => format!(
+            "{}\n\nMetrics: {}\n",
+            listed(words().into_iter().map(|word| word.name)),
+            listed(METRICS.iter().map(|metric| &*metric.suite))
+        ),
+        word => explained(word).map_err(Failure::Usage)?,
+    };
+    out::print(markdown::wrapped(&text, markdown::width()))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
+    names.collect::<Vec<_>>().join(", ")
+}
+
+/// A word of the glossary.
+struct Word {
+    name: &'static str,
+    meaning: &'static str,
+}
+
+/// The rows of the glossary's table, one for each word in bold.
+fn words() -> Vec<Word> {
+    let rows = GLOSSARY.lines().filter_map(|line| {
+        let row = line.strip_prefix("| **")?.strip_suffix(" |")?;
+        let (names, meaning) = row.split_once("** | ")?;
+        Some(names.split(", ").map(move |name| Word { name, meaning }))
+    });
+    rows.flatten().collect()
+}
+
+/// What a word means.
+///
+/// # Errors
+/// The nearest words where there is none of this name.
+fn explained(word: &str) -> Result<String, String> {
+    let asked = word.to_lowercase();
+    let mut found: Vec<String> = Vec::new();
+    for known in words() {
+        if is_same(known.name, &asked) {
+            found.push(format!("**{}**: {}", known.name, known.meaning));
+        }
+    }
+    let is_part = |metric: &&Metric| metric.suite.split('.').any(|part| part == asked);
+    let named = |metric: &&Metric| {
+        let names = [Some(&*metric.suite), Some(&*metric.json), metric.sql];
+        names.into_iter().flatten().any(|name| name == asked)
+    };
+    let mut metrics: Vec<&Metric> = METRICS.iter().filter(named).collect();
+    if metrics.is_empty() && found.is_empty() {
+        metrics = METRICS.iter().filter(is_part).collect();
+    }
+    found.extend(metrics.into_iter().map(of_metric));
+    if found.is_empty() {
+        let own = words();
+        let known = own.iter().map(|known| known.name);
+        let near = nearest(&asked, known.chain(METRICS.iter().map(|metric| &*metric.suite)), 3);
+        let near = match near.is_empty() {
+            true => "`loadline explain` lists the words".to_owned(),
+            false => format!("near it: {}", near.join(", ")),
+        };
+        return Err(format!("there is no word \"{word}\"; {near}"));
+    }
+    Ok(format!("{}\n", found.join("\n\n")))
+}
+
+/// Whether `asked` is this word, in the singular or the plural.
+fn is_same(name: &str, asked: &str) -> bool {
+    let bare = |text: &str| text.to_lowercase().trim_end_matches('s').to_owned();
+    bare(name) == bare(asked)
+}
+
+fn of_metric(metric: &Metric) -> String {
+    let better = match metric.direction {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+    };
+    let meaning = metric.sql.and_then(column).map(|text| format!(" {text};")).unwrap_or_default();
+    let column = metric.sql.map(|sql| format!(", in the ledger `{sql}`")).unwrap_or_default();
+    let (suite, json, unit) = (&metric.suite, &metric.json, metric.unit.word());
+    format!("**{suite}**:{meaning} a metric in {unit}, {better}; in JSON `{json}`{column}")
+}
+
+/// What the ledger's page says of a column, of the view `trials` first.
+fn column(name: &str) -> Option<&'static str> {
+    let quoted = format!("`{name}`");
+    let of_trials = COLUMNS.find("### `trials`").or_else(|| COLUMNS.find("`trials`")).unwrap_or(0);
+    let rows = COLUMNS[of_trials..].lines().chain(COLUMNS.lines());
+    let mut rows = rows.filter_map(|line| line.strip_prefix("| ")?.strip_suffix(" |"));
+    rows.find_map(|row| {
+        let (names, meaning) = row.split_once(" | ")?;
+        names.split(", ").any(|known| known == quoted).then_some(meaning)
+    })
+}
+
+/// The known words that `asked` was most likely meant to be, the nearest first, `most` of them.
+pub(super) fn nearest<'a>(
+    asked: &str,
+    known: impl Iterator<Item = &'a str>,
+    most: usize,
+) -> Vec<&'a str> {
+    let distance = |name: &'a str| (strsim::damerau_levenshtein(asked, name), name);
+    let near = |(distance, name): &(usize, &str)| {
+        *distance <= 1 + name.len() / 3 || (asked.len() > 2 && name.contains(asked))
+    };
+    let mut found: Vec<(usize, &str)> = known.map(distance).filter(near).collect();
+    found.sort_unstable();
+    found.dedup();
+    found.into_iter().take(most).map(|(_, name)| name).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_word_and_every_metric_is_explained_from_its_one_source() {
+        let words = words();
+        assert!(words.len() > 30, "{} words", words.len());
+        for word in &words {
+            assert!(explained(word.name).unwrap().contains(word.meaning), "{}", word.name);
+        }
+        for metric in METRICS {
+            let said = explained(&metric.suite).unwrap();
+            assert!(said.contains(metric.unit.word()), "{said}");
+        }
+        assert!(explained("Slices").unwrap().contains("**slice**"));
+        assert!(explained("rung").unwrap().contains("**rung**"));
+        let said = explained("p99").unwrap();
+        assert!(said.contains("latency.p99") && said.contains("staleness.p99"), "{said}");
+        let said = explained("latency.p99").unwrap();
+        assert!(said.contains("from the scheduled time on"), "{said}");
+    }
+
+    #[test]
+    fn an_unknown_word_is_answered_with_the_nearest() {
+        let said = explained("slise").unwrap_err();
+        assert!(said.contains("near it: slice"), "{said}");
+        let said = explained("latency.p98").unwrap_err();
+        assert!(said.contains("latency.p9"), "{said}");
+        assert!(explained("xyzzyxyzzy").unwrap_err().contains("lists the words"));
+    }
+}

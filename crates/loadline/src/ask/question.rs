@@ -1,0 +1,358 @@
+//! The one suite that a question stands for, as TOML: what `try` runs and what `--save` writes.
+
+use std::fmt::Write as _;
+
+use base::units::{Rate, Span};
+use report::one_line;
+
+use super::side::Side;
+use crate::registry::Sample;
+
+/// What was asked.
+#[derive(Debug)]
+pub(super) struct Question {
+    /// One or two sides; the first is what the verdict is about.
+    pub(super) sides: Vec<Side>,
+    /// How often requests are sent, as it was typed; without it each is sent once the last one is
+    /// answered.
+    pub(super) rate: Option<(String, Rate)>,
+    pub(super) connections: Option<usize>,
+    /// Measured time of each side.
+    pub(super) time: Span,
+    pub(super) size: Option<u64>,
+    pub(super) keys: Option<u64>,
+    /// The right status of a page.
+    pub(super) status: Option<u16>,
+    pub(super) allow_remote: bool,
+    /// The command line, for the head of the suite.
+    pub(super) typed: String,
+}
+
+/// Connections of a question that doesn't say how many. Commands run one at a time.
+const CONNECTIONS: usize = 16;
+
+/// Rounds carry statistics: a second each is enough, five are the least.
+const ROUND: Span = Span::from_ms(1_000);
+const ROUNDS: std::ops::RangeInclusive<u64> = 5..=20;
+
+/// What is measured in a piece where two sides take turns.
+const SLICE: Span = Span::from_ms(250);
+const MIN_SLICE: Span = Span::from_ms(10);
+
+/// Load before measuring begins, once.
+const WARM_UP: Span = Span::from_ms(300);
+
+/// A run of a command is not given up before this.
+const LONGEST_COMMAND: &str = "1h";
+
+impl Question {
+    /// The names of the sides: as short as tells them apart.
+    pub(super) fn names(&self) -> Vec<String> {
+        for long in [Side::name, Side::name_with_port, Side::name_with_address] {
+            let names: Vec<String> = self.sides.iter().map(long).collect();
+            if !matches!(&names[..], [one, other] if one == other) {
+                return names;
+            }
+        }
+        let ends = [".a", ".b"].into_iter();
+        self.sides.iter().zip(ends).map(|(side, end)| side.name() + end).collect()
+    }
+
+    /// The right status of a page.
+    pub(super) fn right_status(&self) -> u16 {
+        self.status.unwrap_or(200)
+    }
+
+    /// The suite.
+    ///
+    /// # Errors
+    /// Which options don't belong to what is asked.
+    pub(super) fn suite(&self) -> Result<String, String> {
+        self.check_sides()?;
+        let names = self.names();
+        let mut text = format!("# {}\n", one_line(&self.typed));
+        let _ = writeln!(text, "title = {}", quoted(&format!("Try: {}", names.join(" beside "))));
+        if let Some(compromise) = self.compromise() {
+            let _ = writeln!(text, "compromises = {}", quoted(&compromise));
+        }
+        for (side, name) in self.sides.iter().zip(&names) {
+            text.push_str(&self.target(side, name));
+        }
+        text.push_str(&self.workload()?);
+        text.push_str(&self.clients());
+        text.push_str("\n[require]\nwrong = \"= 0\"\nmissing = \"= 0\"\n");
+        text.push_str(&self.rounds());
+        Ok(text)
+    }
+
+    /// That both sides can be asked the same.
+    fn check_sides(&self) -> Result<(), String> {
+        let [one, other] = &self.sides[..] else { return Ok(()) };
+        if one.service_name() != other.service_name() {
+            return Err(format!(
+                "one side is of {}, the other of {}: side by side both are asked the same",
+                one.service_name(),
+                other.service_name()
+            ));
+        }
+        match (one, other) {
+            (Side::Web(one), Side::Web(other)) if one.path != other.path => Err(format!(
+                "side by side both are asked for the same page, not {} and {}: try one after the \
+                 other",
+                one.path, other.path
+            )),
+            _ => Ok(()),
+        }
+    }
+
+    fn is_batch(&self) -> bool {
+        matches!(self.sides.first(), Some(Side::Command(_)))
+    }
+
+    /// What a reader has to know of the figures.
+    fn compromise(&self) -> Option<String> {
+        match self.sides.first()? {
+            Side::Command(_) => None,
+            Side::Web(_) => Some("of what runs already, CPU and memory are unseen".to_owned()),
+            Side::Service(spoken, _) => Some(match self.keys(spoken.sample) {
+                0 => "of what runs already, CPU and memory are unseen".to_owned(),
+                keys => format!(
+                    "of what runs already, CPU and memory are unseen; {keys} keys k… are written \
+                     into it"
+                ),
+            }),
+        }
+    }
+
+    fn target(&self, side: &Side, name: &str) -> String {
+        let mut text = format!("\n[[target]]\nname = {}\n", quoted(name));
+        let (address, speaks) = match side {
+            Side::Command(words) => {
+                let words = words.iter().map(|word| quoted(&lab::placeholders::escape(word)));
+                let words: Vec<String> = words.collect();
+                let _ = writeln!(text, "batch = [{}]", words.join(", "));
+                return text;
+            }
+            Side::Web(web) => (&web.address, http::load::SERVICE.name),
+            Side::Service(spoken, address) => (address, spoken.dialect.name),
+        };
+        let _ = writeln!(text, "address = {}\nspeaks = \"{speaks}\"", quoted(address));
+        if self.allow_remote {
+            text.push_str("allow_remote = true\n");
+        }
+        text
+    }
+
+    /// How many keys there are.
+    fn keys(&self, sample: &Sample) -> u64 {
+        sample.keys.map_or(0, |usual| self.keys.unwrap_or(usual))
+    }
+
+    fn workload(&self) -> Result<String, String> {
+        let Some(side) = self.sides.first() else { return Ok(String::new()) };
+        let name = side.service_name();
+        let mut text = format!("\n[workload]\nservice = \"{name}\"\n");
+        let refuse = |option: &str, value: Option<u64>| match value {
+            Some(_) => Err(format!("{option} has no meaning here: {name} has no such thing")),
+            None => Ok(()),
+        };
+        if !matches!(side, Side::Web(_)) {
+            refuse("--status", self.status.map(u64::from))?;
+        }
+        match side {
+            Side::Command(_) => {
+                refuse("--size", self.size)?;
+                refuse("--keys", self.keys)?;
+                text.push_str(
+                    "operation = \"run\"\n\n[figures]\nwall_ns = { better = \"lower\" }\n",
+                );
+            }
+            Side::Web(web) => {
+                refuse("--size", self.size)?;
+                text.push_str("operation = \"page\"\n");
+                match web.path.contains("{key}") {
+                    true => text.push_str(&keys(self.keys.unwrap_or(10_000))),
+                    false if self.keys.is_some() => {
+                        return Err("--keys needs a {key} in the URL's path".to_owned());
+                    }
+                    false => {}
+                }
+                let path = quoted(&web.path);
+                let _ = write!(text, "\n[[workload.request]]\nname = \"page\"\npath = {path}\n");
+                if let Some(host) = self.host() {
+                    let _ = writeln!(text, "headers = {{ host = {} }}", quoted(host));
+                }
+                let _ = writeln!(text, "expect.status = {}", self.right_status());
+            }
+            Side::Service(spoken, _) => {
+                let sample = spoken.sample;
+                let _ = writeln!(text, "{}", sample.operations);
+                match sample.keys {
+                    Some(usual) => text.push_str(&keys(self.keys.unwrap_or(usual))),
+                    None => refuse("--keys", self.keys)?,
+                }
+                match sample.size {
+                    Some((before, behind, usual)) => {
+                        if let Some(size) = self.size.or(usual) {
+                            let _ = writeln!(text, "{before}{size}{behind}");
+                        }
+                    }
+                    None => refuse("--size", self.size)?,
+                }
+            }
+        }
+        Ok(text)
+    }
+
+    /// The host that a web server is to be asked for, where it has a name of its own and all sides
+    /// have the same.
+    fn host(&self) -> Option<&str> {
+        let hosts = self.sides.iter().filter_map(|side| match side {
+            Side::Web(web) => Some(web.authority.as_str()),
+            _ => None,
+        });
+        let mut hosts = hosts.collect::<Vec<_>>();
+        hosts.dedup();
+        let [host] = hosts[..] else { return None };
+        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
+        let is_number = name.starts_with('[') || name.parse::<std::net::IpAddr>().is_ok();
+        (!is_number && name != "localhost").then_some(host)
+    }
+
+    fn clients(&self) -> String {
+        let usual = if self.is_batch() { 1 } else { CONNECTIONS };
+        let connections = self.connections.unwrap_or(usual);
+        let mut text = format!("\n[[clients]]\nconnections = {connections}\n");
+        if let Some((rate, _)) = &self.rate {
+            let _ = writeln!(text, "arrivals = {{ rate = {} }}", quoted(rate));
+        }
+        if self.is_batch() {
+            let _ = writeln!(text, "timeout = \"{LONGEST_COMMAND}\"");
+        }
+        text
+    }
+
+    fn rounds(&self) -> String {
+        let rounds = (self.time.ns / ROUND.ns).clamp(*ROUNDS.start(), *ROUNDS.end());
+        let measure = self.time.ns / rounds;
+        // A slice of a slow schedule is to hold some requests.
+        let some = self.rate.as_ref().map_or(0.0, |(_, rate)| 100e9 / rate.per_second.max(0.01));
+        let slice = (measure / 4).clamp(MIN_SLICE.ns, SLICE.ns).max(some as u64);
+        let slice = match self.is_batch() || slice >= measure {
+            true => "none".to_owned(),
+            false => typed(slice),
+        };
+        let warm_up = typed((self.time.ns / 10).min(WARM_UP.ns));
+        let primary = match (self.is_batch(), &self.rate) {
+            (true, _) => "wall_ns",
+            (false, Some(_)) => "latency.p50",
+            (false, None) => "rate_per_s",
+        };
+        format!(
+            "\n[rounds]\nmeasure = \"{}\"\nslice = \"{slice}\"\nwarm_up = \"{warm_up}\"\n\
+             at_least = {rounds}\nat_most = {rounds}\nrestart = \"never\"\n\
+             primary = \"{primary}\"\n",
+            typed(measure)
+        )
+    }
+}
+
+/// The line with the keys, each long enough for the last one's number.
+fn keys(count: u64) -> String {
+    let bytes = (count.max(2) - 1).ilog10() as usize + 2;
+    format!("keys = {{ count = {count}, bytes = {} }}\n", bytes.max(8))
+}
+
+/// A time as a suite writes it, to the millisecond.
+fn typed(ns: u64) -> String {
+    format!("{}ms", ns / 1_000_000)
+}
+
+/// A text as TOML writes it.
+fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::side::Web;
+    use super::*;
+    use crate::registry::spoken;
+    use lab::plan::Plan;
+
+    fn question(sides: Vec<Side>) -> Question {
+        Question {
+            sides,
+            rate: None,
+            connections: None,
+            time: Span::from_ms(10_000),
+            size: None,
+            keys: None,
+            status: None,
+            allow_remote: false,
+            typed: "loadline try".to_owned(),
+        }
+    }
+
+    fn web(authority: &str, address: &str, path: &str) -> Side {
+        let [authority, address, path] = [authority, address, path].map(str::to_owned);
+        Side::Web(Web { authority, address, path })
+    }
+
+    fn plan(question: &Question) -> Plan {
+        let text = question.suite().unwrap();
+        let path = std::path::Path::new("try.toml");
+        Plan::parse(path, text.clone(), &[], crate::registry::registry())
+            .unwrap_or_else(|error| panic!("{error:?}\n{text}"))
+    }
+
+    #[test]
+    fn a_question_in_every_dialect_is_a_suite_that_plans() {
+        for spoken in spoken() {
+            let sides = ["127.0.0.1:1", "127.0.0.1:2"];
+            let sides = sides.map(|address| Side::Service(spoken, address.to_owned())).to_vec();
+            let planned = plan(&question(sides));
+            assert_eq!(planned.targets().len(), 2, "{:?}", spoken.dialect);
+            assert_eq!(planned.targets()[1].name, format!("{} 2", spoken.dialect.name));
+            assert_eq!((planned.rounds.at_least, planned.rounds.at_most), (10, 10));
+        }
+    }
+
+    #[test]
+    fn a_command_and_a_page_with_keys_are_suites_that_plan() {
+        let command = |word: &str| Side::Command(vec!["sh".into(), "-c".into(), word.into()]);
+        let planned = plan(&question(vec![command("exit \"0\""), command("exit \"0\"")]));
+        let names: Vec<&str> = planned.targets().iter().map(|target| &target.name[..]).collect();
+        assert_eq!(names, ["exit \"0\".a", "exit \"0\".b"]);
+        let typed = "seq 9 | awk '{print}' {{a}}";
+        let planned = plan(&question(vec![command(typed)]));
+        let lab::plan::TargetKind::Batch(words) = &planned.targets()[0].kind else { panic!() };
+        assert_eq!(lab::placeholders::complete(&words[2], &|_| None), typed, "as it was typed");
+        let mut asked = question(vec![web("my.test:80", "127.0.0.1:80", "/items/{key}?a='b'")]);
+        asked.keys = Some(20_000_000);
+        asked.rate = Some(("1k/s".to_owned(), Rate { per_second: 1e3 }));
+        asked.time = Span::from_ms(120_000);
+        let planned = plan(&asked);
+        assert_eq!(planned.rounds.at_least, 20);
+        assert_eq!(planned.rounds.measure, Span::from_ms(6_000));
+        assert!(asked.suite().unwrap().contains("host = \"my.test:80\""));
+        assert!(asked.suite().unwrap().contains("bytes = 9"));
+    }
+
+    #[test]
+    fn what_has_no_meaning_is_refused() {
+        let page = web("a:1", "127.0.0.1:1", "/x");
+        let other = web("b:1", "127.0.0.1:1", "/y");
+        let said = question(vec![page.clone(), other]).suite().unwrap_err();
+        assert!(said.contains("not /x and /y"), "{said}");
+        let command = Side::Command(vec!["true".to_owned()]);
+        let said = question(vec![page.clone(), command.clone()]).suite().unwrap_err();
+        assert!(said.contains("one side is of http, the other of batch"), "{said}");
+        for (side, option) in [(page.clone(), "--size"), (command, "--size")] {
+            let asked = Question { size: Some(1), ..question(vec![side]) };
+            assert!(asked.suite().unwrap_err().contains(option));
+        }
+        let asked = Question { keys: Some(1), ..question(vec![page]) };
+        assert!(asked.suite().unwrap_err().contains("{key}"));
+    }
+}

@@ -1,0 +1,205 @@
+//! A line of figures a second, on standard error.
+
+use std::time::{Duration, Instant};
+
+use lab::drive::{Figure, empty_histogram};
+use lab::run::{RunEvent, SliceStats, TargetStatus};
+use ledger::Histogram;
+use report::{count, duration, one_line, rate};
+
+use crate::out::note;
+
+/// From one line to the next, at least.
+const LINE: Duration = Duration::from_secs(1);
+
+/// Columns of a side's name where there are two.
+const NAME: usize = 12;
+
+/// The figures since the last line.
+pub(super) struct Seconds {
+    sides: Vec<Side>,
+    /// Whether each operation is a whole process.
+    is_batch: bool,
+    /// When measuring began.
+    began: Option<Instant>,
+    /// When the last line was printed, from then on.
+    last: Option<Duration>,
+    /// Reasons that were printed.
+    said: Vec<String>,
+}
+
+struct Side {
+    name: String,
+    duration_ns: u64,
+    operations: u64,
+    wrong: u64,
+    missing: u64,
+    latency: Histogram<u64>,
+}
+
+impl Seconds {
+    pub(super) fn of(names: &[String], is_batch: bool) -> Self {
+        let side = |name: &String| Side {
+            name: name.clone(),
+            duration_ns: 0,
+            operations: 0,
+            wrong: 0,
+            missing: 0,
+            latency: empty_histogram(),
+        };
+        let sides = names.iter().map(side).collect();
+        Self { sides, is_batch, began: None, last: None, said: Vec::new() }
+    }
+
+    /// Takes what a run reports, and prints a line if a second is over.
+    pub(super) fn progress(&mut self, event: &RunEvent<'_>) {
+        match event {
+            RunEvent::Note(text) => text.lines().for_each(|line| note(one_line(line))),
+            RunEvent::SliceEnds(stats) => {
+                self.add(stats);
+                let slice = Duration::from_nanos(stats.duration_ns);
+                let now = Instant::now();
+                let began = *self.began.get_or_insert(now.checked_sub(slice).unwrap_or(now));
+                if let Some(line) = self.line(began.elapsed()) {
+                    note(line);
+                }
+            }
+            RunEvent::RoundEnds(statuses) => self.reasons(statuses),
+            _ => {}
+        }
+    }
+
+    fn add(&mut self, stats: &SliceStats) {
+        let Some(side) = self.sides.get_mut(stats.target) else { return };
+        side.duration_ns += stats.duration_ns;
+        side.operations += stats.counts.operations;
+        side.wrong += stats.counts.wrong;
+        side.missing += stats.counts.missing;
+        for (figure, counted) in &stats.times {
+            if *figure == Figure::Latency {
+                counted.add_to(&mut side.latency);
+            }
+        }
+    }
+
+    /// Why a round can't be compared, each reason once.
+    fn reasons(&mut self, statuses: &[TargetStatus]) {
+        for status in statuses {
+            let Some(reason) = &status.reason else { continue };
+            let name = self.sides.get(status.target).map_or("", |side| &side.name[..]);
+            // Figures and names behind the first words differ from round to round.
+            let words = reason.split(':').next().unwrap_or(reason);
+            let words = words.chars().filter(|c| !c.is_ascii_digit());
+            let words: String = name.chars().chain(words).collect();
+            if !self.said.contains(&words) {
+                self.said.push(words);
+                note(one_line(&format!("{name}: {reason}")));
+            }
+        }
+    }
+
+    /// The line `at` this time of measuring, once every side was measured: the first one at once,
+    /// the others if a second is over.
+    fn line(&mut self, at: Duration) -> Option<String> {
+        let is_due = self.last.is_none_or(|last| at >= last + LINE);
+        if !is_due || self.sides.iter().any(|side| side.duration_ns == 0) {
+            return None;
+        }
+        self.last = Some(at);
+        let several = self.sides.len() > 1;
+        let figures = self.sides.iter().map(|side| side.figures(several, self.is_batch));
+        let figures = figures.collect::<Vec<_>>().join("  ");
+        let line = format!("{:>5.1} s  {}", at.as_secs_f64(), figures.trim_end());
+        for side in &mut self.sides {
+            (side.duration_ns, side.operations, side.wrong, side.missing) = (0, 0, 0, 0);
+            side.latency.reset();
+        }
+        Some(line)
+    }
+}
+
+impl Side {
+    /// The name, or its end where it is long: names mostly differ there.
+    fn short_name(&self) -> String {
+        let name = one_line(&self.name);
+        match name.chars().count().checked_sub(NAME) {
+            None | Some(0) => name,
+            Some(over) => ['…'].into_iter().chain(name.chars().skip(over + 1)).collect(),
+        }
+    }
+
+    fn figures(&self, several: bool, is_batch: bool) -> String {
+        let at = |quantile| duration(self.latency.value_at_quantile(quantile) as f64);
+        let name = match several {
+            true => format!("{:<NAME$} ", self.short_name()),
+            false => String::new(),
+        };
+        let mut bad = String::new();
+        for (number, what) in [(self.wrong, "wrong"), (self.missing, "missing")] {
+            if number > 0 {
+                bad = format!("{bad} {} {what}", count(number));
+            }
+        }
+        let figures = match is_batch {
+            _ if self.latency.is_empty() => "no answer".to_owned(),
+            true => {
+                let (low, high) = (self.latency.min() as f64, self.latency.max() as f64);
+                let runs = match self.operations {
+                    1 => "1 run".to_owned(),
+                    runs => format!("{} runs", count(runs)),
+                };
+                let range = format!("({} to {})", duration(low), duration(high));
+                format!("{:<8} {:<7} {}", runs, at(0.5), if several { "" } else { &range })
+            }
+            false => {
+                let per_s = self.operations as f64 * 1e9 / self.duration_ns.max(1) as f64;
+                let p99 = format!("p99 {:<7}", at(0.99));
+                // A line has room for one of both, where there are two sides.
+                let p99 = if several && !bad.is_empty() { "" } else { &p99 };
+                format!("{:<8} p50 {:<7} {p99}", rate(per_s), at(0.5))
+            }
+        };
+        format!("{name}{}{bad}", figures.trim_end_matches(|c| c == ' ' && !bad.is_empty()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use lab::drive::{Counts, Pressure};
+
+    fn slice(target: usize) -> SliceStats {
+        SliceStats {
+            target,
+            duration_ns: 500_000_000,
+            counts: Counts { operations: 40_000, ..Counts::default() },
+            server_ns: None,
+            generator_ns: 0,
+            busy: 0.0,
+            pressure: Pressure::default(),
+            times: Vec::new(),
+            disturbed: None,
+        }
+    }
+
+    #[test]
+    fn a_line_comes_once_a_second_is_over_and_every_side_was_measured() {
+        let names = ["memcached 127.0.0.1:1".to_owned(), "redis".to_owned()];
+        let mut seconds = Seconds::of(&names, false);
+        seconds.add(&slice(0));
+        assert_eq!(seconds.line(Duration::from_secs(2)), None, "one side only");
+        seconds.add(&slice(1));
+        seconds.sides[0].latency.record(200_000).unwrap();
+        seconds.sides[1].latency.record(300_000).unwrap();
+        seconds.sides[1].missing = 3;
+        let line = seconds.line(Duration::from_millis(600)).unwrap();
+        assert!(line.starts_with("  0.6 s  …127.0.0.1:1 80.0k/s"), "{line}");
+        assert!(line.contains("redis") && line.ends_with("3 missing"), "{line}");
+        assert!(line.chars().count() <= 100, "{line}");
+        seconds.add(&slice(0));
+        seconds.add(&slice(1));
+        assert_eq!(seconds.line(Duration::from_millis(1_500)), None, "too early");
+        let line = seconds.line(Duration::from_millis(1_600)).unwrap();
+        assert!(line.contains("no answer") && !line.contains("missing"), "{line}");
+    }
+}

@@ -1,0 +1,191 @@
+//! The state of a run as lines of text, for a pipe or a log: a line when the run begins, one a
+//! round with each target's figure, and every note.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use lab::run::{RunEvent, TargetStatus};
+use ledger::Validity;
+use report::one_line;
+
+use super::state::{Side, State};
+
+/// The most columns of a line, unless a name is longer.
+const WIDTH: usize = 100;
+
+/// A run's progress in lines.
+pub(super) struct Lines {
+    state: State,
+    began: Instant,
+    /// The last line about an activity.
+    last: String,
+    /// Reasons that were printed, by their causes.
+    reasons: HashSet<String>,
+}
+
+impl Lines {
+    pub(super) fn begin(state: State) -> Self {
+        Self { state, began: Instant::now(), last: String::new(), reasons: HashSet::new() }
+    }
+
+    /// The lines to be printed about this event.
+    pub(super) fn show(&mut self, event: &RunEvent<'_>) -> Vec<String> {
+        self.at(self.began.elapsed(), event)
+    }
+
+    /// The same `at` this time of the run.
+    fn at(&mut self, at: Duration, event: &RunEvent<'_>) -> Vec<String> {
+        self.state.fold(at, event);
+        match event {
+            RunEvent::Note(text) => text.lines().map(one_line).collect(),
+            RunEvent::Activity(_) => self.activity(at).into_iter().collect(),
+            RunEvent::RoundEnds(statuses) => self.round(at, statuses),
+            _ => Vec::new(),
+        }
+    }
+
+    /// What is done outside of rounds, and that the first round has begun.
+    fn activity(&mut self, at: Duration) -> Option<String> {
+        let state = &self.state;
+        let point = one_line(&state.point);
+        let line = match state.round {
+            0 => format!("{point}  {}", one_line(&state.activity)),
+            // Every round that has ended has its own line.
+            _ if state.done > 0.0 || self.last.contains("  round ") => return None,
+            round => {
+                let (left, is_least) = state.left(at);
+                let least = if is_least { "at least " } else { "" };
+                format!("{point}  round {round}, {least}{} left", seconds(left))
+            }
+        };
+        let is_new = line != self.last;
+        line.clone_into(&mut self.last);
+        is_new.then_some(line)
+    }
+
+    /// Each target's figure of a round that has ended; every reason for which one doesn't count is
+    /// printed once.
+    fn round(&mut self, at: Duration, statuses: &[TargetStatus]) -> Vec<String> {
+        let head = format!("{}  round {}", one_line(&self.state.point), self.state.round);
+        let (left, is_least) = self.state.left(at);
+        let left = if is_least { String::new() } else { format!(" · {} left", seconds(left)) };
+        let side = |status: &TargetStatus| self.state.targets.get(status.target);
+        let figures: Vec<String> =
+            statuses.iter().filter_map(|status| Some(self.figure(side(status)?, status))).collect();
+        let all = format!("{head}: {}{left}", figures.join(" · "));
+        let mut lines = if all.chars().count() <= WIDTH {
+            vec![all]
+        } else {
+            let each = figures.into_iter().map(|figure| format!("  {figure}"));
+            [format!("{head}{left}")].into_iter().chain(each).collect()
+        };
+        for status in statuses {
+            let name = self.state.targets.get(status.target).map(|side| one_line(&side.name));
+            let Some((reason, name)) = status.reason.as_ref().zip(name) else { continue };
+            let grade = match status.validity {
+                Validity::Valid => String::new(),
+                grade => format!(" is {}", grade.word()),
+            };
+            let line = format!("  {name}{grade}: {}", one_line(reason));
+            let cause = match status.validity {
+                Validity::Invalid => without_digits(&line),
+                _ => format!("{name}: {}", causes(reason)),
+            };
+            if self.reasons.insert(cause) {
+                lines.push(line);
+            }
+        }
+        lines
+    }
+
+    /// `memcached 0.43M/s, p99 91 µs (disturbed)`.
+    fn figure(&self, side: &Side, status: &TargetStatus) -> String {
+        let name = one_line(&side.name);
+        let primary = &self.state.primary;
+        let p99 = status.p50_p99_ns.filter(|_| primary.suite != "latency.p99");
+        let p99 =
+            p99.map_or(String::new(), |(_, p99)| format!(", p99 {}", report::duration(p99 as f64)));
+        let grade = match status.validity {
+            Validity::Valid => String::new(),
+            grade => format!(" ({})", grade.word()),
+        };
+        let value = match status.primary {
+            _ if status.measured_ns == 0 => "nothing measured".to_owned(),
+            None => format!("{} unseen", primary.suite),
+            Some(value) if primary.suite == "rate_per_s" => report::rate(value),
+            Some(value) => format!("{} {}", primary.suite, report::value_of(value, primary.unit)),
+        };
+        format!("{name} {value}{p99}{grade}")
+    }
+}
+
+/// The causes in a reason without their numbers, and without the programs that are named behind a
+/// colon: both differ from round to round.
+fn causes(reason: &str) -> String {
+    let cause = |sentence: &str| without_digits(sentence.split(": ").next().unwrap_or_default());
+    reason.split("; ").map(cause).collect()
+}
+
+fn without_digits(text: &str) -> String {
+    text.replace(|c: char| c.is_ascii_digit(), "")
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.0} s", time.as_secs_f64())
+}
+
+#[cfg(test)]
+mod tests {
+    use lab::drive::Counts;
+    use lab::run::Activity;
+
+    use super::super::tests::begun;
+    use super::*;
+
+    fn ended(target: usize, rate: f64, disturbed: Option<&str>) -> TargetStatus {
+        TargetStatus {
+            target,
+            validity: disturbed.map_or(Validity::Valid, |_| Validity::Disturbed),
+            reason: disturbed.map(str::to_owned),
+            counts: Counts::default(),
+            measured_ns: 1,
+            primary: Some(rate),
+            p50_p99_ns: Some((20_000, 84_000)),
+            busy: None,
+            limit: None,
+        }
+    }
+
+    #[test]
+    fn every_round_has_a_line_with_figures_and_every_reason_is_printed_once() {
+        let mut lines = Lines::begin(begun(&["loadline", "memcached"]));
+        let mut all = Vec::new();
+        for round in 1..=2 {
+            let at = Duration::from_secs(10 * u64::from(round));
+            let left = (round > 1).then(|| Duration::from_secs(45));
+            for words in ["measuring loadline, slice 1 of 9", "round over"] {
+                let done = f64::from(round - 1) * 0.2;
+                let activity = Activity { point: "cache/get", round, words, done, left };
+                all.extend(lines.at(at, &RunEvent::Activity(activity)));
+            }
+            let reason = format!("others used {round}5 % of its cores: rustc {round}.1 cores");
+            let statuses = [ended(0, 5.2e5, None), ended(1, 4.3e5, Some(&reason))];
+            all.extend(lines.at(at, &RunEvent::RoundEnds(&statuses)));
+        }
+        let figures = "loadline 0.52M/s, p99 84 µs · memcached 0.43M/s, p99 84 µs (disturbed)";
+        assert!(all[0].starts_with("cache/get  round 1, at least "), "{all:?}");
+        let wanted = [
+            format!("cache/get  round 1: {figures}"),
+            "  memcached is disturbed: others used 15 % of its cores: rustc 1.1 cores".to_owned(),
+            // With the time that is left it would be too long for one line.
+            "cache/get  round 2 · 45 s left".to_owned(),
+            "  loadline 0.52M/s, p99 84 µs".to_owned(),
+            "  memcached 0.43M/s, p99 84 µs (disturbed)".to_owned(),
+        ];
+        assert_eq!(all[1..], wanted);
+        let unmeasured = TargetStatus { measured_ns: 0, ..ended(0, 0.0, None) };
+        let long = lines.at(Duration::ZERO, &RunEvent::RoundEnds(&[unmeasured]));
+        assert!(long[0].contains("loadline nothing measured"), "{long:?}");
+        assert_eq!(lines.at(Duration::ZERO, &RunEvent::Note("one\ntwo")), ["one", "two"]);
+    }
+}

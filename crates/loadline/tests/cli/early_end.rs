@@ -1,0 +1,53 @@
+//! What ends a run early: targets that never answer.
+
+use std::net::TcpListener;
+
+use crate::common::{Place, code, small_reads, stderr, stdout};
+
+#[test]
+fn a_run_ends_when_a_target_fails_at_its_start_for_the_second_time() {
+    let targets = [
+        ("works", "serve = \"cache\"\noptions = { memory = \"16MiB\" }"),
+        ("fails", "command = [\"false\", \"{port}\"]\nspeaks = \"memcached\""),
+    ];
+    let place = Place::with(&small_reads(&targets, "measure = \"20ms\"\nat_least = 9"));
+    let output = place.loadline(&["run", "suite.toml", "--wait", "--json"]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 4, "{said}");
+    assert!(said.contains("ended early: fails failed twice in the same way"), "{said}");
+    assert!(said.contains("round 2 "), "a line a round: {said}");
+    let json: serde_json::Value = serde_json::from_str(&stdout(&output)).expect("JSON");
+    assert_eq!(json["trials"].as_array().expect("trials").len(), 4, "two rounds of two");
+}
+
+#[test]
+fn a_comparison_with_what_accepts_and_never_answers_ends() {
+    let silent = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = silent.local_addr().expect("bound");
+    let suite = format!(
+        r#"title = "Silence"
+[[target]]
+name = "silent"
+address = "{address}"
+speaks = "http"
+[workload]
+service = "http"
+operation = "page"
+[[workload.request]]
+name = "page"
+path = "/"
+[[clients]]
+timeout = "20ms"
+[rounds]
+measure = "20ms"
+warm_up = "0s"
+"#
+    );
+    let place = Place::with(&suite);
+    let asked = ["--a", "silent", "--b", "silent", "--measure", "20ms", "--budget", "1s"];
+    let output = place.loadline(&[&["compare", "suite.toml", "--wait"], &asked[..]].concat());
+    let said = stderr(&output);
+    assert_eq!(code(&output), 4, "{said}");
+    assert!(said.contains("ended early: silent."), "{said}");
+    assert!(!said.contains("round 3"), "{said}");
+}

@@ -1,0 +1,182 @@
+//! `loadline try`, `new`, `help` and `explain`: what a user types before there is a suite.
+
+use std::process::{Child, Command, Output, Stdio};
+
+use crate::common::{Place, await_that, code, stderr, stdout};
+use crate::served::Served;
+
+/// A running `loadline serve null`, which is asked in its own protocol.
+fn null() -> Served {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_loadline"));
+    command.args(["serve", "null", "--listen", "127.0.0.1:0"]).stdin(Stdio::null());
+    Served::spawn(command)
+}
+
+fn cache() -> Served {
+    Served::start(&["--listen", "127.0.0.1:0"])
+}
+
+/// Runs `loadline try` in a folder of its own, and the report of its run as JSON.
+fn attempt(place: &Place, arguments: &[&str]) -> (Output, serde_json::Value) {
+    let arguments = [&["try", "--for", "100ms", "--wait", "--json"], arguments].concat();
+    let output = place.loadline(&arguments);
+    let json = serde_json::from_str(&stdout(&output));
+    let json = json.unwrap_or_else(|error| panic!("{error}: {}", stderr(&output)));
+    (output, json)
+}
+
+/// Lines of figures on standard error: they begin with the time.
+fn lines(output: &Output) -> Vec<String> {
+    let is_figures = |line: &&str| line.trim_start().split(' ').nth(1) == Some("s");
+    stderr(output).lines().filter(is_figures).map(str::to_owned).collect()
+}
+
+/// Python's web server in this folder.
+struct Web(Child, u16);
+
+impl Web {
+    /// Starts one, where there is Python.
+    fn start(place: &Place) -> Option<Self> {
+        let free = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+        let port = free.local_addr().expect("an address").port();
+        drop(free);
+        let mut command = Command::new("python3");
+        command.args(["-m", "http.server", "--bind", "127.0.0.1", &port.to_string()]);
+        command.current_dir(place.path()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Ok(child) = command.spawn() else {
+            testing::skip("python3 is not installed");
+            return None;
+        };
+        let web = Self(child, port);
+        await_that("the web server listens", || {
+            std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()
+        });
+        Some(web)
+    }
+}
+
+impl Drop for Web {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+#[test]
+fn a_page_is_asked_for_at_a_rate_and_the_suite_that_it_stands_for_runs_the_same() {
+    let place = Place::with("");
+    let Some(web) = Web::start(&place) else { return };
+    let url = format!("http://localhost:{}/suite.toml", web.1);
+    let (output, json) = attempt(&place, &[&url, "--rate", "200/s", "--save", "mine.toml"]);
+    assert_eq!(json["trials"].as_array().map(Vec::len), Some(5), "{json:#}");
+    assert_eq!(json["trials"][0]["wrong"], 0, "{json:#}");
+    let lines = lines(&output);
+    assert!(lines.first().is_some_and(|line| line.contains("/s")), "{lines:?}");
+    let again = place.loadline(&["run", "mine.toml", "--wait", "--json"]);
+    let again: serde_json::Value = serde_json::from_str(&stdout(&again)).expect("JSON");
+    for key in ["point", "target"] {
+        assert!(!json["trials"][0][key].is_null());
+        assert_eq!(again["trials"][0][key], json["trials"][0][key]);
+    }
+    place.refuses(&["try", &url, "--save", "mine.toml"], 2, "mine.toml is there already");
+    place.refuses(&["try", &format!("{url}x")], 2, "say --status 404");
+}
+
+#[test]
+fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked() {
+    let (cache, null) = (cache(), null());
+    let place = Place::with("");
+    let (output, json) = attempt(&place, &["memcached", cache.address(), "--keys", "50"]);
+    let trial = &json["trials"][0];
+    assert_eq!((&trial["target"], &trial["wrong"]), (&"memcached".into(), &0.into()));
+    assert!(trial["rate_per_s"].as_f64().expect("a rate") > 0.0);
+    assert!(!lines(&output).is_empty(), "{}", stderr(&output));
+    assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
+    let (_, json) = attempt(&place, &["null", null.address(), "--connections", "2"]);
+    assert_eq!(json["trials"][0]["wrong"], 0, "{json:#}");
+    place.refuses(&["try", "null", null.address(), "--keys", "5"], 2, "--keys has no meaning");
+}
+
+#[test]
+fn a_command_is_run_over_and_over_and_a_failing_one_is_named() {
+    let place = Place::with("");
+    let (output, json) = attempt(&place, &["--", "true"]);
+    assert_eq!(json["trials"][0]["target"], "true", "{json:#}");
+    assert!(lines(&output).iter().all(|line| line.contains("run")), "{}", stderr(&output));
+    let (output, _) = attempt(&place, &["exit 3; true"]);
+    assert_eq!(code(&output), 3, "a requirement is broken");
+    assert!(stderr(&output).contains("exited with status 3"), "{}", stderr(&output));
+    place.refuses(&["try", "--", "nosuchprogram"], 2, "no program \"nosuchprogram\"");
+}
+
+#[test]
+fn two_sides_are_measured_in_the_same_rounds_and_compared() {
+    let (one, other) = (cache(), cache());
+    let place = Place::with("");
+    let beside = ["memcached", one.address(), "--beside", "memcached", other.address()];
+    let (output, json) = attempt(&place, &beside);
+    let comparison = &json["comparisons"][0];
+    assert_eq!(comparison["metric"], "rate_per_s", "{json:#}");
+    assert!(comparison["verdict"].is_string(), "{json:#}");
+    let ports = [&one, &other].map(|one| one.address().rsplit(':').next().map(str::to_owned));
+    let line = lines(&output).first().cloned().unwrap_or_default();
+    for port in ports.into_iter().flatten() {
+        assert!(line.contains(&port), "{line}");
+    }
+    let (_, json) = attempt(&place, &["sleep 0.001", "--beside", "sleep 0.02", "--rate", "20/s"]);
+    assert_eq!(json["comparisons"][0]["metric"], "wall_ns", "{json:#}");
+    let mixed = ["try", "memcached", one.address(), "--beside", "true"];
+    place.refuses(&mixed, 2, "one side is of cache, the other of batch");
+}
+
+#[test]
+fn what_can_not_be_tried_is_answered_with_what_can() {
+    let place = Place::with("");
+    for (line, expected, said) in [
+        ("try", 2, "WHAT"),
+        ("try memcachd 127.0.0.1:1", 2, "did you mean memcached?"),
+        ("try memcached 127.0.0.1:1", 1, "loadline serve cache --listen 127.0.0.1:1"),
+        ("try memcached 192.0.2.7:11211", 2, "unless --allow-remote"),
+        ("try https://localhost/", 2, "no TLS yet"),
+        ("try http://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
+        ("try http://127.0.0.1:1/ --for 1ms", 2, "at least 100 ms"),
+        ("try http://127.0.0.1:1/ --rate 0/s", 2, "nothing is sent"),
+        ("explain slise", 2, "near it: slice"),
+        ("help verdict", 2, "near it: verdicts"),
+        ("new nosuch", 2, "possible values: http, cache, records, program, compare"),
+    ] {
+        place.refuses(&line.split(' ').collect::<Vec<_>>(), expected, said);
+    }
+}
+
+#[test]
+fn a_template_is_a_suite_that_runs() {
+    let place = Place::with("");
+    let template = place.loadline(&["new", "compare"]);
+    std::fs::write(place.path().join("mine.toml"), template.stdout).expect("written");
+    let quick = ["--set", "rounds.measure=20ms", "--set", "rounds.at_least=1"];
+    let arguments = [&["run", "mine.toml", "--wait", "--json"][..], &quick].concat();
+    let arguments = [&arguments[..], &["--set", "rounds.at_most=1"]].concat();
+    let json = place.json(&arguments, &[0, 4]);
+    assert_eq!(json["trials"].as_array().map(Vec::len), Some(2), "{json:#}");
+}
+
+#[test]
+fn documents_and_words_are_in_the_program() {
+    let place = Place::with("");
+    for (line, said) in [
+        ("help suites", "one TOML file"),
+        ("help verdicts", "better, worse"),
+        ("help run", "loadline run suites/tour.toml"),
+        ("help serve cache", "--memory"),
+        ("help", "Documents (loadline help NAME):"),
+        ("explain slice", "targets take"),
+        ("explain latency.p99", "lower is better"),
+        ("explain", "overrun"),
+    ] {
+        let output = place.loadline(&line.split(' ').collect::<Vec<_>>());
+        assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));
+        let text = stdout(&output);
+        assert!(text.contains(said), "{line}: {text}");
+    }
+}

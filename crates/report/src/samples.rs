@@ -1,0 +1,194 @@
+//! Two series of figures from elsewhere, and the verdict on them, as text and as JSON.
+
+use findings::{Samples, Series};
+use judge::{Modes, Verdict, median, step_of, two_modes};
+use serde_json::{Value, json};
+
+use crate::contest::{changes, confidence_words};
+use crate::escape::one_line;
+use crate::json::SCHEMA;
+use crate::number::{count, percent, plain, ratio, whole_percent};
+
+/// Both series and the verdict for a terminal.
+pub fn samples_text(samples: &Samples) -> String {
+    let mut text = String::new();
+    let width = samples.a.name.chars().count().max(samples.b.name.chars().count());
+    for series in [&samples.a, &samples.b] {
+        let figures = &series.figures;
+        let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let middle = median(figures).map_or("unseen".to_owned(), plain);
+        let (least, most, runs) = (plain(least), plain(most), figures.len());
+        let name = one_line(&series.name);
+        text.push_str(&format!(
+            "  {name:<width$}  median {middle} · {least} to {most} · {runs} runs\n"
+        ));
+        for note in notes(figures, samples.rule.same_within) {
+            text.push_str(&format!("  {name:<width$}  {note}\n"));
+        }
+    }
+    let confidence = confidence_words(samples.rule.confidence);
+    if let Some((low, high)) = samples.median_interval {
+        let middle = median(&samples.a.figures).zip(median(&samples.b.figures));
+        let middle = middle.map_or(f64::NAN, |(a, b)| a / b);
+        text.push_str(&format!(
+            "  medians {} [{}, {}] (bootstrap, {confidence}) · ",
+            ratio(middle),
+            ratio(low),
+            ratio(high)
+        ));
+    }
+    if let (Some(shift), Some(p)) = (samples.shift, samples.rank_p) {
+        text.push_str(&format!(
+            "shift {} (Hodges-Lehmann) · rank p {p:.2} (Mann-Whitney)",
+            ratio(shift)
+        ));
+    }
+    text.push_str(&format!("\n\n{}\n", one_line(&sentence(samples))));
+    text
+}
+
+/// The same for programs.
+pub fn samples_json(samples: &Samples) -> Value {
+    let ends = samples.interval.filter(|interval| interval.high.is_finite());
+    let (reason, more) = match samples.verdict {
+        Verdict::CantTell { why, more_rounds } => (Some(why.code()), more_rounds),
+        _ => (None, None),
+    };
+    let series = |series: &Series| {
+        let modes = two_modes(&series.figures);
+        json!({
+            "name": series.name,
+            "figures": series.figures,
+            "median": median(&series.figures),
+            "step": step_of(&series.figures),
+            "modes": modes.map(|modes| json!({ "low": modes.low, "high": modes.high })),
+        })
+    };
+    json!({
+        "schema": SCHEMA,
+        "samples": [series(&samples.a), series(&samples.b)],
+        "factor": samples.factor,
+        "confidence": samples.rule.confidence,
+        "same_within": samples.rule.same_within,
+        "ratio": samples.interval.map(|interval| interval.ratio),
+        "low": ends.map(|interval| interval.low),
+        "high": ends.map(|interval| interval.high),
+        "median_low": samples.median_interval.map(|(low, _)| low),
+        "median_high": samples.median_interval.map(|(_, high)| high),
+        "shift": samples.shift,
+        "rank_p": samples.rank_p,
+        "verdict": samples.verdict.code(),
+        "reason": reason,
+        "more_rounds": more,
+        "least_shown": samples.could_show(),
+        "conclusion": sentence(samples),
+    })
+}
+
+/// The verdict in a sentence with its evidence.
+fn sentence(samples: &Samples) -> String {
+    let (a, b) = (&samples.a.name, &samples.b.name);
+    let by = samples.factor.as_ref().map_or(String::new(), |factor| format!(" by {factor}"));
+    let evidence = evidence(samples);
+    match samples.verdict {
+        Verdict::Better => format!("{a} is better than {b}{by}: {evidence}."),
+        Verdict::Worse => format!("{a} is worse than {b}{by}: {evidence}."),
+        Verdict::Same => {
+            let within = whole_percent(samples.rule.same_within);
+            format!("{a} and {b} are the same within ±{within}: {evidence}.")
+        }
+        Verdict::CantTell { why, more_rounds } => {
+            let more = match more_rounds {
+                Some(more) => {
+                    format!("; about {} more runs of each would tell", count(u64::from(more)))
+                }
+                None => String::new(),
+            };
+            let could = samples.could_show();
+            let could = could.map_or(String::new(), |least| {
+                format!("; this number of runs can only show {}", percent(least))
+            });
+            let why = why.words().replace("rounds", "runs");
+            format!(
+                "It can't be told whether {a} is better than {b} ({why}): \
+                 {evidence}{more}{could}."
+            )
+        }
+    }
+}
+
+fn evidence(samples: &Samples) -> String {
+    let runs = format!("{} and {} runs", samples.a.figures.len(), samples.b.figures.len());
+    match samples.interval {
+        None => format!("no ratio, as figures have to be above 0; {runs}"),
+        Some(one) if !one.high.is_finite() => format!("{}×, {runs}", ratio(one.ratio)),
+        Some(one) => format!("{}, {runs}", changes(one.ratio, one.low, one.high)),
+    }
+}
+
+/// The caveats of a series.
+fn notes(figures: &[f64], same_within: f64) -> Vec<String> {
+    let mut notes = Vec::new();
+    if let Some(step) = step_of(figures).filter(|step| *step > same_within) {
+        let step = percent(step);
+        notes.push(format!("comes in steps of {step}: a finer clock would tell more"));
+    }
+    if let Some(Modes { low, high, low_count, high_count }) = two_modes(figures) {
+        let (low, high) = (plain(low), plain(high));
+        notes.push(format!(
+            "has two modes: {low} in {low_count} runs, {high} in {high_count}; its mean is neither"
+        ));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use judge::{Direction, Rule};
+
+    fn samples(a: &[f64], b: &[f64]) -> Samples {
+        let series = |name: &str, figures: &[f64]| Series {
+            name: name.to_owned(),
+            figures: figures.to_vec(),
+        };
+        let rule = Rule { same_within: 0.02, confidence: 0.95 };
+        Samples::judge(
+            series("after", a),
+            series("before", b),
+            Direction::LowerIsBetter,
+            rule,
+            None,
+        )
+    }
+
+    #[test]
+    fn the_series_that_were_backed_out_end_in_a_sentence_with_the_runs_that_would_tell() {
+        let before = [12.35, 12.41, 12.42, 12.33, 12.64];
+        let after = [14.53, 12.35, 12.32, 12.3, 13.63];
+        let sentence = sentence(&samples(&after, &before));
+        let expected = "It can't be told whether after is better than before (interval too wide): \
+            4.6 % more [−4.8 %, +15 %], 5 and 5 runs; about";
+        assert!(sentence.starts_with(expected), "{sentence}");
+        assert!(
+            sentence.contains("more runs of each would tell; this number of runs can only show")
+        );
+        assert_eq!(samples(&after, &before).outcome().exit_code(true), 4);
+    }
+
+    #[test]
+    fn a_clear_change_is_told_and_coarse_clocks_are_named() {
+        let before = [12.0, 12.0, 13.0, 12.0, 13.0, 12.0];
+        let after = [8.0, 9.0, 9.0, 9.0, 8.0, 9.0];
+        let judged = samples(&after, &before);
+        assert!(sentence(&judged).starts_with("after is better than before: 30 % less ["));
+        assert!(
+            samples_text(&judged).contains("comes in steps of 11 %"),
+            "{}",
+            samples_text(&judged)
+        );
+        assert_eq!(samples(&before, &after).outcome().exit_code(true), 3);
+        assert_eq!(samples_json(&judged)["verdict"], "better");
+    }
+}

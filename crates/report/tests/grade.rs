@@ -1,0 +1,96 @@
+//! Figures are shown whatever they are worth, with their grade beside.
+
+use crate::fixture::Bench;
+use ledger::Validity;
+
+const LABEL: &str = "http/get  16 conns · closed";
+
+/// Two servers over five rounds in all of which a compiler ran.
+fn disturbed(validity: Validity, before: &str) -> Bench {
+    let mut bench = Bench::new(&["nginx", "lighttpd"]);
+    bench.point(LABEL, 16);
+    for share in [14, 2, 9, 3, 5] {
+        bench.round();
+        for (target, rate) in [(0, 56_600), (1, 100_000)] {
+            bench.trial(target, rate, 33_000, |row| {
+                row.validity = validity;
+                let used = format!("other programs used {share}.0 % of the run's cores");
+                row.reason = Some(format!("{before}{used}: rustc 1.1 cores, java 0.4"));
+            });
+        }
+    }
+    bench
+}
+
+const CAUSE: &str = "rustc 1.1 cores, java 0.4 (2.0 to 14.0 % of the run's cores)";
+
+#[test]
+fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them() {
+    let summary = disturbed(Validity::Disturbed, "").finish();
+    let text = report::text(&summary, false);
+    let has = |text: &str, part: &str| assert!(text.contains(part), "{part}\n{text}");
+    has(&text, "  nginx     disturbed  56.6k/s");
+    has(&text, "  lighttpd  disturbed  0.10M/s");
+    has(&text, "verdict: can't tell (disturbed rounds), 0.566× [0.566, 0.566]");
+    has(&text, ", 5 of 5 rounds disturbed");
+    assert_eq!(text.matches(CAUSE).count(), 2, "at its point and in the conclusion: {text}");
+    has(&text, &format!("  disturbed: 5 of 5 rounds: {CAUSE}\n"));
+    has(&text, &format!("Disturbed: 5 of 5 rounds: {CAUSE}.\n"));
+    let markdown = report::markdown(&summary);
+    has(&markdown, "56.6k/s ±0.00 % (disturbed)");
+    has(&markdown, "- nginx at http/get  16 conns · closed: disturbed in 5 of 5 rounds: rustc 1.1");
+    let junit = report::junit(&summary, false);
+    has(&junit, "<skipped message=\"56.6k/s ±0.00 %, disturbed in 5 of 5 rounds: rustc 1.1 cores");
+    let json = report::json(&summary).unwrap();
+    let target = &json["points"][0]["targets"][0];
+    assert_eq!(target["grade"]["word"], "disturbed");
+    assert_eq!(target["grade"]["causes"][0]["cause"], CAUSE);
+    assert!(target["rate_per_s"].as_f64().is_some_and(|rate| (rate - 56_600.0).abs() < 1.0));
+    assert_eq!(json["comparisons"][0]["reason"], "disturbed_rounds");
+    assert_eq!(json["comparisons"][0]["disturbed_rounds"], 5);
+    assert!(json["comparisons"][0]["ratio"].as_f64().is_some());
+    assert_eq!(findings::outcome(&summary).exit_code(false), 4);
+}
+
+#[test]
+fn a_verdict_of_rounds_whose_disturbances_were_ignored_says_so_everywhere() {
+    let summary = disturbed(Validity::Valid, "disturbances ignored: ").finish();
+    let said = format!("Disturbances were ignored (rounds.disturbed), in 5 of 5 rounds: {CAUSE}.");
+    let text = report::text(&summary, false);
+    assert!(text.contains("verdict: nginx worse") && text.contains(&said), "{text}");
+    assert!(text.contains("  nginx     disturbed  56.6k/s"), "{text}");
+    let shown = "Disturbances were ignored (rounds.disturbed)";
+    assert!(report::markdown(&summary).contains("Disturbances were ignored (rounds.disturbed)"));
+    assert!(report::junit(&summary, false).contains(shown));
+    assert_eq!(
+        report::json(&summary).unwrap()["points"][0]["targets"][0]["grade"]["ignored"],
+        true
+    );
+    assert_eq!(findings::outcome(&summary).exit_code(false), 0);
+}
+
+#[test]
+fn a_target_that_answers_nothing_shows_a_rate_of_zero_and_why_it_is_invalid() {
+    let mut bench = Bench::new(&["silent"]);
+    bench.point(LABEL, 16);
+    for _ in 0..2 {
+        bench.round();
+        bench.trial(0, 0, 33_000, |row| {
+            row.validity = Validity::Invalid;
+            row.reason = Some("no operation was answered".into());
+            row.missing = 16;
+        });
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    assert!(text.contains("  silent  invalid  0.00/s  0 wrong of 0, 32 missing\n"), "{text}");
+    assert!(
+        text.contains("  invalid: silent, 2 of 2 rounds: no operation was answered\n"),
+        "{text}"
+    );
+    let said =
+        "silent has no valid figure: 2 of 2 rounds ended with \"no operation was answered\".";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(report::json(&summary).unwrap()["points"][0]["targets"][0]["rate_per_s"], 0.0);
+    assert_eq!(findings::outcome(&summary).exit_code(false), 4);
+}
