@@ -74,7 +74,7 @@ impl Summary {
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         let counts = (targets.len(), points.len());
-        let known = stored(&view.verdicts, &metrics, place, at);
+        let known = stored(&view.verdicts, &metrics, place, at)?;
         let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &trials);
         let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
         Ok(Summary {

@@ -7,6 +7,11 @@
 //!
 //! A run that is one comparison was looked at while it ran: each of its points is judged alone, at
 //! the confidence of its last look, and the points share the error (Bonferroni).
+//!
+//! What is likely is a test of its own, besides: nothing looked at it while rounds came, so that it
+//! takes place once, at the end, with the whole error, which the comparisons share (Bonferroni). A
+//! strict verdict and a likely one may each be wrong as often as their error says, in a family; who
+//! takes both for answers errs up to twice as often (`judge`'s `likely` measures both rates).
 
 use std::collections::BTreeMap;
 
@@ -141,10 +146,20 @@ pub struct Contest {
 }
 
 impl Contest {
+    /// The confidence of what is tested once, at the end of all rounds: each point has its share
+    /// of the error.
+    fn confidence_at_the_end(&self) -> f64 {
+        1.0 - self.error_of_a_point()
+    }
+
+    fn error_of_a_point(&self) -> f64 {
+        self.row.error / self.looks.len().max(1) as f64
+    }
+
     /// The confidence at which a point is judged after this many valid rounds: that of its last
     /// look, which is now if more came since.
     pub fn confidence(&self, point: usize, rounds: usize) -> f64 {
-        let error = self.row.error / self.looks.len().max(1) as f64;
+        let error = self.error_of_a_point();
         let mut looks = self.looks.get(point).cloned().unwrap_or_default();
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX).min(self.row.rounds_most);
         if looks.last().is_none_or(|last| *last < rounds) && rounds > 0 {
@@ -168,15 +183,19 @@ pub(crate) fn compare(
         .filter_map(|(point, b)| Pairing::of(point, 0, b, trials))
         .collect();
     let confidence = |pairing: &Pairing<'_>| match contest {
-        Some(contest) => contest.confidence(pairing.point, pairing.valid.len()),
-        None => run.confidence,
+        Some(contest) => Confidence {
+            strict: contest.confidence(pairing.point, pairing.valid.len()),
+            likely: contest.confidence_at_the_end(),
+        },
+        None => Confidence::of_all(run.confidence),
     };
-    let confidences: Vec<f64> = pairs.iter().map(confidence).collect();
+    let confidences: Vec<Confidence> = pairs.iter().map(confidence).collect();
     let mut compared = Vec::new();
     for metric in compared_metrics(metrics, primary, contest.is_some()) {
         let is_primary = primary == Some(metric);
         if contest.is_none() {
-            compared.extend(judged(run, metric, &pairs, run.confidence, is_primary));
+            let confidence = Confidence::of_all(run.confidence);
+            compared.extend(judged(run, metric, &pairs, confidence, is_primary));
             continue;
         }
         for (pairing, confidence) in pairs.iter().zip(&confidences) {
@@ -197,7 +216,7 @@ pub(crate) fn compare_pairs(
     let Some(metric) = metrics.named(&run.primary_metric) else { return Vec::new() };
     let pairs: Vec<Pairing<'_>> =
         pairs.iter().filter_map(|(point, a, b)| Pairing::of(*point, *a, *b, trials)).collect();
-    judged(run, metric, &pairs, run.confidence, true)
+    judged(run, metric, &pairs, Confidence::of_all(run.confidence), true)
 }
 
 /// The metrics compared, the primary one first: some of the table, and every reported figure.
@@ -217,20 +236,34 @@ fn compared_metrics<'a>(
     compared
 }
 
+/// The confidence of a family of comparisons: of strict verdicts, and of likely ones.
+#[derive(Clone, Copy)]
+struct Confidence {
+    strict: f64,
+    likely: f64,
+}
+
+impl Confidence {
+    fn of_all(confidence: f64) -> Self {
+        Self { strict: confidence, likely: confidence }
+    }
+}
+
 /// One family of comparisons.
 fn judged(
     run: &RunRow,
     metric: &Metric,
     pairs: &[Pairing<'_>],
-    confidence: f64,
+    confidence: Confidence,
     primary: bool,
 ) -> Vec<Compared> {
+    let Confidence { strict: confidence, likely } = confidence;
     let rule = Rule { same_within: run.same_within, confidence };
     let family: Vec<Comparison> =
         pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
     let verdicts = judge_family(&family, &rule);
     // Bonferroni: the family shares the error of what is only likely as well.
-    let shared = 1.0 - (1.0 - confidence) / family.len().max(1) as f64;
+    let shared = 1.0 - (1.0 - likely) / family.len().max(1) as f64;
     let compared =
         |((pairing, comparison), verdict): ((&Pairing<'_>, &Comparison), Verdict)| Compared {
             point: pairing.point,
@@ -304,12 +337,13 @@ impl<'a> Pairing<'a> {
             Some(NoisyPair {
                 a: a.figures.value(metric)?,
                 b: b.figures.value(metric)?,
-                disturbance_a: a.disturbance(),
-                disturbance_b: b.disturbance(),
+                disturbance_a: a.disturbance()?,
+                disturbance_b: b.disturbance()?,
             })
         };
         // Of swapping and quotas it isn't known how much they took from each side.
-        let is_unknown = |trial: &TrialSummary| !trial.is_valid() && trial.disturbance() == 0.0;
+        let is_unknown =
+            |trial: &TrialSummary| !trial.is_valid() && trial.disturbance() == Some(0.0);
         if self.usable.iter().any(|(a, b)| is_unknown(a) || is_unknown(b)) {
             return None;
         }

@@ -52,14 +52,16 @@ impl TrialSummary {
 
     /// How much others disturbed it, in shares of its time that add up: of the run's cores what
     /// other programs ran, of a core what the hypervisor kept, and how long the host paused and
-    /// its threads waited for a core. 0 where nothing of it was seen.
-    pub fn disturbance(&self) -> f64 {
+    /// its threads waited for a core. `None` where what other programs ran was not seen: what isn't
+    /// known is not nothing.
+    pub fn disturbance(&self) -> Option<f64> {
         let seen = &self.usage;
         // With more runnable threads than cores they wait for each other.
         let has_cores = seen.server_runnable_threads <= seen.server_cores;
         let waited = seen.server_waited_ns.zip(seen.measured_ns).filter(|_| has_cores);
         let waited = waited.map(|(waited_ns, ns)| waited_ns / ns.max(1.0));
-        [seen.foreign, seen.steal_core_most, seen.paused, waited].into_iter().flatten().sum()
+        let rest = [seen.steal_core_most, seen.paused, waited].into_iter().flatten();
+        Some(seen.foreign? + rest.sum::<f64>())
     }
 
     /// Whether each operation has a latency, but for updates, which have no request.

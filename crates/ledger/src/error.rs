@@ -95,6 +95,14 @@ pub enum LedgerError {
     /// A histogram can't be encoded or decoded.
     #[error("a latency histogram is damaged: {0}")]
     Histogram(String),
+    /// A column holds a word that no loadline of this schema writes.
+    #[error("{column} in the ledger is \"{word}\", a word that this loadline doesn't know")]
+    UnknownWord {
+        /// The table and column.
+        column: &'static str,
+        /// The word.
+        word: String,
+    },
     /// A chunk of samples can't be unpacked.
     #[error("the samples from {start_ns} ns on are damaged")]
     Chunk {

@@ -57,8 +57,6 @@ writers! {
     add_reached(ReachedRow) = "INSERT";
     /// Writes a declared figure.
     add_program_figure(ProgramFigureRow) = "INSERT";
-    /// Writes a verdict of a run.
-    add_verdict(VerdictRow) = "INSERT";
     /// Writes the parameters of a comparison.
     add_comparison(ComparisonRow) = "INSERT";
     /// Writes a look; the same one again changes nothing.
@@ -208,6 +206,17 @@ impl Ledger {
     pub fn add_requirement(&mut self, row: &RequirementRow) -> Result<(), LedgerError> {
         self.put("INSERT OR REPLACE", row, &[])?;
         Ok(())
+    }
+
+    /// Writes the verdicts of a run: all of them or, when one is refused, none.
+    pub fn add_verdicts(&mut self, rows: &[VerdictRow]) -> Result<(), LedgerError> {
+        self.connection.execute_batch("SAVEPOINT verdicts")?;
+        let written = rows.iter().try_for_each(|row| self.put("INSERT", row, &[]).map(drop));
+        self.connection.execute_batch(match written {
+            Ok(()) => "RELEASE verdicts",
+            Err(_) => "ROLLBACK TO verdicts; RELEASE verdicts",
+        })?;
+        written
     }
 
     fn put_finite(&self, value: f64, row: &impl Row) -> Result<(), LedgerError> {

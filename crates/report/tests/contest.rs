@@ -59,6 +59,34 @@ fn an_early_look_asks_for_more_than_the_only_one() {
 }
 
 #[test]
+fn what_is_likely_spends_the_error_once_at_the_end() {
+    // Of 20 rounds two are clean: at the confidence of a look after two of 24 rounds nothing of it
+    // would be likely.
+    let mut bench = Bench::new(&["now", "before"]);
+    bench.point("cache/get", 16);
+    for round in 0..20_u64 {
+        bench.round();
+        for (target, rate_per_s) in [(0, 102_000 + 700 * (round % 5)), (1, 100_000)] {
+            let trial = bench.trial(target, rate_per_s, 33_000, |row| {
+                if round > 1 {
+                    row.validity = ledger::Validity::Disturbed;
+                }
+            });
+            bench.usage(trial, "foreign", if round > 1 { 0.1 } else { 0.0 });
+        }
+    }
+    bench.contest(24, &[2]);
+    let summary = bench.finish();
+    let one = &summary.comparisons[0];
+    assert!(one.confidence > 0.9998, "the strict one's: {}", one.confidence);
+    let likely = one.likely.expect("it is likely");
+    let (low, high) = (likely.found.interval.low, likely.found.interval.high);
+    // Student's t at 97.5 % and 18 degrees of freedom is 2.445, at 99.98 % it is 4.7.
+    let deviation = (0.0069_f64 * 1.414).ln_1p();
+    assert!((high / low).ln() < 2.0 * 3.0 * deviation / 20_f64.sqrt(), "{low} to {high}");
+}
+
+#[test]
 fn two_speeds_of_one_program_are_named() {
     let rates: Vec<u64> =
         (0..14).map(|round| if round % 3 == 0 { 145_000 } else { 1_010_000 } + round).collect();

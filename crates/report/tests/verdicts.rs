@@ -33,6 +33,31 @@ fn a_stored_verdict_is_shown_though_the_rule_would_now_decide_otherwise() {
     assert!(outcome(&bench.summary()).worse);
 }
 
+#[test]
+fn a_word_that_nobody_writes_is_named_and_not_guessed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let mut bench = Bench::on_disk(&path, &["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[50_000, 50_100, 50_200, 50_100, 50_000]);
+    judged(&mut bench);
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    by_hand.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
+    let likely = "likely_ratio = 1, likely_low = 1, likely_high = 1, likely_rounds = 5, \
+                  likely_disturbed_rounds = 5, least_disturbance = 0, most_disturbance = 0";
+    for (column, set) in [
+        ("verdict.likely", format!("likely = 'odd', {likely}")),
+        ("verdict.why", "likely = NULL, verdict = 'cant_tell', why = 'odd'".to_owned()),
+        ("verdict.bound", "verdict = 'same', bound = 'odd'".to_owned()),
+        ("verdict.verdict", "bound = NULL, verdict = 'odd'".to_owned()),
+    ] {
+        by_hand.execute(&format!("UPDATE verdict SET {set} WHERE is_primary"), []).unwrap();
+        let view = bench.ledger.run_view(bench.run).unwrap();
+        let said = findings::Summary::of(view).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("{column} in the ledger is \"odd\"")), "{said}");
+    }
+}
+
 /// Comparisons with a bound, with one round, of a ladder, and from disturbed rounds.
 #[test]
 fn verdicts_come_back_as_they_were_stored() {
