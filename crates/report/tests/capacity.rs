@@ -52,6 +52,31 @@ fn a_search_ends_in_a_sentence_with_its_interval_what_breaks_and_the_knee() {
 }
 
 #[test]
+fn what_is_not_held_at_the_answer_is_no_answer() {
+    let code = |outcome: RequirementOutcome| {
+        let mut bench = Bench::new(&["ours"]);
+        search(&mut bench, "clients.arrivals.rate");
+        probe(&mut bench, 10_000, 30_000, RequirementOutcome::Held);
+        bench.requirement("wrong = 0", 0.0, outcome);
+        probe(&mut bench, 20_000, 5_000_000, RequirementOutcome::Broken);
+        findings::outcome(&bench.finish()).exit_code(true)
+    };
+    assert_eq!(code(RequirementOutcome::Held), 0);
+    assert_eq!(code(RequirementOutcome::CantTell), 4);
+    assert_eq!(code(RequirementOutcome::Broken), 3);
+}
+
+#[test]
+fn an_answer_below_loads_that_all_stayed_unclear_is_open() {
+    let mut bench = Bench::new(&["ours"]);
+    search(&mut bench, "clients.arrivals.rate");
+    probe(&mut bench, 10_000, 30_000, RequirementOutcome::Held);
+    assert_eq!(findings::outcome(&bench.summary()).exit_code(true), 0, "it was asked for no more");
+    probe(&mut bench, 20_000, 900_000, RequirementOutcome::CantTell);
+    assert_eq!(findings::outcome(&bench.finish()).exit_code(true), 4);
+}
+
+#[test]
 fn a_target_that_carries_nothing_is_broken() {
     let mut bench = Bench::new(&["ours"]);
     search(&mut bench, "clients.arrivals.rate");
