@@ -17,7 +17,7 @@ use ledger::{
     ValueRow,
 };
 
-use super::require::judge_requirement;
+use super::require::{Terms, judge_requirement};
 use super::strace::SystemCall;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
@@ -239,11 +239,10 @@ impl<'a> RunWriter<'a> {
         index: usize,
         point: &Point,
         trials: &[Trial],
-        confidence: f64,
+        terms: &Terms<'_>,
     ) -> Result<(), LedgerError> {
         for requirement in &point.requirements {
-            let (subject, least) = (&point.targets[0].name, judge::MIN_ROUNDS);
-            let judged = judge_requirement(requirement, subject, trials, confidence, least);
+            let judged = judge_requirement(requirement, trials, terms);
             let row = judged.row(self.run, self.points[index], requirement);
             self.ledger.add_requirement(&row)?;
         }
