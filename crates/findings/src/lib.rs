@@ -12,6 +12,7 @@
 //! | `latency`, `groups` | latencies, of each group of clients and each operation |
 //! | `events`, `event_kinds` | events of the suite, each and by kind |
 //! | `slices`, `between_slices` | slices measured again, drift, and work between slices |
+//! | `starts` | targets that ran on from round to round |
 //! | `counters`, `streams` | what services counted themselves, and what streams delivered |
 //! | `call_values` | figures that calls measured themselves |
 //! | `cost` | what one operation costs on both sides |
@@ -58,6 +59,7 @@ mod point_summary;
 mod progress;
 mod scaling;
 mod slices;
+mod starts;
 mod streams;
 mod summary;
 mod trial_summary;
@@ -90,6 +92,7 @@ pub use point_summary::{PointSummary, TargetSummary};
 pub use progress::{PointProgress, Progress, TargetProgress, TrialProgress};
 pub use scaling::Scaling;
 pub use slices::Drift;
+pub use starts::started_once;
 pub use streams::StreamFigures;
 pub use summary::{CallSummary, FindingSummary, RequirementSummary, SlowSummary, Summary};
 pub use trial_summary::TrialSummary;

@@ -37,9 +37,21 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
         lines.extend(best(summary));
     }
     lines.extend(crate::grade::sentence(summary));
+    lines.extend(starts(summary));
     lines.extend(requirements(summary));
     lines.extend((0..summary.targets.len()).filter_map(|target| wrong_answers(summary, target)));
     lines
+}
+
+/// What no interval has in it where targets ran on from round to round.
+fn starts(summary: &Summary) -> Option<String> {
+    let is_judged = !summary.comparisons.is_empty() || !summary.requirements.is_empty();
+    let found = findings::started_once(summary);
+    (is_judged && !found.is_empty()).then(|| {
+        "Started once for all rounds (rounds.restart): what differs from start to start is in no \
+         interval, and a verdict holds for this start."
+            .to_owned()
+    })
 }
 
 /// The verdict of the primary metric against one other target.
