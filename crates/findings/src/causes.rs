@@ -7,6 +7,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::Serialize;
+
 /// The most programs that are named.
 const NAMES: usize = 3;
 
@@ -17,9 +19,10 @@ const PROGRAMS: &str = "other programs used ";
 const WAITED: &str = " waited ";
 
 /// One cause over several rounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// What it was and how much, from the least to the most.
+    #[serde(rename = "cause")]
     pub text: String,
     /// The rounds in which it was seen.
     pub rounds: usize,

@@ -175,7 +175,7 @@ pub(crate) fn print(
 /// Prints a run on standard output.
 fn say(summary: &findings::Summary, shown: Form) -> anyhow::Result<()> {
     if shown.json {
-        return Ok(out::print(format!("{:#}\n", report::json(summary)?))?);
+        return Ok(out::print(format!("{:#}\n", report::json(summary)))?);
     }
     let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
     let mut text = report::text(summary, colour);

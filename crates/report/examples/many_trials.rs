@@ -56,7 +56,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     })?;
     timed("JSON", &|| {
-        let json = report::json(&Summary::of(ledger.run_view(run)?)?)?;
+        let json = report::json(&Summary::of(ledger.run_view(run)?)?);
         Ok(serde_json::to_string_pretty(&json)?.len())
     })?;
     Ok(())

@@ -42,7 +42,7 @@ fn a_search_ends_in_a_sentence_with_its_interval_what_breaks_and_the_knee() {
     has("The knee is at 60.0k/s");
     has("79.0k/s  can't tell");
     assert_eq!(findings::outcome(&summary).exit_code(true), 0);
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     let capacity = &json["capacity"];
     assert_eq!((&capacity["held"], &capacity["broken"]), (&json!(78_000.0), &json!(80_000.0)));
     assert_eq!(
@@ -100,7 +100,7 @@ fn a_sweep_of_connections_carries_the_scalability_law_unless_it_is_stressed() {
             }
         }
         let summary = bench.finish();
-        (report::text(&summary, false), report::json(&summary).unwrap())
+        (report::text(&summary, false), report::json(&summary))
     };
     let (text, json) = sweep(0.5);
     assert!(
@@ -136,5 +136,5 @@ fn idle_slots_break_littles_law_and_are_named() {
     let text = report::text(&summary, false);
     let words = "Little's law is broken in 1 round: by rate × latency 0.2 of 16 requests";
     assert!(text.contains(words), "{text}");
-    assert_eq!(report::json(&summary).unwrap()["little"][0]["slots"], 16.0);
+    assert_eq!(report::json(&summary)["little"][0]["slots"], 16.0);
 }

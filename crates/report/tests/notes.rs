@@ -30,7 +30,7 @@ fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
     let text = report::text(&summary, false);
     let told = "memcached overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000";
     assert!(text.contains(told) && !text.contains("loadline overloaded"), "{text}");
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     let target = &json["points"][0]["targets"][1];
     assert_eq!(target["overloaded_trials"], 5);
     assert_eq!((&target["offered_per_s"], &target["backlog_most"]), (&1e5.into(), &12_000.into()));
@@ -105,7 +105,7 @@ fn failed_starts_are_a_rate() {
     let summary = bench.finish();
     let text = report::text(&summary, false);
     assert!(text.contains("  2 of 10 starts failed\n"), "{text}");
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     assert_eq!(json["points"][0]["targets"][0]["failed_starts"], 2);
     assert_eq!(json["trials"][2]["failed_at"], "prepare");
 }
@@ -181,7 +181,7 @@ fn a_drift_that_rounds_agree_on_is_reported() {
     let slower = drifting(|round| 95_900 + 10 * round, 6);
     let text = report::text(&slower, false);
     assert!(text.contains("drift: the last third of slices is 4.1 % slower"), "{text}");
-    let json = report::json(&slower).unwrap();
+    let json = report::json(&slower);
     let drift = &json["points"][0]["targets"][0]["drift"];
     assert_eq!((&drift["verdict"], &drift["rounds"]), (&"worse".into(), &6.into()));
 
@@ -239,7 +239,7 @@ fn the_limit_of_most_rounds_is_reported_with_its_evidence() {
     );
     has("  limit: memcached: none reached (server 0.20 cores, generator 50 % busy)\n");
     has("  shared by both sides: no core; caches\n");
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     let targets = &json["points"][0]["targets"];
     assert_eq!(targets[0]["limit"], "server_thread");
     assert_eq!(targets[0]["limits"][1]["code"], "growth");
@@ -257,7 +257,7 @@ fn a_run_that_was_not_judged_reports_no_limits() {
     bench.trial(0, 100_000, 33_000, |_| ());
     let summary = bench.finish();
     assert!(!report::text(&summary, false).contains("limit"));
-    assert!(report::json(&summary).unwrap()["points"][0]["targets"][0]["limit"].is_null());
+    assert!(report::json(&summary)["points"][0]["targets"][0]["limit"].is_null());
 }
 
 #[test]
@@ -311,7 +311,7 @@ fn the_cost_of_an_operation_stands_beside_its_difference_and_its_calls() {
     has("0.250, 50 %                0.000, 0.00 %                +0.250\n");
     has("this host's floors: system call 43 ns");
     assert!(!cost.contains("packets"), "what was unseen has no row: {cost}");
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     let ours = &json["points"][0]["cost"][0];
     assert_eq!(ours["server_calls"][1]["calls_per_op"], 0.25);
     assert!(ours["server_calls"][0]["difference"].is_null());
@@ -359,7 +359,7 @@ fn a_generator_that_held_back_one_target_leaves_a_bound_and_both_nothing() {
         let summary = bench.finish();
         let text = report::text(&summary, false);
         let line = text.lines().find(|line| line.contains("beside:")).unwrap().to_owned();
-        let bound = report::json(&summary).unwrap()["comparisons"][1]["bound"].clone();
+        let bound = report::json(&summary)["comparisons"][1]["bound"].clone();
         (line, bound)
     };
     let (line, bound) = told([0.98, 0.85]);

@@ -5,7 +5,7 @@ use findings::{outcome, store_verdicts};
 use ledger::{TrialRow, Validity};
 
 fn judged(bench: &mut Bench) -> serde_json::Value {
-    let json = report::json(&bench.finish()).unwrap();
+    let json = report::json(&bench.finish());
     store_verdicts(&mut bench.ledger, bench.run).unwrap();
     let rows = bench.ledger.run_view(bench.run).unwrap().verdicts;
     assert!(!rows.is_empty());
@@ -24,7 +24,7 @@ fn a_stored_verdict_is_shown_though_the_rule_would_now_decide_otherwise() {
     let by_hand = rusqlite::Connection::open(&path).unwrap();
     by_hand.execute("UPDATE verdict SET verdict = 'same' WHERE is_primary", []).unwrap();
     let summary = bench.summary();
-    assert_eq!(report::json(&summary).unwrap()["comparisons"][0]["verdict"], "same");
+    assert_eq!(report::json(&summary)["comparisons"][0]["verdict"], "same");
     let text = report::text(&summary, false);
     assert!(text.contains("verdict: same within ±2 %, 0.501× [0.500, 0.502]"), "{text}");
     assert!(!outcome(&summary).worse);
@@ -86,7 +86,7 @@ fn verdicts_come_back_as_they_were_stored() {
     }
     for bench in [&mut ladder, &mut noisy] {
         let json = judged(bench);
-        let again = report::json(&bench.summary()).unwrap();
+        let again = report::json(&bench.summary());
         assert_eq!(json["comparisons"], again["comparisons"]);
         assert_eq!(json["rungs"], again["rungs"]);
         assert_eq!(json["conclusion"], again["conclusion"]);

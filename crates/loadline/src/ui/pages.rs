@@ -119,7 +119,7 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
     let run = run_of(number)?;
     made(site, move |ledger, _| {
         if as_json {
-            return Ok(said(&report::json(&Summary::of(ledger.run_view(run)?)?).map_err(no_json)?));
+            return Ok(said(&report::json(&Summary::of(ledger.run_view(run)?)?)));
         }
         let (summary, data) = crate::report::page_of(ledger, run)?;
         Ok(Made::Page(report::run_served(&summary, &data)))
@@ -160,7 +160,7 @@ async fn one_point(
             return Err(none());
         }
         if as_json {
-            let json = report::point_json(&Summary::of(view)?, index).map_err(no_json)?;
+            let json = report::point_json(&Summary::of(view)?, index);
             return json.map(|json| said(&json)).ok_or_else(none);
         }
         let data = ChartData::read(ledger, &view, index..=index)?;
@@ -212,10 +212,6 @@ fn history_asked(ledger: &Ledger, asked: &HashMap<String, String>) -> Result<His
 
 fn said(json: &Value) -> Made {
     Made::Json(format!("{json:#}\n"))
-}
-
-fn no_json(error: serde_json::Error) -> Refused {
-    Refused(StatusCode::INTERNAL_SERVER_ERROR, format!("No JSON: {error}."))
 }
 
 fn plain_or_json(name: &str) -> (&str, bool) {
