@@ -15,7 +15,7 @@ use crate::compare::Contest;
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::{Grade, counted as counted_trials};
-use crate::groups::{ClientsFigures, GroupFigures};
+use crate::groups::GroupFigures;
 use crate::latency::{lags, overall};
 use crate::limits::LimitsSummary;
 use crate::littles_law::{LawViolation, violation};
@@ -326,7 +326,7 @@ fn target_summary(
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: interval(&|figures| figures.rate_per_s),
         primary: primary.and_then(|primary| interval(&|figures| figures.value(primary))),
-        groups: ClientsFigures::of(&histograms, &figures)?,
+        groups: GroupFigures::by_clients(&histograms, &figures)?,
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),

@@ -78,7 +78,7 @@ pub use event_kinds::{EventKind, event_kinds};
 pub use events::EventSummary;
 pub use figures::{Figures, Usage};
 pub use grade::{Grade, disturbances, invalid};
-pub use groups::{ClientsFigures, GroupFigures};
+pub use groups::GroupFigures;
 pub use history::{History, MIN_RUNS, PastFigure, PointHistory, Question};
 pub use host::{Difference, differences};
 pub use ladder::{FunctionShare, Profile, Step, ladder};

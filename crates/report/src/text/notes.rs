@@ -83,7 +83,7 @@ fn groups(target: &TargetSummary) -> Vec<String> {
     }
     let names = target.groups.iter().map(|group| one_line(&group.clients));
     let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let line = |group: &findings::ClientsFigures| {
+    let line = |group: &findings::GroupFigures| {
         let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
         let lag = match group.lag.p99_ns {
             Some(ns) => format!("  {}", named_latency("lag p99", Some(ns), false)),
