@@ -3,8 +3,7 @@
 use judge::median;
 use ledger::EventRow;
 
-use crate::events::EventSummary;
-use crate::summary::Summary;
+use crate::summary::{EventSummary, Summary};
 
 /// One of the suite's events against one target.
 #[derive(Debug, Clone, PartialEq)]

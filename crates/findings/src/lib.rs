@@ -10,7 +10,7 @@
 //! | `figures` | the metrics of one trial, or of one target at one point |
 //! | `grade`, `causes` | what figures are worth, and what disturbed them |
 //! | `latency`, `groups` | latencies, of each group of clients and each operation |
-//! | `events`, `event_kinds` | events of the suite, each and by kind |
+//! | `event_kinds` | events of the suite by kind |
 //! | `slices`, `between_slices` | slices measured again, drift, and work between slices |
 //! | `starts` | targets that ran on from round to round |
 //! | `counters`, `streams` | what services counted themselves, and what streams delivered |
@@ -42,7 +42,6 @@ mod compare;
 mod cost;
 mod counters;
 mod event_kinds;
-mod events;
 mod figures;
 mod grade;
 mod groups;
@@ -75,7 +74,6 @@ pub use compare::{Beside, Bound, Compared, Contest, LikelyCompared};
 pub use cost::{CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
 pub use event_kinds::{EventKind, event_kinds};
-pub use events::EventSummary;
 pub use figures::{Figures, Usage};
 pub use grade::{Grade, disturbances, invalid};
 pub use groups::GroupFigures;
@@ -94,7 +92,9 @@ pub use scaling::Scaling;
 pub use slices::Drift;
 pub use starts::started_once;
 pub use streams::StreamFigures;
-pub use summary::{CallSummary, FindingSummary, RequirementSummary, SlowSummary, Summary};
+pub use summary::{
+    CallSummary, EventSummary, FindingSummary, InTrial, RequirementSummary, SlowSummary, Summary,
+};
 pub use trial_summary::TrialSummary;
 pub use two_series::{Samples, Series};
 pub use verdicts::store_verdicts;

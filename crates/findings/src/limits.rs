@@ -1,10 +1,9 @@
 //! The limits of a target at a point, over its rounds.
 
-use std::collections::BTreeMap;
-
 use judge::limits::{Limit, limit_coded};
-use ledger::{ReachedRow, TrialId, UsageRow, Validity};
+use ledger::{ReachedRow, UsageRow, Validity};
 
+use crate::assembly::ByTrial;
 use crate::trial_summary::TrialSummary;
 
 /// The limits of one target at one point. Judged are its valid trials; where there is none the
@@ -55,8 +54,8 @@ impl LimitsSummary {
     /// Of one target's trials at one point.
     pub(crate) fn of(
         trials: &[&TrialSummary],
-        reached: &BTreeMap<TrialId, Vec<&ReachedRow>>,
-        usage: &BTreeMap<TrialId, Vec<&UsageRow>>,
+        reached: &ByTrial<'_, ReachedRow>,
+        usage: &ByTrial<'_, UsageRow>,
     ) -> LimitsSummary {
         let judged = |validity: Validity| -> Vec<&TrialSummary> {
             let of = |trial: &&&TrialSummary| {
@@ -70,7 +69,7 @@ impl LimitsSummary {
         let mut limits: Vec<LimitSummary> = Vec::new();
         let mut none_in = 0;
         for trial in &judged {
-            let rows = reached.get(&trial.id).map(Vec::as_slice).unwrap_or_default();
+            let rows = reached.of(trial.id);
             none_in += usize::from(rows.is_empty());
             rows.iter().for_each(|row| note(&mut limits, row));
         }
@@ -79,7 +78,7 @@ impl LimitsSummary {
         });
         let sum = |name: &str| {
             let of = |trial: &&TrialSummary| {
-                usage.get(&trial.id)?.iter().find(|row| row.name == name).map(|row| row.value)
+                usage.of(trial.id).iter().find(|row| row.name == name).map(|row| row.value)
             };
             judged.iter().map(of).sum::<Option<f64>>()
         };
