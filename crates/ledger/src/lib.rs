@@ -73,10 +73,10 @@ pub use rows::{
     RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SeriesRow, SliceRow, SlowRow,
     StreamRow, SuiteRow, TargetRow, TrialRow, UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
-pub use runs::{RunKind, RunLine, SoFar};
+pub use runs::{RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;
 pub use sensor_series::SampleWriter;
 pub use word_columns::{
     ArrivalsKind, Better, DataState, Decision, FailedAt, HistogramKind, RequirementOutcome,
-    RunState, Validity,
+    RunKind, RunState, Validity,
 };

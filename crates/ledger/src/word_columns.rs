@@ -23,6 +23,14 @@ macro_rules! words {
                     $($name::$variant => $word),+
                 }
             }
+
+            /// The one of this word.
+            pub fn of_word(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
         }
 
         impl Declared for $name {
@@ -38,10 +46,7 @@ macro_rules! words {
 
         impl FromSql for $name {
             fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                match value.as_str()? {
-                    $($word => Ok($name::$variant),)+
-                    _ => Err(FromSqlError::InvalidType),
-                }
+                $name::of_word(value.as_str()?).ok_or(FromSqlError::InvalidType)
             }
         }
     };
@@ -58,6 +63,20 @@ words! {
         Interrupted = "interrupted",
         /// It ended with an error.
         Failed = "failed"
+    }
+}
+
+words! {
+    /// The question of a run.
+    RunKind {
+        /// The figures of targets at each point.
+        Sweep = "sweep",
+        /// Whether one target is better than another: `loadline compare`.
+        Comparison = "comparison",
+        /// Whether each change on top of another helped: `loadline ladder`.
+        Ladder = "ladder",
+        /// The highest load: `loadline capacity`.
+        Capacity = "capacity"
     }
 }
 

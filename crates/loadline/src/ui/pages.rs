@@ -105,7 +105,7 @@ async fn list(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
 }
 
 fn kind(word: &str) -> Result<RunKind, Refused> {
-    let found = RunKind::ALL.into_iter().find(|kind| kind.word() == word);
+    let found = RunKind::of_word(word);
     found.ok_or_else(|| bad_request("kind is sweep, comparison, ladder or capacity."))
 }
 
