@@ -322,7 +322,7 @@ macro_rules! rows {
             &[$(<$row as $crate::table::Row>::TABLE),+];
         $(
             $(#[doc = $about])+
-            #[derive(Debug, Clone, PartialEq)]
+            #[derive(Debug, Clone, PartialEq, Default)]
             #[allow(unreachable_pub, reason = "most rows are exported")]
             pub struct $row {$(
                 $(#[doc = $meaning])+

@@ -54,8 +54,10 @@ macro_rules! words {
 
 words! {
     /// The state of a run.
+    #[derive(Default)]
     RunState {
         /// It is being measured.
+        #[default]
         Running = "running",
         /// It came to its end.
         Finished = "finished",
@@ -82,20 +84,24 @@ words! {
 
 words! {
     /// Whether a trial or slice may be compared.
+    #[derive(Default)]
     Validity {
         /// Nothing speaks against it.
         Valid = "valid",
         /// Something else used the host's cores, or the host stalled.
         Disturbed = "disturbed",
         /// The load wasn't what it should have been, or the trial wasn't finished.
+        #[default]
         Invalid = "invalid"
     }
 }
 
 words! {
     /// Whether the target's data were in cache when it was measured.
+    #[derive(Default)]
     DataState {
         /// Caches were dropped, or the target had just been started on kept data.
+        #[default]
         Cold = "cold",
         /// The target was warmed up before it was measured.
         Warm = "warm"
@@ -104,8 +110,10 @@ words! {
 
 words! {
     /// The quantity of a histogram.
+    #[derive(Default)]
     HistogramKind {
         /// Completion − scheduled time.
+        #[default]
         Latency = "latency",
         /// Completion − actual send.
         Service = "service",
@@ -130,20 +138,24 @@ words! {
 
 words! {
     /// The outcome of a requirement at one point.
+    #[derive(Default)]
     RequirementOutcome {
         /// It held.
         Held = "held",
         /// It was broken.
         Broken = "broken",
         /// Inconclusive over the valid trials.
+        #[default]
         CantTell = "cant_tell"
     }
 }
 
 words! {
     /// Which direction of a figure is good.
+    #[derive(Default)]
     Better {
         /// More is better.
+        #[default]
         Higher = "higher",
         /// Less is better.
         Lower = "lower"
@@ -152,8 +164,10 @@ words! {
 
 words! {
     /// When a group of clients sends its requests.
+    #[derive(Default)]
     ArrivalsKind {
         /// A slot sends when it is answered.
+        #[default]
         Closed = "closed",
         /// And after a pause.
         Think = "think",
