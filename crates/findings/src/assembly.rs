@@ -336,7 +336,7 @@ fn target_summary(
         values,
         counters: CounterFigures::merged(&counters),
         drift: None,
-        limits: LimitsSummary::of(&all, &parts.reached, &parts.usage),
+        limits: LimitsSummary::of(&all, &parts.reached),
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         wrong_outside: sum(|trial| trial.wrong_outside),

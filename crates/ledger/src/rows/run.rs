@@ -233,6 +233,7 @@ impl TrialRow {
         TrialRow {
             round_id,
             target_id,
+            validity: Validity::Invalid,
             reason: Some(UNFINISHED.to_owned()),
             state,
             started_ns,
