@@ -106,9 +106,7 @@ fn begin(ledger: &mut Ledger) -> Result<(RunId, Vec<TargetId>), LedgerError> {
         hash: "5u17e".into(),
         path: "suites/large.toml".into(),
         title: "A large sweep".into(),
-        claims: Vec::new(),
-        compromises: Vec::new(),
-        text: String::new(),
+        ..SuiteRow::default()
     })?;
     let facts = FingerprintRow { hash: "f".into(), json: serde_json::Map::new() };
     let fingerprint_id = ledger.add_fingerprint(&facts)?;
@@ -119,13 +117,10 @@ fn begin(ledger: &mut Ledger) -> Result<(RunId, Vec<TargetId>), LedgerError> {
         version: "0.1.0".into(),
         seed: 1,
         started_at: "2026-01-02T03:04:05Z".into(),
-        ended_at: None,
-        state: RunState::Running,
-        note: None,
-        settings: Vec::new(),
         primary_metric: "rate_per_s".into(),
         same_within: 0.02,
         confidence: 0.95,
+        ..RunRow::default()
     })?;
     let mut targets = Vec::new();
     for (ordinal, name) in (0..).zip(["loadline", "memcached"]) {
@@ -163,10 +158,8 @@ fn hang_on(
             start_ns: started_ns + u64::from(ordinal) * 250_000_000,
             duration_ns: 250_000_000,
             operations: operations / u64::from(SLICES),
-            server_cpu_ns: None,
-            generator_cpu_ns: None,
             validity: Validity::Valid,
-            reason: None,
+            ..SliceRow::default()
         })?;
     }
     for at in 0..COUNTERS {

@@ -85,8 +85,6 @@ mod tests {
 
     fn row(expression: &str, value: f64, bound: f64, room: f64) -> RequirementRow {
         RequirementRow {
-            run_id: 1.into(),
-            point_id: 1.into(),
             expression: expression.to_owned(),
             value: Some(value),
             outcome: RequirementOutcome::Held,
@@ -94,9 +92,7 @@ mod tests {
             unit: Some("ns".to_owned()),
             room: Some(room),
             rounds: 12,
-            disturbed: 0,
-            broken_in: 0,
-            reason: None,
+            ..RequirementRow::default()
         }
     }
 
