@@ -207,15 +207,11 @@ fn distributions(
         let one = row.histogram()?;
         match merged.get_mut(place) {
             None => drop(merged.insert(*place, one)),
-            Some(all) => all.add(one).map_err(damaged)?,
+            Some(all) => all.add(one).map_err(LedgerError::histogram)?,
         }
     }
     let row = |((point, target), histogram)| Distribution { point, target, histogram };
     Ok(merged.into_iter().map(row).collect())
-}
-
-fn damaged(error: impl std::fmt::Display) -> LedgerError {
-    LedgerError::Histogram(error.to_string())
 }
 
 fn rounds(view: &RunView, places: &Places) -> Vec<(usize, Stretch)> {
@@ -329,7 +325,7 @@ fn by_second(rows: &[HistogramRow]) -> Result<Vec<(u32, u64, u64)>, LedgerError>
             _ => {
                 let mut all = first.histogram()?;
                 for row in rest {
-                    all.add(row.histogram()?).map_err(damaged)?;
+                    all.add(row.histogram()?).map_err(LedgerError::histogram)?;
                 }
                 (all.value_at_quantile(0.5), all.value_at_quantile(0.99))
             }

@@ -74,9 +74,7 @@ impl Latency {
             let one = one?;
             match &mut all {
                 None => all = Some(one),
-                Some(sum) => {
-                    sum.add(one).map_err(|error| LedgerError::Histogram(error.to_string()))?;
-                }
+                Some(sum) => sum.add(one).map_err(LedgerError::histogram)?,
             }
         }
         let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(Latency::default()) };

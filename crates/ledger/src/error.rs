@@ -118,6 +118,11 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// A histogram that can't be encoded, decoded or merged.
+    pub fn histogram(why: impl std::fmt::Display) -> Self {
+        Self::Histogram(why.to_string())
+    }
+
     /// Whether there is no ledger at the path: nothing, or something else.
     #[must_use]
     pub fn is_no_ledger(&self) -> bool {
@@ -127,9 +132,7 @@ impl LedgerError {
             _ => false,
         }
     }
-}
 
-impl LedgerError {
     /// Whether SQLite can't open the file, or one that it needs beside it.
     pub(crate) fn is_cannot_open(&self) -> bool {
         let (Self::Open { why, .. } | Self::Sql(why)) = self else { return false };
