@@ -17,7 +17,6 @@ use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::{Grade, counted as counted_trials};
 use crate::groups::GroupFigures;
-use crate::latency::{lags, overall};
 use crate::limits::LimitsSummary;
 use crate::littles_law::{LawViolation, violation};
 use crate::metrics::metrics;
@@ -297,12 +296,8 @@ fn target_summary(
         here.iter().copied().filter(|trial| trial.target == target).collect();
     let counted = counted_trials(&all);
     let rows: Vec<&TrialRow> = counted.iter().map(|trial| &trial.row).collect();
-    let latencies: Vec<_> =
-        counted.iter().filter_map(|trial| overall(parts.histograms.of(trial.id))).collect();
-    let histograms: Vec<&HistogramRow> =
-        counted.iter().flat_map(|trial| parts.histograms.of(trial.id)).copied().collect();
-    let all_lags: Vec<_> =
-        counted.iter().flat_map(|trial| lags(parts.histograms.of(trial.id))).collect();
+    let histograms: Vec<&[&HistogramRow]> =
+        counted.iter().map(|trial| parts.histograms.of(trial.id)).collect();
     let counters: Vec<_> =
         counted.iter().map(|trial| (parts.counters.of(trial.id), trial.row.operations)).collect();
     let streams: Vec<&StreamRow> =
@@ -315,9 +310,7 @@ fn target_summary(
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     let values = ValueFigures::merged(counted.iter().flat_map(|trial| parts.values(trial.id)));
-    let figures = Figures::merged(&rows, &latencies, &all_lags)?
-        .with_streams(StreamFigures::of(&streams, &rows)?)
-        .with_reported(&values);
+    let figures = Figures::of_trials(&rows, &histograms, &streams, &values)?;
     Ok(TargetSummary {
         target,
         trials: all.len(),
@@ -329,7 +322,7 @@ fn target_summary(
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: interval(&|figures| figures.rate_per_s),
         primary: primary.and_then(|primary| interval(&|figures| figures.value(primary))),
-        groups: GroupFigures::by_clients(&histograms, &figures)?,
+        groups: GroupFigures::by_clients(&histograms.concat(), &figures)?,
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
