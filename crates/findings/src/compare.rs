@@ -9,7 +9,7 @@
 //! the confidence of its last look, and the points share the error (Bonferroni).
 //!
 //! What is likely is a test of its own, besides: nothing looked at it while rounds came, so that it
-//! takes place once, at the end, with the whole error, which the comparisons share (Bonferroni). A
+//! takes place once, at the end, with the whole error, which the comparisons share (Holm). A
 //! strict verdict and a likely one may each be wrong as often as their error says, in a family; who
 //! takes both for answers errs up to twice as often (`judge`'s `likely` measures both rates).
 
@@ -23,7 +23,7 @@ use judge::{
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::trial_summary::{TrialSummary, at_point};
+use crate::trial_summary::{Disturbance, TrialSummary, at_point};
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
@@ -262,24 +262,49 @@ fn judged(
     let family: Vec<Comparison> =
         pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
     let verdicts = judge_family(&family, &rule);
-    // Bonferroni: the family shares the error of what is only likely as well.
-    let shared = 1.0 - (1.0 - likely) / family.len().max(1) as f64;
-    let compared =
-        |((pairing, comparison), verdict): ((&Pairing<'_>, &Comparison), Verdict)| Compared {
-            point: pairing.point,
-            a: pairing.a,
-            b: pairing.b,
-            metric: metric.clone(),
-            interval: comparison.interval,
-            verdict,
-            likely: pairing.likely(metric, verdict, shared),
-            bound: pairing.bound(metric, comparison.barred),
-            disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
-            primary,
-            confidence,
-            beside: pairing.beside(metric),
-        };
-    pairs.iter().zip(&family).zip(verdicts).map(compared).collect()
+    let likely = likely_of_family(metric, pairs, &verdicts, likely);
+    let rows = pairs.iter().zip(&family).zip(verdicts).zip(likely);
+    let compared = |(((pairing, comparison), verdict), likely): (
+        ((&Pairing<'_>, &Comparison), Verdict),
+        Option<LikelyCompared>,
+    )| Compared {
+        point: pairing.point,
+        a: pairing.a,
+        b: pairing.b,
+        metric: metric.clone(),
+        interval: comparison.interval,
+        verdict,
+        likely,
+        bound: pairing.bound(metric, comparison.barred),
+        disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
+        primary,
+        confidence,
+        beside: pairing.beside(metric),
+    };
+    rows.map(compared).collect()
+}
+
+/// What is likely of each comparison of a family, which share the error by Holm's rule: the more
+/// of them are told, the more of it is left for each of the others.
+fn likely_of_family(
+    metric: &Metric,
+    pairs: &[Pairing<'_>],
+    verdicts: &[Verdict],
+    confidence: f64,
+) -> Vec<Option<LikelyCompared>> {
+    let mut told = 0;
+    loop {
+        let left = pairs.len().saturating_sub(told).max(1);
+        let shared = 1.0 - (1.0 - confidence) / left as f64;
+        let both = pairs.iter().zip(verdicts);
+        let found: Vec<_> =
+            both.map(|(pairing, verdict)| pairing.likely(metric, *verdict, shared)).collect();
+        let now = found.iter().flatten().count();
+        if now <= told {
+            return found;
+        }
+        told = now;
+    }
 }
 
 /// The trials of the first target and another at one point, by round.
@@ -334,19 +359,17 @@ impl<'a> Pairing<'a> {
             return None;
         }
         let pair = |(a, b): &(&TrialSummary, &TrialSummary)| {
-            Some(NoisyPair {
-                a: a.figures.value(metric)?,
-                b: b.figures.value(metric)?,
-                disturbance_a: a.disturbance()?,
-                disturbance_b: b.disturbance()?,
-            })
+            let (of_a, of_b) = (a.disturbance()?, b.disturbance()?);
+            // Of swapping and quotas it isn't known how much they took from each side.
+            let is_unknown =
+                |trial: &TrialSummary, seen: Disturbance| !trial.is_valid() && seen.is_none();
+            if is_unknown(a, of_a) || is_unknown(b, of_b) {
+                return None;
+            }
+            let (disturbance_a, disturbance_b) = of_a.compared_with(of_b);
+            let (a, b) = (a.figures.value(metric)?, b.figures.value(metric)?);
+            Some(NoisyPair { a, b, disturbance_a, disturbance_b })
         };
-        // Of swapping and quotas it isn't known how much they took from each side.
-        let is_unknown =
-            |trial: &TrialSummary| !trial.is_valid() && trial.disturbance() == Some(0.0);
-        if self.usable.iter().any(|(a, b)| is_unknown(a) || is_unknown(b)) {
-            return None;
-        }
         let pairs: Option<Vec<NoisyPair>> = self.usable.iter().map(pair).collect();
         let found = likely(&pairs?, confidence)?;
         let is_more = found.interval.ratio > 1.0;
