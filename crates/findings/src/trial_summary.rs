@@ -101,3 +101,18 @@ pub(crate) fn at_point(trials: &[TrialSummary], point: usize) -> &[TrialSummary]
     let end = trials.partition_point(|trial| trial.point <= point);
     &trials[first..end]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_that_is_known_of_one_side_only_is_no_imbalance() {
+        let waits = Disturbance { taken: 0.2, waited: Some(0.16) };
+        let unknown = Disturbance { taken: 0.19, waited: None };
+        assert_eq!(waits.compared_with(unknown), (0.2, 0.19));
+        assert_eq!(unknown.compared_with(waits), (0.19, 0.2));
+        let (own, others) = waits.compared_with(Disturbance { taken: 0.2, waited: Some(0.0) });
+        assert!((own - 0.36).abs() < 1e-12 && (others - 0.2).abs() < 1e-12);
+    }
+}
