@@ -529,7 +529,7 @@ fn add_clients(ledger: &mut Ledger, point_id: PointId, point: &Point) -> Result<
 }
 
 fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {
-    let server = trial.server.filter(|_| trial.server_rss_bytes.is_some());
+    let server = trial.server.filter(|_| trial.measured_ns > 0);
     let server_split = server.and_then(crate::observe::Cpu::split_ns);
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
@@ -546,7 +546,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(point.workload.operations()),
+        hits: trial.hits(&*point.workload.workload),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),

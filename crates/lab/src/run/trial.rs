@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
-use load::{CounterKind, Kind};
+use load::{CounterKind, Kind, Workload};
 use wire::Ns;
 
 use super::distribution::Distribution;
@@ -375,11 +375,14 @@ impl Trial {
         (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
     }
 
-    /// How many reads found their key.
-    pub(crate) fn hits(&self, operations: &[load::Operation]) -> Option<u64> {
+    /// How many reads found their key; `None` where there are no keys to miss: neither was any
+    /// written before, nor did an answer say "not there".
+    pub(crate) fn hits(&self, workload: &dyn Workload) -> Option<u64> {
+        let operations = workload.operations();
         let reads = |interval: &&Interval| operations[interval.operation].kind == Kind::Read;
         let any = self.intervals.iter().any(|interval| reads(&interval));
-        any.then_some(self.counts.hits)
+        let has_keys = workload.preparation().parts > 0 || self.counts.misses > 0;
+        (any && has_keys).then_some(self.counts.hits)
     }
 
     /// All latencies of all groups and operations.
