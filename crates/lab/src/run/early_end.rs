@@ -116,8 +116,8 @@ impl DisturbedRounds {
 
 const ADVICE: &str = "\
 What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
-`loadline doctor` says what this host is good for; `--set rounds.disturbed=ignore` compares all
-the same, and the verdict is then about the disturbance, too.";
+`loadline doctor` says what this host is good for; `disturbed = \"ignore\"` in the suite's [rounds]
+compares all the same, and the verdict is then about the disturbance, too.";
 
 #[cfg(test)]
 mod tests {
