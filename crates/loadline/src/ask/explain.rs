@@ -95,9 +95,12 @@ fn explained(word: &str) -> Result<String, String> {
     Ok(format!("{}\n", found.join("\n\n")))
 }
 
-/// Whether `asked` is this word, in the singular or the plural.
+/// Whether `asked` is this word, in the singular or the plural, with its apostrophe or without.
 fn is_same(name: &str, asked: &str) -> bool {
-    let bare = |text: &str| text.to_lowercase().trim_end_matches('s').to_owned();
+    let bare = |text: &str| {
+        let text = text.to_lowercase().replace(['\'', '’'], "").replace('_', " ");
+        text.trim_end_matches('s').to_owned()
+    };
     bare(name) == bare(asked)
 }
 
@@ -125,7 +128,7 @@ fn column(name: &str) -> Option<&'static str> {
 }
 
 /// The known words that `asked` was most likely meant to be, the nearest first, `most` of them.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     asked: &str,
     known: impl Iterator<Item = &'a str>,
     most: usize,
@@ -157,6 +160,10 @@ mod tests {
         }
         assert!(explained("Slices").unwrap().contains("**slice**"));
         assert!(explained("rung").unwrap().contains("**rung**"));
+        assert!(explained("cant_tell").unwrap().contains("**can't tell**"));
+        assert!(explained("little's law").unwrap().contains("throughput"));
+        assert!(explained("peak").unwrap().contains("memory"));
+        assert!(explained("listen queue").unwrap().contains("backlog"));
         let said = explained("p99").unwrap();
         assert!(said.contains("latency.p99") && said.contains("staleness.p99"), "{said}");
         let said = explained("latency.p99").unwrap();
