@@ -97,7 +97,7 @@ fn decide(
         return Err(Failure::Usage(format!("run {run} has no rung \"{rung}\"; it has: {known}")));
     }
     let shown = crate::report::Form { json: args.how.json, verbose: false, cost: false };
-    crate::report::print(&ledger, run, shown, |outcome| outcome.exit_code(false))?;
+    crate::report::print(&ledger, run, shown, |_| 0)?;
     Ok(ExitCode::SUCCESS)
 }
 

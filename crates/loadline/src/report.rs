@@ -156,12 +156,12 @@ pub(crate) struct Form {
     pub(crate) cost: bool,
 }
 
-/// Prints a run on standard output and gives the exit code that it stands for.
+/// Prints a run on standard output and returns the exit code that `code` has for it.
 pub(crate) fn print(
     ledger: &Ledger,
     run: RunId,
     shown: Form,
-    code: impl Fn(findings::Outcome) -> u8,
+    code: impl FnOnce(&findings::Summary) -> u8,
 ) -> anyhow::Result<ExitCode> {
     let view = match shown.json || shown.verbose {
         true => ledger.run_view(run)?,
@@ -169,7 +169,7 @@ pub(crate) fn print(
     };
     let summary = findings::Summary::of(view)?;
     say(&summary, shown)?;
-    Ok(ExitCode::from(code(findings::outcome(&summary))))
+    Ok(ExitCode::from(code(&summary)))
 }
 
 /// Prints a run on standard output.

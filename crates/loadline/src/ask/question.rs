@@ -1,8 +1,10 @@
 //! The one suite that a question stands for, as TOML: what `try` runs and what `--save` writes.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use base::units::{Rate, Span};
+use lab::plan::Plan;
 use report::one_line;
 
 use super::side::Side;
@@ -35,9 +37,15 @@ const CONNECTIONS: usize = 16;
 const ROUND: Span = Span::from_ms(1_000);
 const ROUNDS: std::ops::RangeInclusive<u64> = 5..=20;
 
-/// What is measured in a piece where two sides take turns.
-const SLICE: Span = Span::from_ms(250);
-const MIN_SLICE: Span = Span::from_ms(10);
+/// What is measured in a piece where two sides take turns; a single one is measured in one piece,
+/// and so are turns of which not two have room in a round.
+const SLICE: Span = Span::from_ms(500);
+
+/// An answer that takes longer is missing. That is late: how slow a slow answer is has to be seen.
+const TIMEOUT: &str = "10s";
+
+/// What a run takes beside the load: readings of the host, and the report.
+const AROUND: Span = Span::from_ms(1_500);
 
 /// Load before measuring begins, once.
 const WARM_UP: Span = Span::from_ms(300);
@@ -103,6 +111,36 @@ impl Question {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// What is going to be measured, and for how long. Of commands it is known how long one run
+    /// took.
+    pub(super) fn announcement(&self, plan: &Plan, command_took: &[Duration]) -> String {
+        let rounds = u64::from(plan.rounds.at_least);
+        let (measure, warm_up) = (plan.rounds.measure.ns, plan.rounds.warm_up.ns);
+        // A run that has begun is measured to its end, and one that was due is not left out.
+        let at_a_time = self.connections.unwrap_or(1) as f64;
+        let per_ns = self.rate.as_ref().map_or(0.0, |(_, rate)| rate.per_second / 1e9 / at_a_time);
+        let whole = |ns: u64, each: u64| {
+            let due = (ns as f64 * per_ns).ceil() as u64;
+            if per_ns > 0.0 { ns.max(due * each) } else { ns.div_ceil(each).max(1) * each }
+        };
+        let each = command_took.iter().map(|took| took.as_nanos().max(1) as u64);
+        let load = each.map(|each| rounds * whole(measure, each) + whole(warm_up, each));
+        let load_ns: u64 = match self.is_batch() {
+            true => load.sum(),
+            false => self.sides.len() as u64 * (rounds * measure + warm_up),
+        };
+        let seconds = (load_ns + AROUND.ns).div_ceil(1_000_000_000);
+        let takes = Span::from_ms(seconds * 1000);
+        let turns = match plan.rounds.slice {
+            Some(slice) => format!(" in turns of {slice}"),
+            None => String::new(),
+        };
+        let each = if self.sides.len() > 1 { " each" } else { "" };
+        let names = self.names().join(" beside ");
+        let rounds = format!("{rounds} rounds of {}{each}{turns}", plan.rounds.measure);
+        format!("measuring {names}: {rounds}, about {takes} in all")
     }
 
     fn is_batch(&self) -> bool {
@@ -226,9 +264,8 @@ impl Question {
         if let Some((rate, _)) = &self.rate {
             let _ = writeln!(text, "arrivals = {{ rate = {} }}", quoted(rate));
         }
-        if self.is_batch() {
-            let _ = writeln!(text, "timeout = \"{LONGEST_COMMAND}\"");
-        }
+        let timeout = if self.is_batch() { LONGEST_COMMAND } else { TIMEOUT };
+        let _ = writeln!(text, "timeout = \"{timeout}\"");
         text
     }
 
@@ -237,8 +274,8 @@ impl Question {
         let measure = self.time.ns / rounds;
         // A slice of a slow schedule is to hold some requests.
         let some = self.rate.as_ref().map_or(0.0, |(_, rate)| 100e9 / rate.per_second.max(0.01));
-        let slice = (measure / 4).clamp(MIN_SLICE.ns, SLICE.ns).max(some as u64);
-        let slice = match self.is_batch() || slice >= measure {
+        let slice = SLICE.ns.max(some as u64);
+        let slice = match self.is_batch() || self.sides.len() < 2 || 2 * slice > measure {
             true => "none".to_owned(),
             false => typed(slice),
         };
@@ -278,7 +315,6 @@ mod tests {
     use super::super::side::Web;
     use super::*;
     use crate::registry::spoken;
-    use lab::plan::Plan;
 
     fn question(sides: Vec<Side>) -> Question {
         Question {
@@ -315,6 +351,7 @@ mod tests {
             assert_eq!(planned.targets().len(), 2, "{:?}", spoken.dialect);
             assert_eq!(planned.targets()[1].name, format!("{} 2", spoken.dialect.name));
             assert_eq!((planned.rounds.at_least, planned.rounds.at_most), (10, 10));
+            assert_eq!(planned.rounds.slice, Some(SLICE), "they take turns");
         }
     }
 
@@ -335,8 +372,25 @@ mod tests {
         let planned = plan(&asked);
         assert_eq!(planned.rounds.at_least, 20);
         assert_eq!(planned.rounds.measure, Span::from_ms(6_000));
+        assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
         assert!(asked.suite().unwrap().contains("host = \"my.test:80\""));
         assert!(asked.suite().unwrap().contains("bytes = 9"));
+    }
+
+    #[test]
+    fn it_is_said_how_long_it_takes() {
+        let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
+        let said = asked.announcement(&plan(&asked), &[]);
+        assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 s in all");
+        let command = |word: &str| Side::Command(vec!["sleep".into(), word.into()]);
+        let asked = question(vec![command("3"), command("4")]);
+        let took = [3, 4].map(Duration::from_secs);
+        let said = asked.announcement(&plan(&asked), &took);
+        assert!(said.ends_with("10 rounds of 1 s each, about 79 s in all"), "{said}");
+        let rate = Some(("2/s".to_owned(), Rate { per_second: 2.0 }));
+        let asked = Question { rate, ..question(vec![command("3")]) };
+        let said = asked.announcement(&plan(&asked), &took[..1]);
+        assert!(said.ends_with("about 65 s in all"), "two are due in each second: {said}");
     }
 
     #[test]

@@ -42,6 +42,7 @@ impl Side {
         match split[..] {
             [] => Err(Failure::Usage(format!("there is nothing to try\n  {WAYS}"))),
             [url] if url.contains("://") => web(url, allow_remote),
+            [url] if lacks_scheme(url) => web(&format!("http://{url}"), allow_remote),
             [address] if looks_like_address(address) => Err(Failure::Usage(format!(
                 "{address}: what is spoken there? Say it, as in `loadline try memcached {address}` \
                  or `loadline try http://{address}/`\n{}",
@@ -134,6 +135,13 @@ impl Side {
             Self::Command(_) => self.name(),
         }
     }
+}
+
+/// Whether it is a URL of which `http://` was left out: an address with a path, and no program.
+fn lacks_scheme(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(authority, _)| looks_like_address(authority))
+        && !text.starts_with("unix:")
+        && !is_program(text)
 }
 
 /// Whether a command has signs that only a shell understands.
@@ -272,6 +280,7 @@ mod tests {
             (&["memcached", "127.0.0.1:1"], "loadline serve cache --listen 127.0.0.1:1"),
             (&["redis", "127.0.0.1:1"], "start what speaks redis there"),
             (&["http://127.0.0.1:1/x"], "python3 -m http.server 1"),
+            (&["127.0.0.1:1/x"], "python3 -m http.server 1"),
         ] {
             let error = read(words).unwrap_err();
             assert!(error.contains(said), "{words:?}: {error}");
