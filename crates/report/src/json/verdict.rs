@@ -35,13 +35,17 @@ pub(super) fn comparison(summary: &Summary, compared: &Compared) -> Value {
 
 /// What is likely where rounds were disturbed and there is no verdict.
 fn likely(likely: LikelyCompared) -> Value {
-    let own = json!({
+    let found = likely.found.interval;
+    json!({
         "verdict": likely.code(),
+        "ratio": found.ratio,
+        "low": found.low,
+        "high": found.high,
+        "rounds": found.rounds,
         "disturbed_rounds": likely.disturbed_rounds,
         "least_disturbance": likely.found.least_disturbance,
         "most_disturbance": likely.found.most_disturbance,
-    });
-    joined(own, interval(Some(likely.found.interval)))
+    })
 }
 
 pub(super) fn requirement(summary: &Summary, one: &RequirementSummary) -> Value {
