@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use base::units::{ByteCount, Rate, Span, UnitError};
+use http::load::Trust;
 use lab::plan::Plan;
 use lab::run::{RunEvent, RunOptions};
 use report::one_line;
@@ -63,6 +64,12 @@ pub(crate) struct TryArgs {
     /// The right status of a page
     #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u16).range(100..600))]
     status: Option<u16>,
+    /// Trust the authorities in this PEM file behind https://, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Take any certificate behind https://
+    #[arg(long, conflicts_with = "ca")]
+    insecure: bool,
     /// Load another host than this one; only do that to hosts that you may load
     #[arg(long)]
     allow_remote: bool,
@@ -130,6 +137,11 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
         size: args.size.map(|size| size.bytes),
         keys: args.keys,
         status: args.status,
+        trust: match (&args.ca, args.insecure) {
+            (Some(file), _) => Some(Trust::Authorities(absolute(file)?)),
+            (None, true) => Some(Trust::Any),
+            (None, false) => None,
+        },
         allow_remote: args.allow_remote,
         typed: command_line(),
     };
@@ -142,7 +154,8 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
         match side {
             // A key is drawn for each request of the run.
             Side::Web(web) if !web.path.contains("{key}") => {
-                greeting::check(web, question.right_status())?;
+                let trust = question.trust.as_ref().unwrap_or(&Trust::System);
+                greeting::check(web, trust, question.right_status())?;
             }
             Side::Web(_) | Side::Service(..) => first_request::check(&plan, index)?,
             Side::Command(words) => command_took.push(first_request::rehearse(side, words)?),
@@ -169,6 +182,12 @@ fn doubt(summary: &findings::Summary) -> Option<String> {
          figures can't be relied on.",
         first.seen, first.slots
     ))))
+}
+
+/// The file's path for a suite that may lie elsewhere.
+fn absolute(file: &Path) -> Result<PathBuf, Failure> {
+    let path = std::path::absolute(file);
+    Ok(path.with_context(|| format!("cannot find {}", file.display()))?)
 }
 
 /// Measures the plan with a line a second in place of one a round.

@@ -1,10 +1,12 @@
 //! The first answer of a web server, before it is loaded: what is wrong with every answer is better
 //! known before the first of them.
 
-use std::io::{Error, ErrorKind, Read as _, Write as _};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
+
+use http::load::{Trust, secured};
 
 use super::side::Web;
 use crate::exit::Failure;
@@ -39,11 +41,20 @@ enum Answer {
 /// # Errors
 /// When no answer comes, one that is no HTTP, or one with another status than the right one, with
 /// what could be meant. What else may be wrong with an answer is for the run to say.
-pub(super) fn check(web: &Web, status: u16) -> Result<(), Failure> {
-    let Web { authority, address, path } = web;
-    let url = format!("http://{authority}{path}");
-    let answer = ask(address, authority, path);
-    let answer = answer.map_err(|error| Failure::Other(anyhow::anyhow!("{url}: {error}")))?;
+pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure> {
+    let Web { authority, address, path, .. } = web;
+    let url = web.url();
+    let unanswered = |error: Error| Failure::Other(anyhow::anyhow!("{url}: {error}"));
+    let stream = open(address).map_err(unanswered)?;
+    let answer = match web.is_secure {
+        false => ask(stream, authority, path),
+        true => {
+            let stream = secured(stream, trust, web.host());
+            let stream = stream.map_err(|fault| Failure::Usage(format!("{url}: {fault}")))?;
+            ask(stream, authority, path)
+        }
+    };
+    let answer = answer.map_err(unanswered)?;
     let failure = match answer {
         Answer::Head(head) => match unexpected(web, &head, status) {
             None => return Ok(()),
@@ -65,12 +76,11 @@ pub(super) fn check(web: &Web, status: u16) -> Result<(), Failure> {
 
 /// Whether HTTP is spoken at an address.
 pub(super) fn speaks_http(address: &str) -> bool {
-    matches!(ask(address, address, "/"), Ok(Answer::Head(_)))
+    matches!(open(address).and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
 }
 
 /// What is to be said of an answer with another status than the right one.
 fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
-    let Web { authority, path, .. } = web;
     let line = head.lines().next().unwrap_or_default();
     let mut words = line.splitn(3, ' ').skip(1);
     let found = words.next()?.parse::<u16>().ok().filter(|found| *found != status)?;
@@ -79,11 +89,11 @@ fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
     });
-    let url = format!("http://{authority}{path}");
+    let url = web.url();
     let (said, advice) = match location {
         Some(location) if (300..400).contains(&found) => {
             let there = match location.starts_with('/') && !location.starts_with("//") {
-                true => format!("http://{authority}{location}"),
+                true => format!("{}{location}", url.strip_suffix(&web.path).unwrap_or(&url)),
                 false => location,
             };
             (
@@ -103,7 +113,7 @@ fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
 fn other(url: &str, address: &str, bytes: &[u8]) -> String {
     let spoken = match bytes {
         // An alert, or a handshake.
-        [0x15 | 0x16, 3, ..] => "TLS is spoken there".to_owned(),
+        [0x15 | 0x16, 3, ..] => "TLS is spoken there: try https://".to_owned(),
         [b'E', b'R', b'R', b'O', b'R', ..] => format!("try memcached {address}"),
         [b'-', b'E', b'R', b'R', ..] => format!("try redis {address}"),
         [0xca, ..] => format!("try pvaccess {address}"),
@@ -116,9 +126,8 @@ fn other(url: &str, address: &str, bytes: &[u8]) -> String {
 }
 
 /// Asks for a page, and reads the answer up to the end of its head.
-fn ask(address: &str, host: &str, path: &str) -> Result<Answer, Error> {
+fn ask(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Answer, Error> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    let mut stream = open(address)?;
     let mut bytes = Vec::new();
     let mut piece = [0; 4096];
     // A server may have closed the connection already, with an answer or without.
@@ -146,8 +155,8 @@ fn ask(address: &str, host: &str, path: &str) -> Result<Answer, Error> {
     })
 }
 
-trait Stream: std::io::Read + std::io::Write {}
-impl<T: std::io::Read + std::io::Write> Stream for T {}
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
 
 fn open(address: &str) -> Result<Box<dyn Stream>, Error> {
     if let Some(path) = address.strip_prefix("unix:") {
@@ -177,8 +186,9 @@ mod tests {
             assert!(stream.read(&mut request).unwrap() > 0);
             stream.write_all(answer).unwrap();
         });
-        let web = Web { authority: address.clone(), address, path: "/x".to_owned() };
-        let said = check(&web, status);
+        let (authority, path) = (address.clone(), "/x".to_owned());
+        let web = Web { authority, address, path, is_secure: false };
+        let said = check(&web, &Trust::System, status);
         serve.join().unwrap();
         said.map_err(|failure| failure.to_string())
     }

@@ -4,10 +4,11 @@ use std::fmt::Write as _;
 use std::time::Duration;
 
 use base::units::{Rate, Span};
+use http::load::Trust;
 use lab::plan::Plan;
 use report::one_line;
 
-use super::side::Side;
+use super::side::{Side, Web};
 use crate::registry::Sample;
 
 /// What was asked.
@@ -25,6 +26,8 @@ pub(super) struct Question {
     pub(super) keys: Option<u64>,
     /// The right status of a page.
     pub(super) status: Option<u16>,
+    /// Whose certificates are accepted behind `https://`, where something was said of it.
+    pub(super) trust: Option<Trust>,
     pub(super) allow_remote: bool,
     /// The command line, for the head of the suite.
     pub(super) typed: String,
@@ -95,6 +98,11 @@ impl Question {
 
     /// That both sides can be asked the same.
     fn check_sides(&self) -> Result<(), String> {
+        let is_secure = |side: &Side| matches!(side, Side::Web(web) if web.is_secure);
+        if self.trust.is_some() && !self.sides.iter().any(is_secure) {
+            let message = "--ca and --insecure have no meaning here: nothing is https://";
+            return Err(message.to_owned());
+        }
         let [one, other] = &self.sides[..] else { return Ok(()) };
         if one.service_name() != other.service_name() {
             return Err(format!(
@@ -171,14 +179,28 @@ impl Question {
                 let _ = writeln!(text, "batch = [{}]", words.join(", "));
                 return text;
             }
-            Side::Web(web) => (&web.address, http::load::SERVICE.name),
-            Side::Service(spoken, address) => (address, spoken.dialect.name),
+            Side::Web(web) => (&web.address, self.web_dialect(web)),
+            Side::Service(spoken, address) => (address, quoted(spoken.dialect.name)),
         };
-        let _ = writeln!(text, "address = {}\nspeaks = \"{speaks}\"", quoted(address));
+        let _ = writeln!(text, "address = {}\nspeaks = {speaks}", quoted(address));
         if self.allow_remote {
             text.push_str("allow_remote = true\n");
         }
         text
+    }
+
+    /// What a web server speaks.
+    fn web_dialect(&self, web: &Web) -> String {
+        let name = http::load::SERVICE.name;
+        if !web.is_secure {
+            return quoted(name);
+        }
+        let trust = match &self.trust {
+            None | Some(Trust::System) => String::new(),
+            Some(Trust::Authorities(file)) => format!(", ca = {}", quoted(&file.to_string_lossy())),
+            Some(Trust::Any) => ", insecure = true".to_owned(),
+        };
+        format!("{{ {name} = {{ tls = true, name = {}{trust} }} }}", quoted(web.host()))
     }
 
     /// How many keys there are.
@@ -312,7 +334,6 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::side::Web;
     use super::*;
     use crate::registry::spoken;
 
@@ -325,6 +346,7 @@ mod tests {
             size: None,
             keys: None,
             status: None,
+            trust: None,
             allow_remote: false,
             typed: "loadline try".to_owned(),
         }
@@ -332,7 +354,7 @@ mod tests {
 
     fn web(authority: &str, address: &str, path: &str) -> Side {
         let [authority, address, path] = [authority, address, path].map(str::to_owned);
-        Side::Web(Web { authority, address, path })
+        Side::Web(Web { authority, address, path, is_secure: false })
     }
 
     fn plan(question: &Question) -> Plan {
@@ -378,6 +400,24 @@ mod tests {
     }
 
     #[test]
+    fn a_page_over_tls_is_asked_of_the_host_that_was_typed() {
+        let secure = |authority: &str| match web(authority, "127.0.0.1:443", "/x") {
+            Side::Web(web) => Side::Web(Web { is_secure: true, ..web }),
+            other => other,
+        };
+        let mut asked = question(vec![secure("my.test:443")]);
+        let suite = |asked: &Question| {
+            plan(asked);
+            asked.suite().unwrap()
+        };
+        assert!(suite(&asked).contains("{ http = { tls = true, name = \"my.test\" } }"));
+        asked.trust = Some(Trust::Any);
+        assert!(suite(&asked).contains("name = \"my.test\", insecure = true } }"));
+        asked.trust = Some(Trust::Authorities("/a/ca.pem".into()));
+        asked.sides = vec![secure("[::1]:443")];
+        assert!(suite(&asked).contains("name = \"::1\", ca = \"/a/ca.pem\" } }"));
+        asked.sides = vec![web("my.test:80", "127.0.0.1:80", "/x")];
+        assert!(asked.suite().unwrap_err().contains("nothing is https://"));
     fn it_is_said_how_long_it_takes() {
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
         let said = asked.announcement(&plan(&asked), &[]);
