@@ -6,6 +6,7 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `conclusion` | the run in a sentence or two |
+//! | `against` | the first target beside another one, in a sentence |
 //! | `contest` | the sentences and the table of a run that is one comparison |
 //! | `grade` | what figures are worth, and what disturbed them |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
@@ -13,6 +14,9 @@
 //! | `progress` | the progress of a run, as JSON |
 //! | `scaling` | a scalability law in words |
 //! | `number`, `phrases`, `escape` | numbers, verdicts and foreign text as people read them |
+//! | `wording` | differences of a metric in words |
+//! | `columns` | the units of figures that are read under each other |
+//! | `wrap` | lines and tables of at most 100 columns |
 //! | `text` | the terminal |
 //! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
 //! | `markdown` | a run for a pull request |
@@ -20,6 +24,8 @@
 //! | `json` | `--json`, documented in docs/json.md |
 //! | `export` | tables of a run as CSV and JSON lines |
 
+mod against;
+mod columns;
 mod conclusion;
 mod contest;
 mod escape;
@@ -37,6 +43,8 @@ mod requirements;
 mod samples;
 mod scaling;
 mod text;
+mod wording;
+mod wrap;
 
 pub use conclusion::conclusion;
 pub use escape::one_line;
@@ -50,9 +58,10 @@ pub use json::{SCHEMA, json, point_json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use number::{
-    bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
-    value_of, whole_percent,
+    bytes, count, duration, nanoseconds, percent, plain, rate, ratio, thousands, value_of,
+    whole_percent,
 };
 pub use progress::progress_json;
 pub use samples::{samples_json, samples_text};
 pub use text::{cost, head, point, slowest, text};
+pub use wrap::wrapped;

@@ -211,7 +211,7 @@ fn what_a_page_does_not_draw_is_not_decoded() {
     let json = report::json(&summary);
     assert_eq!(json["trials"][159]["latency_ns"]["p95"], 33_023);
     assert_eq!(json["trials"][159]["groups"][0]["lag_ns"]["p95"], 12_007);
-    assert_eq!(report::text(&summary, false).matches("p99 33 µs").count(), 160);
+    assert_eq!(report::text(&summary, false).matches("p99 33.0 µs").count(), 160);
 }
 
 #[test]

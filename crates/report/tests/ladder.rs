@@ -30,7 +30,7 @@ fn each_rung_is_judged_against_the_one_before_and_against_the_first() {
     has("  3 sharded — a lock a shard\n      against the one before: same, 1.000×");
     has("      against the first: better, 2.00×");
     has("undecided; the figures say: no difference");
-    has("Of 2 steps, 1 better, 1 no different; sharded against plain is 2.00× (rate_per_s).");
+    has("Of 2 steps, 1 better, 1 no different. sharded has 2.00 times the rate of plain (");
     assert!(!text.contains("verdict:") && !text.contains("  4 peer"), "{text}");
     // The last rung is not worse than the one before, although the first is worse than all.
     assert_eq!(findings::outcome(&summary).exit_code(true), 0);

@@ -5,7 +5,7 @@ use maud::{Markup, html};
 
 use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use crate::number::{duration, plain, plain_rate};
+use crate::number::{duration, plain, rate};
 use crate::phrases::load;
 
 /// The search; nothing when the run is none.
@@ -51,7 +51,7 @@ fn latency(summary: &Summary, capacity: &CapacitySummary) -> Markup {
 fn answered(summary: &Summary, capacity: &CapacitySummary) -> Markup {
     let name = &summary.targets[0].name;
     let lines = vec![line(summary, capacity, name, 0, |one| one.figures.rate_per_s)];
-    let y = Axis { label: "answered".to_owned(), show: plain_rate, ..Axis::default() };
+    let y = Axis { label: "answered".to_owned(), show: rate, ..Axis::default() };
     drawn(capacity, "Answered over load", y, lines)
 }
 
@@ -92,7 +92,7 @@ fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> 
         x: Axis {
             label: capacity.search.key.clone(),
             scale: Scale::Log,
-            show: if is_rate { plain_rate } else { plain },
+            show: if is_rate { rate } else { plain },
             ..Axis::default()
         },
         y,
