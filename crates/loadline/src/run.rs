@@ -58,6 +58,9 @@ pub(crate) struct HowArgs {
     /// Count the system calls of an operation as well, in short trials of their own at the end
     #[arg(long)]
     cost: bool,
+    /// Say what the words of the report mean as well
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Profile every target so often at the first point, in short trials at the end (needs perf)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(crate) profiles: Option<u32>,
@@ -154,7 +157,8 @@ pub(crate) fn measure_with(
         error => error.into(),
     })?;
     drop(lock);
-    let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
+    let &HowArgs { json, verbose, cost, explain, .. } = how;
+    let shown = crate::report::Form { json, verbose, cost, explain };
     let code = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary))?;
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.

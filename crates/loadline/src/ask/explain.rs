@@ -60,6 +60,32 @@ fn words() -> Vec<Word> {
     rows.flatten().collect()
 }
 
+/// The words of the glossary and the metrics that occur in a text, each with its meaning; empty where
+/// none does.
+pub(crate) fn glossary(text: &str) -> String {
+    let text = text.to_lowercase();
+    let words = words();
+    let words = words.iter().filter(|word| occurs(&text, &word.name.to_lowercase()));
+    let words = words.map(|word| format!("- **{}**: {}\n", word.name, word.meaning));
+    let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite));
+    let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
+    let all: String = words.chain(metrics).collect();
+    match all.is_empty() {
+        true => all,
+        false => format!("\n{}", markdown::wrapped(&all, markdown::width())),
+    }
+}
+
+/// Whether a text has this word as a whole, in the singular or the plural.
+fn occurs(text: &str, word: &str) -> bool {
+    let is_part = |letter: Option<char>| letter.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, _)| {
+        let behind = &text[at + word.len()..];
+        let behind = behind.strip_prefix('s').filter(|_| !word.ends_with('s')).unwrap_or(behind);
+        !is_part(text[..at].chars().next_back()) && !is_part(behind.chars().next())
+    })
+}
+
 /// What a word means.
 ///
 /// # Errors
@@ -72,13 +98,17 @@ fn explained(word: &str) -> Result<String, String> {
             found.push(format!("**{}**: {}", known.name, known.meaning));
         }
     }
-    let is_part = |metric: &&Metric| metric.suite.split('.').any(|part| part == asked);
     let named = |metric: &&Metric| {
         let names = [Some(&*metric.suite), Some(&*metric.json), metric.sql];
         names.into_iter().flatten().any(|name| name == asked)
     };
     let mut metrics: Vec<&Metric> = METRICS.iter().filter(named).collect();
-    if metrics.is_empty() && found.is_empty() {
+    if metrics.is_empty() {
+        // A word that is explained already is a metric's name only where it is its last part.
+        let is_part = |metric: &&Metric| match found.is_empty() {
+            true => metric.suite.split('.').any(|part| part == asked),
+            false => metric.suite.rsplit('.').next() == Some(asked.as_str()),
+        };
         metrics = METRICS.iter().filter(is_part).collect();
     }
     found.extend(metrics.into_iter().map(of_metric));
@@ -168,6 +198,16 @@ mod tests {
         assert!(said.contains("latency.p99") && said.contains("staleness.p99"), "{said}");
         let said = explained("latency.p99").unwrap();
         assert!(said.contains("from the scheduled time on"), "{said}");
+    }
+
+    #[test]
+    fn the_words_of_a_text_are_found_whole_and_in_the_plural() {
+        let said = glossary("cache/get · 5 rounds, verdict: better, latency.p99 0.8×; sliced\n");
+        for word in ["round", "verdict", "latency", "latency.p99"] {
+            assert!(said.contains(&format!("- **{word}**: ")), "{word}: {said}");
+        }
+        assert!(!said.contains("**slice**") && !said.contains("**latency.p999**"), "{said}");
+        assert_eq!(glossary("17\n"), "");
     }
 
     #[test]

@@ -27,6 +27,6 @@ mod side;
 mod templates;
 
 pub(crate) use attempt::{TryArgs, run as attempt};
-pub(crate) use explain::{ExplainArgs, nearest, run as explain};
+pub(crate) use explain::{ExplainArgs, glossary, nearest, run as explain};
 pub(crate) use pages::{HelpArgs, run as help};
 pub(crate) use templates::{NewArgs, run as new};

@@ -36,9 +36,17 @@ fn a_figure_of_any_name_carries_verdicts_requirements_and_history() {
     let required = &json["requirements"][0];
     assert!(required["outcome"] == "held" && near(&required["value"], 125.0), "{required:#}");
     let said = json["conclusion"].as_str().expect("text");
-    assert!(said.contains("ours is better than theirs (widgets_per_s 1.250×)"), "{said}");
+    assert!(
+        said.contains("ours has a 25 % higher widgets_per_s than theirs (125/s against"),
+        "{said}"
+    );
     let text = stdout(&place.loadline(&["report"]));
     assert!(text.contains("widgets_per_s 125/s"), "{text}");
+    let explained = stdout(&place.loadline(&["report", "--explain"]));
+    assert!(
+        explained.starts_with(&text) && explained.contains("- **requirement**: "),
+        "{explained}"
+    );
     assert!(text.contains("require widgets_per_s > 110/s: held, 125/s (14 % room)"), "{text}");
     let page = place.path().join("page.html");
     place.loadline(&["report", "--html", page.to_str().expect("UTF-8")]);
