@@ -418,6 +418,9 @@ mod tests {
         assert!(suite(&asked).contains("name = \"::1\", ca = \"/a/ca.pem\" } }"));
         asked.sides = vec![web("my.test:80", "127.0.0.1:80", "/x")];
         assert!(asked.suite().unwrap_err().contains("nothing is https://"));
+    }
+
+    #[test]
     fn it_is_said_how_long_it_takes() {
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
         let said = asked.announcement(&plan(&asked), &[]);
