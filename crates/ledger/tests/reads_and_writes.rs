@@ -1,12 +1,12 @@
 //! The guarantees of a ledger to its writer and to readers meanwhile.
 
-use crate::fixture::whole::{finding, requirement, slice};
+use crate::fixture::whole::{finding, requirement, slice, whole_run};
 use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
     FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome, RunId,
     RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, TargetId,
-    TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
+    TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow, VerdictRow,
 };
 
 #[test]
@@ -334,4 +334,20 @@ fn an_hour_of_sixty_series_and_three_histograms_a_second_stays_under_twenty_mega
     println!("sensors {sensors} B, latencies {latencies} B an hour; empty {empty} B");
     assert!(sensors < 8_000_000, "{sensors}");
     assert!(empty + sensors + latencies < 20_000_000, "{empty}, {sensors}, {latencies}");
+}
+
+#[test]
+fn verdicts_are_written_all_or_none() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let run = whole_run(&mut ledger).run;
+    let verdicts = |ledger: &Ledger| ledger.run_view(run).unwrap().verdicts;
+    let first = verdicts(&ledger).remove(0);
+    let next = VerdictRow { ordinal: 1, ..first.clone() };
+    let odd = VerdictRow { ordinal: 2, verdict: "odd".into(), ..first.clone() };
+    ledger.begin_batch().unwrap();
+    assert!(ledger.add_verdicts(&[next.clone(), odd]).is_err());
+    assert_eq!(verdicts(&ledger), [first.clone()]);
+    ledger.add_verdicts(std::slice::from_ref(&next)).unwrap();
+    ledger.commit_batch().unwrap();
+    assert_eq!(verdicts(&ledger), [first, next]);
 }

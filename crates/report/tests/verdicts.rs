@@ -58,6 +58,23 @@ fn a_word_that_nobody_writes_is_named_and_not_guessed() {
     }
 }
 
+#[test]
+fn targets_that_ran_on_from_round_to_round_are_said_to_have_been_started_once() {
+    let is_said = |restarts: bool| {
+        let mut bench = Bench::new(&["loadline", "memcached"]);
+        bench.point("p", 1);
+        for round in 0..5 {
+            bench.round();
+            for (target, rate) in [(0, 200_000), (1, 100_000)] {
+                let warm_up = (restarts || round == 0).then_some(500_000_000);
+                bench.trial(target, rate + round, 33_000, |row| row.warmup_ns = warm_up);
+            }
+        }
+        report::conclusion(&bench.finish()).join(" ").contains("Started once for all rounds")
+    };
+    assert!(is_said(false) && !is_said(true));
+}
+
 /// Comparisons with a bound, with one round, of a ladder, and from disturbed rounds.
 #[test]
 fn verdicts_come_back_as_they_were_stored() {
