@@ -10,6 +10,7 @@ use ledger::{
     TrialRow, TrialValues, UsageRow, Validity,
 };
 
+use crate::by_trial::ByTrial;
 use crate::call_values::ValueFigures;
 use crate::capacity::CapacitySummary;
 use crate::compare::Contest;
@@ -126,22 +127,6 @@ impl<'view> Parts<'view> {
 
     fn values(&self, trial: TrialId) -> impl Iterator<Item = (&'view str, &'view [f64])> {
         self.values.of(trial).iter().map(|row| (&row.name[..], &row.values[..]))
-    }
-}
-
-/// The rows of a table that belong to trials.
-pub(crate) struct ByTrial<'view, Row>(HashMap<TrialId, Vec<&'view Row>>);
-
-impl<'view, Row> ByTrial<'view, Row> {
-    fn new(rows: &'view [Row], trial: fn(&Row) -> TrialId) -> Self {
-        let mut all: HashMap<TrialId, Vec<&Row>> = HashMap::new();
-        rows.iter().for_each(|row| all.entry(trial(row)).or_default().push(row));
-        ByTrial(all)
-    }
-
-    /// Those of one trial.
-    pub(crate) fn of(&self, trial: TrialId) -> &[&'view Row] {
-        self.0.get(&trial).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

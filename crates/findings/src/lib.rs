@@ -19,7 +19,7 @@
 //! | `limits` | what limited a target at a point, over its rounds |
 //! | `littles_law` | Little's law, checked on every trial |
 //! | `trial_summary`, `point_summary`, `summary` | a run by trials, points and targets |
-//! | `assembly` | the summary of what the ledger holds |
+//! | `assembly`, `by_trial` | the summary of what the ledger holds |
 //! | `compare` | the first target against each other one, judged |
 //! | `verdicts` | the verdicts of a run, stored when it ends |
 //! | `ladder` | each rung against the one before and the first |
@@ -34,6 +34,7 @@
 
 mod assembly;
 mod between_slices;
+mod by_trial;
 mod call_values;
 mod capacity;
 mod causes;

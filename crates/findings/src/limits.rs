@@ -3,7 +3,7 @@
 use judge::limits::{Figures, Limit, limit_coded};
 use ledger::ReachedRow;
 
-use crate::assembly::ByTrial;
+use crate::by_trial::ByTrial;
 use crate::grade::counted;
 use crate::trial_summary::TrialSummary;
 

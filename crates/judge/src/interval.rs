@@ -81,7 +81,7 @@ pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesInterval
     })
 }
 
-/// The logarithms of these figures; `None` without any, and when one isn't a positive finite number.
+/// The logarithms of these figures; `None` without any, or when one isn't positive and finite.
 pub(crate) fn logs(values: &[f64]) -> Option<Vec<f64>> {
     let log = |value: &f64| (*value > 0.0 && value.is_finite()).then(|| value.ln());
     values.iter().map(log).collect::<Option<Vec<f64>>>().filter(|logs| !logs.is_empty())

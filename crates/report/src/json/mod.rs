@@ -4,17 +4,19 @@
 //! of a trial are the JSON names of the metrics in [`judge::METRICS`]. A float that isn't finite
 //! becomes null, as JSON has no other word for it.
 
+mod parts;
 mod point;
 mod questions;
 mod trial;
 mod verdict;
 
 use findings::{Summary, outcome};
-use judge::{Direction, Interval, Metric};
+use judge::{Direction, Metric};
 use ledger::Better;
 use serde_json::{Map, Value, json};
 
 use crate::conclusion::conclusion;
+use parts::{joined, list};
 
 /// The version of the JSON. It goes up when a key changes its meaning or goes away; keys may be
 /// added without that.
@@ -108,31 +110,7 @@ fn figure(metric: &Metric) -> Value {
     json!({ "name": metric.suite, "better": better.word(), "unit": metric.unit.word() })
 }
 
-/// A ratio with its interval. One round has none: its ends are 0 and infinity, which carry no
-/// information.
-fn interval(found: Option<Interval>) -> Value {
-    let ends = found.filter(|found| found.high.is_finite());
-    json!({
-        "ratio": found.map(|found| found.ratio),
-        "low": ends.map(|found| found.low),
-        "high": ends.map(|found| found.high),
-        "rounds": found.map_or(0, |found| found.rounds),
-    })
-}
-
 /// Texts by name.
 fn by_name(pairs: &[(String, String)]) -> Map<String, Value> {
     pairs.iter().map(|(name, value)| (name.clone(), value[..].into())).collect()
-}
-
-fn list<T>(all: impl IntoIterator<Item = T>, one: impl FnMut(T) -> Value) -> Vec<Value> {
-    all.into_iter().map(one).collect()
-}
-
-/// Both objects as one.
-fn joined(mut first: Value, second: Value) -> Value {
-    if let (Value::Object(first), Value::Object(second)) = (&mut first, second) {
-        first.extend(second);
-    }
-    first
 }

@@ -6,8 +6,8 @@ use findings::{
 };
 use serde_json::{Value, json};
 
+use super::parts::{interval, joined, list};
 use super::trial::{figures, stream_groups};
-use super::{interval, joined, list};
 
 pub(super) fn point(summary: &Summary, index: usize) -> Value {
     let point = &summary.points[index];

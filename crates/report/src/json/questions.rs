@@ -8,8 +8,8 @@ use findings::{
 use judge::usl::{Estimate, Unfit};
 use serde_json::{Value, json};
 
+use super::parts::{interval, joined, list};
 use super::trial::in_trial;
-use super::{interval, joined, list};
 
 /// The judgements on a run as a whole.
 pub(super) fn questions(summary: &Summary) -> Value {

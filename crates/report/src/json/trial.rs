@@ -7,7 +7,7 @@ use findings::{
 use judge::metric_named;
 use serde_json::{Value, json};
 
-use super::{joined, list};
+use super::parts::{joined, list};
 use crate::number::hex;
 
 pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {

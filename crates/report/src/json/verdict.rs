@@ -4,7 +4,7 @@ use findings::{Bound, Compared, LikelyCompared, RequirementSummary, Summary};
 use judge::Verdict;
 use serde_json::{Value, json};
 
-use super::{interval, joined};
+use super::parts::{interval, joined};
 
 pub(super) fn comparison(summary: &Summary, compared: &Compared) -> Value {
     let (reason, more_rounds) = match compared.verdict {
