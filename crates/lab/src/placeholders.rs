@@ -11,8 +11,8 @@ pub fn names(text: &str) -> Vec<&str> {
 }
 
 /// The text with the placeholders filled in that have a value; others, and doubled braces, stay.
-/// What [`complete`] will make of a value is the value: braces in it are doubled where they would be
-/// a placeholder.
+/// What [`complete`] will make of a value is the value: braces in it are doubled where they would
+/// be a placeholder.
 pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
     let piece = |piece| match piece {
         Piece::Text(text) | Piece::Escaped { written: text, .. } => text.to_owned(),

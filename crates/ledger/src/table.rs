@@ -190,8 +190,8 @@ impl Codec<bool> for Side {
     }
 }
 
-/// A value as this column of a table holds it. SQLite knows no NaN and would store NULL in its place:
-/// a column that can't be NULL refuses it.
+/// A value as this column of a table holds it. SQLite knows no NaN and would store NULL in its
+/// place: a column that can't be NULL refuses it.
 pub(crate) fn put<'a, T, C: Codec<T>>(
     value: &'a T,
     table: &str,
