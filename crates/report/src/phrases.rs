@@ -4,7 +4,7 @@ use findings::{
     Bound, CapacitySummary, Compared, EventKind, Grade, LikelyCompared, PointSummary, Summary,
     TargetSummary,
 };
-use judge::{Inconclusive, Interval, Likely, Metric, SeriesInterval, Verdict};
+use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
 use ledger::Validity;
 
 use crate::escape::one_line;
@@ -164,7 +164,7 @@ pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
 
 /// `0.57× [0.50, 0.64]; 5 of 5 rounds disturbed, by 2 to 14 %`.
 fn likely_ratio(likely: &LikelyCompared) -> String {
-    let Interval { ratio, low, high, .. } = likely.found.interval;
+    let LikelyInterval { ratio, low, high, .. } = likely.found.interval;
     format!("{}; {}", ratio_within(ratio, low, high), disturbance(likely))
 }
 
