@@ -35,7 +35,7 @@ fn run_quickly(name: &str, targets: &[&str], settings: &[&str]) -> (i32, serde_j
     ];
     let cpus: Vec<_> = targets.iter().map(|target| format!("target.{target}.cpus=[]")).collect();
     let cpus: Vec<_> = cpus.iter().map(String::as_str).collect();
-    run(&suite, &[&quick, &cpus, settings].concat())
+    run(&suite, &[&quick[..], &cpus, settings].concat())
 }
 
 fn run_http_static(settings: &[&str]) -> (i32, serde_json::Value) {
