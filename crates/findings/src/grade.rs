@@ -82,8 +82,8 @@ pub fn disturbances<'a, Round: Ord + Copy>(
     (rounds.len(), causes(found))
 }
 
-/// Why trials are invalid, each reason once, that of most rounds first. Reasons that differ in their
-/// numbers alone, such as ports, are one: the first of them stands for all.
+/// Why trials are invalid, each reason once, that of most rounds first. Reasons that differ in
+/// their numbers alone, such as ports, are one: the first of them stands for all.
 pub fn invalid<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Vec<Cause> {
     let mut found: Vec<Cause> = Vec::new();
     for trial in trials.into_iter().filter(|trial| trial.row.validity == Validity::Invalid) {

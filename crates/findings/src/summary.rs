@@ -120,8 +120,8 @@ impl Summary {
         self.comparisons.iter().filter(move |compared| compared.point == point)
     }
 
-    /// The data that a target had to hold and its memory, in words, where they don't fit it: then it
-    /// evicts, and what it evicts is missed.
+    /// The data that a target had to hold and its memory, in words, where they don't fit it: then
+    /// it evicts, and what it evicts is missed.
     pub fn overfull(&self, target: usize) -> Option<&str> {
         let facts = self.facts.get(target)?;
         facts.iter().find(|(name, _)| name == "overfull").map(|(_, words)| words.as_str())

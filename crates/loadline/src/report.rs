@@ -177,6 +177,12 @@ pub(crate) fn print(
     Ok(ExitCode::from(code(&summary)))
 }
 
+/// Prints a text, and what its words mean where that was asked for.
+pub(crate) fn print_text(text: String, explain: bool) -> anyhow::Result<()> {
+    let words = if explain { crate::ask::glossary(&text) } else { String::new() };
+    Ok(out::print(text + &words)?)
+}
+
 /// Prints a run on standard output.
 fn say(summary: &findings::Summary, shown: Form) -> anyhow::Result<()> {
     if shown.json {

@@ -1,5 +1,5 @@
-//! What the primary metric says of the first target beside another one, in a sentence; what went the
-//! other way by the other metrics is never left out.
+//! What the primary metric says of the first target beside another one, in a sentence; what went
+//! the other way by the other metrics is never left out.
 
 use findings::{Compared, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
@@ -172,8 +172,8 @@ fn invalid(summary: &Summary, one: &Compared) -> Option<String> {
     Some(format!("{name} in {rounds}: {why}"))
 }
 
-/// The other metrics that went the other way than the primary one, or all that were decided where it
-/// wasn't: `; rate 13 % lower, p99 24 % higher`.
+/// The other metrics that went the other way than the primary one, or all that were decided where
+/// it wasn't: `; rate 13 % lower, p99 24 % higher`.
 fn besides(summary: &Summary, family: &[&Compared]) -> String {
     let beside = |of: &Compared| {
         let both = (of.a, of.b);

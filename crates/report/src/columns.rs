@@ -1,4 +1,4 @@
-//! The units of a point's figures: those of its targets, which are read under each other, share one.
+//! The units of a point's figures: those of its targets are read under each other and share one.
 
 use findings::{PointSummary, Summary, TargetSummary};
 use judge::Unit;

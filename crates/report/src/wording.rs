@@ -69,8 +69,8 @@ fn ways(metric: &Metric) -> Ways {
     if is_taken(metric) { AMOUNTS } else { LEVELS }
 }
 
-/// `22 % less`, `12 to 90 % less`, `2.50 times as much`; of levels `22 % lower`, `2.50 times as high`.
-/// The ratios lie on one side of 1.
+/// `22 % less`, `12 to 90 % less`, `2.50 times as much`; of levels `22 % lower` and `2.50 times as
+/// high`. The ratios lie on one side of 1.
 pub(crate) fn difference(metric: &Metric, span: Span) -> String {
     joined(ways(metric), span, "to")
 }
@@ -80,8 +80,8 @@ pub(crate) fn between(metric: &Metric, low: f64, high: f64) -> String {
     between_ends(ways(metric), low, high)
 }
 
-/// The difference of figures that have no name, and its interval: `4.6 % more, between 4.8 % less and
-/// 15 % more`.
+/// The difference of figures that have no name, and its interval: `4.6 % more, between 4.8 % less
+/// and 15 % more`.
 pub(crate) fn unnamed(ratio: f64, low: f64, high: f64) -> String {
     let between = between_ends(AMOUNTS, low, high);
     format!("{}, {between}", joined(AMOUNTS, Span::one(ratio), "to"))
@@ -127,8 +127,8 @@ fn factor(times: f64) -> String {
     }
 }
 
-/// What a target does beside another one: `takes 22 % less CPU per operation than memcached`, `has a
-/// 13 % higher rate than memcached`, `has 2.50 times the rate of memcached`.
+/// What a target does beside another one: `takes 22 % less CPU per operation than memcached`, `has
+/// a 13 % higher rate than memcached`, `has 2.50 times the rate of memcached`.
 pub(crate) fn compared(metric: &Metric, span: Span, other: &str) -> String {
     let (noun, said) = (noun(metric), difference(metric, span));
     match (is_taken(metric), said.strip_suffix(" as high")) {

@@ -53,8 +53,8 @@ fn wrap(line: &str, out: &mut String) {
     }
 }
 
-/// The column at which a line goes on: that of the text behind its label, which ends with a colon or
-/// several spaces; without one, four columns further in than the line begins.
+/// The column at which a line goes on: that of the text behind its label, which ends with a colon
+/// or several spaces; without one, four columns further in than the line begins.
 fn hang(line: &str) -> usize {
     let bare = line.trim_start_matches(' ');
     let indent = line.len() - bare.len();

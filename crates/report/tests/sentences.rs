@@ -27,8 +27,8 @@ fn the_primary_metric_comes_first_and_what_went_the_other_way_behind_it() {
     let mut bench = by_cpu();
     bench.point("p", 1);
     rounds(&mut bench, 87_000, 41_000, 78);
-    let said = "loadline takes 22 % less CPU per operation than memcached (78.0 ns against 100 ns); \
-                rate 13 % lower, p50 24 % higher, p99 24 % higher.";
+    let said = "loadline takes 22 % less CPU per operation than memcached (78.0 ns against 100 \
+                ns); rate 13 % lower, p50 24 % higher, p99 24 % higher.";
     assert_eq!(report::conclusion(&bench.finish()), [said]);
 }
 

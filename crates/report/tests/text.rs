@@ -106,9 +106,7 @@ fn the_conclusion_counts_points_and_names_each_other_target() {
     bench.rounds_of(&[200_000; 3]);
     assert_eq!(
         report::conclusion(&bench.finish()),
-        [
-            "loadline has 2.00 to 32.0 times the rate of memcached at 2 of 3 points; it can't be told at \
-          1 (too few rounds); about 2 more rounds would tell."
-        ]
+        ["loadline has 2.00 to 32.0 times the rate of memcached at 2 of 3 points; it can't be \
+          told at 1 (too few rounds); about 2 more rounds would tell."]
     );
 }

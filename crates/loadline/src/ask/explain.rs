@@ -60,16 +60,23 @@ fn words() -> Vec<Word> {
     rows.flatten().collect()
 }
 
-/// The words of the glossary and the metrics that occur in a text, each with its meaning; empty where
-/// none does.
+/// The words of the glossary and the metrics that occur in a text, each with its meaning; empty
+/// where none does.
 pub(crate) fn glossary(text: &str) -> String {
     let text = text.to_lowercase();
-    let words = words();
-    let words = words.iter().filter(|word| occurs(&text, &word.name.to_lowercase()));
-    let words = words.map(|word| format!("- **{}**: {}\n", word.name, word.meaning));
-    let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite));
+    let mut rows: Vec<(Vec<&str>, &str)> = Vec::new();
+    for Word { name, meaning } in words() {
+        match rows.last_mut().filter(|(_, known)| *known == meaning) {
+            _ if !occurs(&text, &name.to_lowercase()) => {}
+            Some((names, _)) => names.push(name),
+            None => rows.push((vec![name], meaning)),
+        }
+    }
+    let is_row = |metric: &&Metric| rows.iter().any(|(names, _)| names.contains(&&*metric.suite));
+    let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite) && !is_row(metric));
     let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
-    let all: String = words.chain(metrics).collect();
+    let rows = rows.iter().map(|(names, said)| format!("- **{}**: {said}\n", names.join(", ")));
+    let all: String = rows.chain(metrics).collect();
     match all.is_empty() {
         true => all,
         false => format!("\n{}", markdown::wrapped(&all, markdown::width())),

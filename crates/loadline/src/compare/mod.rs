@@ -56,15 +56,11 @@ fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failu
     let judged = findings::Samples::judge(a, b, direction, rule, args.factor.clone());
     match args.how.json {
         true => out::print(format!("{:#}\n", report::samples_json(&judged)))?,
-        false => say(report::samples_text(&judged), &args.how)?,
+        false => {
+            crate::report::print_text(report::samples_text(&judged), args.how.explain)?;
+        }
     }
     Ok(ExitCode::from(args.how.exit_code(judged.outcome())))
-}
-
-/// Prints a text, and what its words mean where that was asked for.
-fn say(text: String, how: &HowArgs) -> anyhow::Result<()> {
-    let words = if how.explain { crate::ask::glossary(&text) } else { String::new() };
-    Ok(out::print(text + &words)?)
 }
 
 /// Measures a plan that holds the two targets.

@@ -16,7 +16,7 @@ use serde_json::json;
 use super::args::CompareArgs;
 use crate::exit::Failure;
 use crate::out::{self, note};
-use crate::report::run_named;
+use crate::report::{print_text, run_named};
 use crate::storage::Storage;
 
 /// A difference in these alone is a warning: kernels are updated all the time.
@@ -72,7 +72,7 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
         if judged.len() > 1 {
             text += &wrapped(&format!("{conclusion}\n"));
         }
-        super::say(text, &args.how)?;
+        print_text(text, args.how.explain)?;
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
     let whole = findings::Outcome {

@@ -4,12 +4,12 @@ mod capacity;
 mod ladder;
 
 use findings::{Cause, Summary};
-use judge::Direction;
+use judge::{Direction, Unit};
 use ledger::{RequirementOutcome, RunState, Validity};
 
 use crate::escape::one_line;
-use crate::number::{count, duration, value_of};
-use crate::phrases::{many, mark};
+use crate::number::{count, in_one_unit, value_of};
+use crate::phrases::many;
 use crate::wording::{is_taken, noun};
 
 /// The run in a few short sentences, one a line: how it ended if it didn't finish, what wasn't
@@ -111,21 +111,29 @@ fn best(summary: &Summary) -> Option<String> {
         _ => format!("{name} had a {} of {value}", noun(metric)),
     };
     let latency = &target.figures.latency;
-    let beside = match latency.p50_ns.zip(latency.p99_ns).filter(|_| is_rate) {
-        Some((p50, p99)) => {
-            format!(" (p50 {}, p99 {})", duration(p50 as f64), duration(p99 as f64))
-        }
-        None => String::new(),
+    let latencies = latency.p50_ns.zip(latency.p99_ns).filter(|_| is_rate);
+    let beside: Vec<String> = [
+        (!target.grade.is_clean()).then(|| target.grade.word().to_owned()),
+        latencies.map(|(p50, p99)| {
+            let [p50, p99] = in_one_unit([p50 as f64, p99 as f64], Unit::Nanoseconds);
+            format!("p50 {p50}, p99 {p99}")
+        }),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let beside = match beside.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", beside.join("; ")),
     };
-    let mark = mark(&target.grade);
     let (_, worst, _) = figures.last()?;
     let [low, high] = [best.min(*worst), best.max(*worst)].map(shown);
     if low == high {
         let places = if summary.points.len() > 1 { " at every point" } else { "" };
-        return Some(format!("{}{mark}{places}{beside}.", said(low)));
+        return Some(format!("{}{places}{beside}.", said(low)));
     }
     let place = one_line(&point.row.label);
-    Some(format!("{}, best at {place}{mark}{beside}.", said(format!("{low} to {high}"))))
+    Some(format!("{}, best at {place}{beside}.", said(format!("{low} to {high}"))))
 }
 
 fn requirements(summary: &Summary) -> Option<String> {
