@@ -24,8 +24,9 @@ const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// The interval at which a run is polled. The watcher's clock measures it, not this.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
-/// One copy of the watcher may have so much more memory than another.
-const MORE_BYTES: u64 = 128 << 10;
+/// One copy of the watcher may have so much more memory than another: a few hundred kilobytes were
+/// seen.
+const MORE_BYTES: u64 = 1 << 20;
 
 /// The watching process' report of one run.
 #[derive(Debug, Deserialize, Serialize)]

@@ -112,6 +112,9 @@ impl Question {
             ));
         }
         match (one, other) {
+            (Side::Service(_, address), Side::Service(_, same)) if address == same => Err(format!(
+                "both sides are one and the same, {address}: each would read what the other writes"
+            )),
             (Side::Web(one), Side::Web(other)) if one.path != other.path => Err(format!(
                 "side by side both are asked for the same page, not {} and {}: try one after the \
                  other",
