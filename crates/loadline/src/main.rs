@@ -34,7 +34,7 @@ use service::out;
 /// change helped.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = env!("LOADLINE_VERSION"),
     propagate_version = true,
     after_help = EXAMPLES,
     max_term_width = 100,
