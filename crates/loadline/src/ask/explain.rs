@@ -10,10 +10,10 @@ use crate::exit::Failure;
 use crate::out;
 
 /// The words and their meanings.
-const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
+const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 
 /// The columns of the ledger, which say what each metric is.
-const COLUMNS: &str = include_str!("../../../../docs/ledger.md");
+const COLUMNS: &str = include_str!("../../docs/ledger.md");
 
 /// Arguments of `loadline explain`.
 #[derive(Debug, clap::Args)]
