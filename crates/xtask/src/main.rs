@@ -17,6 +17,7 @@ mod soak;
 mod step;
 mod test;
 mod tidy;
+mod touched;
 
 use std::process::ExitCode;
 
