@@ -37,13 +37,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{what:<24} {wall:>6} ms, {cpu:>6} ms of CPU time {bytes:>12} bytes");
         Ok::<(), Box<dyn std::error::Error>>(())
     };
-    timed("list of runs", &|| Ok(report::runs("", &ledger.runs()?, Default::default()).len()))?;
+    timed("list of runs", &|| {
+        Ok(report::runs("", &ledger.runs()?, &ledger.results()?, Default::default()).len())
+    })?;
     timed("its page", &|| {
         let view = ledger.run_view_of(run, 0..=MAX_POINTS_IN_FULL as u32)?;
         let data = ChartData::read(&ledger, &view, ..MAX_POINTS_IN_FULL)?;
         Ok(report::run_served(&Summary::of(view)?, &data).len())
     })?;
-    timed("while it is measured", &|| Ok(report::live(&Progress::of(ledger.so_far(run)?)).len()))?;
+    timed("while it is measured", &|| {
+        Ok(report::live(&Progress::of(ledger.so_far(run)?), None).len())
+    })?;
     timed("the trials of a point", &|| {
         let view = ledger.run_view_of(run, 7..=7)?;
         let data = ChartData::read(&ledger, &view, 7..=7)?;

@@ -10,6 +10,7 @@
 //! | `contest` | the sentences and the table of a run that is one comparison |
 //! | `grade` | what figures are worth, and what disturbed them |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
+//! | `run_line` | a run in one sentence, for lists of runs |
 //! | `samples` | two series of figures from elsewhere, as text and JSON |
 //! | `progress` | the progress of a run, as JSON |
 //! | `scaling` | a scalability law in words |
@@ -40,6 +41,7 @@ mod number;
 mod phrases;
 mod progress;
 mod requirements;
+mod run_line;
 mod samples;
 mod scaling;
 mod text;
@@ -51,8 +53,8 @@ pub use escape::one_line;
 pub use export::{ExportError, ExportFormat, export};
 pub use history::{history_json, history_text};
 pub use html::{
-    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, beside, history as history_page,
-    html, live, notice, run_served, runs, suites, trials,
+    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, Now, TargetNow, beside,
+    history as history_page, html, live, notice, run_served, runs, suites, trials,
 };
 pub use json::{SCHEMA, json, point_json};
 pub use junit::junit;
@@ -62,6 +64,7 @@ pub use number::{
     whole_percent,
 };
 pub use progress::progress_json;
+pub use run_line::run_sentence;
 pub use samples::{samples_json, samples_text};
 pub use text::{cost, head, point, slowest, text};
 pub use wrap::wrapped;

@@ -99,7 +99,8 @@ async fn list(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
     };
     made(site, move |ledger, path| {
         let listed = Listed { kind, skipped };
-        Ok(Made::Page(report::runs(&path.display().to_string(), &ledger.runs()?, listed)))
+        let (runs, results) = (ledger.runs()?, ledger.results()?);
+        Ok(Made::Page(report::runs(&path.display().to_string(), &runs, &results, listed)))
     })
     .await
 }
@@ -130,7 +131,7 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
 async fn live(State(site): State<Arc<Site>>, InPath(name): InPath<String>) -> Answer {
     let run = run_of(&name)?;
     let page = move |ledger: &Ledger, _: &Path| {
-        Ok(Made::Page(report::live(&Progress::of(ledger.so_far(run)?))))
+        Ok(Made::Page(report::live(&Progress::of(ledger.so_far(run)?), None)))
     };
     made(site, page).await
 }

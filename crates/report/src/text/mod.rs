@@ -21,7 +21,7 @@ use crate::escape::one_line;
 use crate::scaling::scaling_words;
 use crate::wrap::wrapped;
 use line::Line;
-use paint::{Paint, Role};
+pub(crate) use paint::{Paint, Role};
 
 pub(crate) use capacity::rows as capacity_rows;
 pub use cost::cost;
