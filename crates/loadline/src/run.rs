@@ -138,7 +138,7 @@ pub(crate) fn measure_with(
     let storage = Storage::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
-    let mut live = Live::begin(plan, how.plain);
+    let mut live = Live::begin(plan, how.plain, &storage);
     let measured = run(RunOptions {
         plan,
         exe: &exe,

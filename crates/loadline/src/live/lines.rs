@@ -8,6 +8,7 @@ use lab::run::{RunEvent, TargetStatus};
 use ledger::Validity;
 use report::one_line;
 
+use super::published::Published;
 use super::state::{Side, State};
 
 /// The most columns of a line, unless a name is longer.
@@ -29,8 +30,11 @@ impl Lines {
     }
 
     /// The lines to be printed about this event.
-    pub(super) fn show(&mut self, event: &RunEvent<'_>) -> Vec<String> {
-        self.at(self.began.elapsed(), event)
+    pub(super) fn show(&mut self, event: &RunEvent<'_>, published: &mut Published) -> Vec<String> {
+        let at = self.began.elapsed();
+        let lines = self.at(at, event);
+        published.write(&self.state, at);
+        lines
     }
 
     /// The same `at` this time of the run.

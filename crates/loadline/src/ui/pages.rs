@@ -10,11 +10,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use findings::{ChartData, History, Progress, Question, Summary};
-use ledger::{Ledger, LedgerError, RunId, RunKind};
+use ledger::{Ledger, LedgerError, RunId, RunKind, RunState};
 use report::Listed;
 use serde_json::Value;
 
 use super::site::Site;
+use crate::storage::Storage;
 
 pub(super) fn router(site: Arc<Site>) -> Router {
     Router::new()
@@ -130,8 +131,11 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
 
 async fn live(State(site): State<Arc<Site>>, InPath(name): InPath<String>) -> Answer {
     let run = run_of(&name)?;
-    let page = move |ledger: &Ledger, _: &Path| {
-        Ok(Made::Page(report::live(&Progress::of(ledger.so_far(run)?), None)))
+    let page = move |ledger: &Ledger, path: &Path| {
+        let progress = Progress::of(ledger.so_far(run)?);
+        let is_running = progress.so_far.run.state == RunState::Running;
+        let now = is_running.then(|| crate::live::published(&Storage::named(path))).flatten();
+        Ok(Made::Page(report::live(&progress, now.as_ref())))
     };
     made(site, page).await
 }
