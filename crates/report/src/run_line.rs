@@ -4,8 +4,8 @@ use judge::{Direction, Metric, Verdict, metric_named};
 use ledger::{RunLine, RunResult, RunState, VerdictCount};
 
 use crate::escape::one_line;
-use crate::number::{plain, plain_rate, rate, ratio};
-use crate::phrases::{many, value};
+use crate::number::{plain, rate, ratio, value_of};
+use crate::phrases::many;
 use crate::text::{Paint, Role};
 
 /// The sentence with its role, which is a colour.
@@ -57,7 +57,7 @@ fn found(run: &RunLine, result: &RunResult) -> String {
     }
     if let Some(loads) = &result.loads {
         let of = |load: f64| match loads.key.ends_with("rate") {
-            true => plain_rate(load),
+            true => rate(load),
             false => {
                 let unit = loads.key.rsplit('.').next().unwrap_or_default();
                 format!("{} {unit}", plain(load))
@@ -128,7 +128,9 @@ fn carried(name: &str, result: &RunResult) -> Option<String> {
         Some(metric) if metric.suite == "rate_per_s" => {
             format!("{name} carried {}{at_best}.", rate(best))
         }
-        Some(metric) => format!("{name} showed {} {}{at_best}.", metric.suite, value(best, metric)),
+        Some(metric) => {
+            format!("{name} showed {} {}{at_best}.", metric.suite, value_of(best, metric.unit))
+        }
         None => format!("{name} showed {} {}{at_best}.", one_line(&result.metric), plain(best)),
     })
 }
