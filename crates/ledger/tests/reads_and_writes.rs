@@ -346,7 +346,7 @@ fn verdicts_are_written_all_or_none() {
     let odd = VerdictRow { ordinal: 2, verdict: "odd".into(), ..first.clone() };
     ledger.begin_batch().unwrap();
     assert!(ledger.add_verdicts(&[next.clone(), odd]).is_err());
-    assert_eq!(verdicts(&ledger), [first.clone()]);
+    assert_eq!(verdicts(&ledger), std::slice::from_ref(&first));
     ledger.add_verdicts(std::slice::from_ref(&next)).unwrap();
     ledger.commit_batch().unwrap();
     assert_eq!(verdicts(&ledger), [first, next]);

@@ -187,12 +187,21 @@ impl ServerCertVerifier for Verifier {
     }
 }
 
+/// Whether no trusted authority has signed a certificate. A bad signature is of another authority
+/// of the same name, and `openssl req -x509` makes certificates that are authorities' own.
+fn is_unsigned(bad: &CertificateError) -> bool {
+    match bad {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => true,
+        CertificateError::Other(other) => format!("{other:?}").contains("CaUsedAsEndEntity"),
+        _ => false,
+    }
+}
+
 /// What a failure means, and what would be right.
 pub(super) fn fault(error: &Error) -> ProtocolError {
     use CertificateError as Bad;
     ProtocolError::new(match error {
-        // A bad signature is of another authority of the same name.
-        Error::InvalidCertificate(Bad::UnknownIssuer | Bad::BadSignature) => format!(
+        Error::InvalidCertificate(bad) if is_unsigned(bad) => format!(
             "TLS: no authority that is trusted has signed the server's certificate: name the file \
              of one that has with ca = \"…\" (`loadline try`: --ca), {TAKE_ANY}"
         ),

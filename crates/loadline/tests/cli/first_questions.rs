@@ -144,7 +144,7 @@ fn what_can_not_be_tried_is_answered_with_what_can() {
         ("try memcachd 127.0.0.1:1", 2, "did you mean memcached?"),
         ("try memcached 127.0.0.1:1", 1, "loadline serve cache --listen 127.0.0.1:1"),
         ("try memcached 192.0.2.7:11211", 2, "unless --allow-remote"),
-        ("try https://localhost/", 2, "no TLS yet"),
+        ("try https://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/ --for 1ms", 2, "at least 100 ms"),
         ("try http://127.0.0.1:1/ --rate 0/s", 2, "nothing is sent"),

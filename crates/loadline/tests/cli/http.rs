@@ -158,7 +158,7 @@ fn try_asks_a_page_over_tls_and_says_what_it_lacks() {
     assert!(said.contains("only valid for") && said.contains("localhost"), "{said}");
     let (code, said) = asks("localhost", "missing", &["--insecure"]);
     assert_eq!(code, 2, "{said}");
-    assert!(said.contains("answers 404 Not Found, not 200"), "{said}");
+    assert!(said.contains("is answered with 404 Not Found, not 200"), "{said}");
 }
 
 #[test]
