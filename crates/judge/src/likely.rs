@@ -18,10 +18,10 @@
 //! inexactly, though, and errors of x draw β towards 0. Where x̄ is no chance, because its own
 //! interval excludes 0, the interval is widened besides by what it could move at most, 1.5 |x̄|.
 //!
-//! What hits both sides alike may still cost one of them more: a server that sleeps between requests
-//! wakes up cheaper on a core that is kept busy. So half the interval is no less than 0.15 of the mean
-//! disturbance of both. The ratio is that of the disturbed machine; what this prevents is that a small
-//! difference is told whose sign is another on a quiet one.
+//! What hits both sides alike may still cost one of them more: a server that sleeps between
+//! requests wakes up cheaper on a core that is kept busy. So half the interval is no less than 0.15
+//! of the mean disturbance of both. The ratio is that of the disturbed machine; what this prevents
+//! is that a small difference is told whose sign is another on a quiet one.
 //!
 //! The difference is *likely* with the interval clear of 1 and, of the plain log ratios, a mean of
 //! the same sign in both halves of the run and in all of it. That rules out a drift or one bad
@@ -40,9 +40,10 @@ use crate::verdict::MIN_ROUNDS;
 /// others took, and half as much again by cold caches and late wake-ups.
 const MAX_SLOPE: f64 = 1.5;
 
-/// How much of the disturbance of both sides the log ratio has to exceed. Of a cache beside memcached,
-/// a burner of half a core (a disturbance of 0.2) moved the ratio of CPU time per operation by 0.01 to
-/// 0.04 over sixteen connections, and over one from 1.07 to 0.98: no sign turned that this leaves.
+/// How much of the disturbance of both sides the log ratio has to exceed. Of a cache beside
+/// memcached, a burner of half a core (a disturbance of 0.2) moved the ratio of CPU time per
+/// operation by 0.01 to 0.04 over sixteen connections, and over one from 1.07 to 0.98: no sign
+/// turned that this leaves.
 const MAX_INTERACTION: f64 = 0.15;
 
 /// One round of two targets, disturbed or not.

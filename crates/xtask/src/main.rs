@@ -1,6 +1,6 @@
 //! The project's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `memcheck`, `fuzz`, `races`, `simulate`, `shots`, `proof`, `size`, `wheel`, `test`. This file only
-//! wires: each subcommand is a file of the same name, and what they share is in `process`.
+//! `memcheck`, `fuzz`, `races`, `simulate`, `shots`, `proof`, `size`, `wheel`, `test`. This file
+//! only wires: each subcommand is a file of the same name, and what they share is in `process`.
 
 mod bench;
 mod credibility;

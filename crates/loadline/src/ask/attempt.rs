@@ -177,8 +177,8 @@ fn doubt(summary: &findings::Summary) -> Option<String> {
     let (broken, all) = (summary.littles_law.len(), summary.trials.len());
     let name = &summary.targets[summary.trials[first.trial].target].name;
     Some(seconds::wrapped(&one_line(&format!(
-        "Can't tell: Little's law is broken in {broken} of {all} rounds. By rate × latency {:.1} of \
-         {:.0} requests to {name} were under way: time passes that no latency shows, and these \
+        "Can't tell: Little's law is broken in {broken} of {all} rounds. By rate × latency {:.1} \
+         of {:.0} requests to {name} were under way: time passes that no latency shows, and these \
          figures can't be relied on.",
         first.seen, first.slots
     ))))

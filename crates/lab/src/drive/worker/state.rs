@@ -57,8 +57,8 @@ impl<T> Worker<T> {
     /// How long a command took that began at `start`, as far as its figures are about it.
     ///
     /// Slots of a closed loop end with their last answers, one soon and another late: their mean
-    /// leaves out the time in which a slot has no more to do. A schedule lasts to its end, at least.
-    /// What is read while streams end doesn't count.
+    /// leaves out the time in which a slot has no more to do. A schedule lasts to its end, at
+    /// least. What is read while streams end doesn't count.
     pub(super) fn duration_ns(&self, work: &Work, start: Ns) -> u64 {
         let last = match work {
             Work::Closed { .. } => {
