@@ -79,7 +79,7 @@ fn what_is_likely_spends_the_error_once_at_the_end() {
                     row.validity = ledger::Validity::Disturbed;
                 }
             });
-            bench.usage(trial, "foreign", if round > 1 { 0.1 } else { 0.0 });
+            bench.usage(trial, "foreign", if round > 1 { 0.03 } else { 0.0 });
         }
     }
     bench.contest(24, &[2]);

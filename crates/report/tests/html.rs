@@ -358,7 +358,7 @@ fn each_run_in_a_list_has_its_sentence_in_the_colour_of_its_verdict() {
         ("good", "loadline is better than memcached (2.00×)."),
         ("bad", "loadline is worse than memcached (0.600×)."),
         ("good", "loadline is the same as memcached."),
-        ("bad", "loadline showed latency.p99 33 µs. Broken: 1 of 1 requirements."),
+        ("bad", "loadline showed latency.p99 33.0 µs. Broken: 1 of 1 requirements."),
         ("unsure", "None of 1 trial is valid."),
         ("bad", "Failed. Nothing was measured."),
     ];
