@@ -27,44 +27,37 @@ pub(crate) struct Proof {
 }
 
 /// Every proof.
-pub(crate) const PROOFS: &[Proof] = &[
-    Proof {
-        name: "parquet",
-        doc: "Another implementation reads the Parquet files of the ledger's optional exporter.",
-        commands: &[
-            &[
-                "clippy",
-                "--package",
-                "loadline-ledger",
-                "--package",
-                "loadline",
-                "--features",
-                "parquet",
-                "--all-targets",
-                "--locked",
-                "--",
-                "-D",
-                "warnings",
-            ],
-            &[
-                "test",
-                "--package",
-                "loadline-ledger",
-                "--features",
-                "parquet",
-                "--test",
-                "main",
-                "--locked",
-                "parquet",
-            ],
+pub(crate) const PROOFS: &[Proof] = &[Proof {
+    name: "parquet",
+    doc: "Another implementation reads the Parquet files of the ledger's optional exporter.",
+    commands: &[
+        &[
+            "clippy",
+            "--package",
+            "loadline-ledger",
+            "--package",
+            "loadline",
+            "--features",
+            "parquet",
+            "--all-targets",
+            "--locked",
+            "--",
+            "-D",
+            "warnings",
         ],
-    },
-    Proof {
-        name: "wheel",
-        doc: "The Python wheel installs into a new environment and answers a first question.",
-        commands: &[&["xtask", "wheel", "--check"]],
-    },
-];
+        &[
+            "test",
+            "--package",
+            "loadline-ledger",
+            "--features",
+            "parquet",
+            "--test",
+            "main",
+            "--locked",
+            "parquet",
+        ],
+    ],
+}];
 
 /// The steps of a proof.
 pub(crate) fn steps(proof: &'static Proof) -> impl Iterator<Item = Step> {
