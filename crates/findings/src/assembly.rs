@@ -1,6 +1,7 @@
 //! Assembles a [`Summary`] from what the ledger holds of a run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
+use std::hash::Hash;
 
 use judge::{Metrics, median, series_interval};
 use ledger::{
@@ -9,14 +10,14 @@ use ledger::{
     TrialRow, TrialValues, UsageRow, Validity,
 };
 
+use crate::by_trial::ByTrial;
 use crate::call_values::ValueFigures;
 use crate::capacity::CapacitySummary;
 use crate::compare::Contest;
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::{Grade, counted as counted_trials};
-use crate::groups::{ClientsFigures, GroupFigures};
-use crate::latency::{lags, overall};
+use crate::groups::GroupFigures;
 use crate::limits::LimitsSummary;
 use crate::littles_law::{LawViolation, violation};
 use crate::metrics::metrics;
@@ -25,7 +26,7 @@ use crate::point_summary::{PointSummary, TargetSummary};
 use crate::scaling::scalings;
 use crate::slices::{counted, drifts, thirds};
 use crate::streams::StreamFigures;
-use crate::summary::{CallSummary, FindingSummary, RequirementSummary, SlowSummary, Summary};
+use crate::summary::{CallSummary, InTrial, RequirementSummary, Summary};
 use crate::trial_summary::{TrialSummary, at_point};
 use crate::verdicts::{Judged, judge, stored};
 
@@ -37,7 +38,8 @@ impl Summary {
         let parts = Parts::of(&view);
         let metrics = parts.metrics.clone();
         let point_index = index_of(view.points.iter().map(|(id, _)| *id));
-        let trials = trial_summaries(&view, &point_index, &parts)?;
+        let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
+        let trials = trial_summaries(&view, &point_index, &target_index, &parts)?;
         let mut points = Vec::with_capacity(view.points.len());
         for (index, (_, row)) in view.points.iter().enumerate() {
             let here: Vec<&TrialSummary> = at_point(&trials, index).iter().collect();
@@ -45,36 +47,24 @@ impl Summary {
         }
         judge_drifts(&view.run, &mut points, &trials);
         let trial_index = index_of(trials.iter().map(|trial| trial.id));
-        let findings = view.findings.into_iter().filter_map(|row| {
-            Some(FindingSummary { trial: *trial_index.get(&row.trial_id)?, row })
-        });
-        let slow = view
-            .slow
-            .into_iter()
-            .filter_map(|row| Some(SlowSummary { trial: *trial_index.get(&row.trial_id)?, row }));
-        let requirements = view.requirements.into_iter().filter_map(|row| {
-            Some(RequirementSummary { point: *point_index.get(&row.point_id)?, row })
-        });
+        let mut events = in_trials(view.events, &trial_index, |row| row.trial_id);
+        events.sort_by_key(|one| (one.trial, one.row.ordinal));
+        let requirements = placed(view.requirements, &point_index, |row| row.point_id);
         let looks = view.points.iter().map(|(id, _)| looks_at(*id, &view.looks)).collect();
         let contest = view.comparison.map(|row| Contest { row, looks });
-        let place = |point: PointId| point_index.get(&point).copied();
-        let probes = view.probes.into_iter();
-        let probes = probes.filter_map(|probe| Some((place(probe.point_id)?, probe))).collect();
+        let probes = placed(view.probes, &point_index, |row| row.point_id).collect();
         let capacity = view.search.map(|row| CapacitySummary::of(row, probes, &points));
         let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
-        let target_index = index_of(view.targets.iter().map(|(id, _)| *id));
+        let place = |point: PointId| point_index.get(&point).copied();
         let at = |target: TargetId| target_index.get(&target).copied();
-        let rungs = view.rungs.into_iter();
-        let rungs: Vec<_> = rungs.filter_map(|row| Some((at(row.target_id)?, row))).collect();
-        let profiles = view.profiles.into_iter();
-        let profiles = profiles.filter_map(|row| Some((at(row.target_id)?, row))).collect();
-        let calls = view.calls.into_iter().filter_map(|row| {
-            let point = *point_index.get(&row.point_id)?;
-            Some(CallSummary { point, target: *target_index.get(&row.target_id)?, row })
+        let rungs: Vec<_> = placed(view.rungs, &target_index, |row| row.target_id).collect();
+        let calls = placed(view.calls, &point_index, |row| row.point_id);
+        let calls = calls.filter_map(|(point, row)| {
+            Some(CallSummary { point, target: at(row.target_id)?, row })
         });
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         let counts = (targets.len(), points.len());
-        let known = stored(&view.verdicts, &metrics, place, at);
+        let known = stored(&view.verdicts, &metrics, place, at)?;
         let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &trials);
         let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
         Ok(Summary {
@@ -92,14 +82,16 @@ impl Summary {
             run: view.run,
             suite: view.suite,
             fingerprint: view.fingerprint,
-            findings: findings.collect(),
-            events: crate::events::events(view.events, &trial_index),
-            slow: slow.collect(),
-            requirements: requirements.collect(),
+            findings: in_trials(view.findings, &trial_index, |row| row.trial_id),
+            events,
+            slow: in_trials(view.slow, &trial_index, |row| row.trial_id),
+            requirements: requirements
+                .map(|(point, row)| RequirementSummary { point, row })
+                .collect(),
             calls: calls.collect(),
             floors: view.floors,
             rungs,
-            profiles,
+            profiles: placed(view.profiles, &target_index, |row| row.target_id).collect(),
             targets,
             points,
             trials,
@@ -107,71 +99,65 @@ impl Summary {
     }
 }
 
-/// The metrics of a run, and the rows that belong to its trials, by trial.
+/// The metrics of a run, and the rows that belong to its trials.
 struct Parts<'view> {
     metrics: Metrics,
-    histograms: HashMap<TrialId, Vec<&'view HistogramRow>>,
-    slices: HashMap<TrialId, Vec<&'view SliceRow>>,
-    values: HashMap<TrialId, Vec<&'view TrialValues>>,
-    counters: HashMap<TrialId, Vec<&'view CounterRow>>,
-    streams: HashMap<TrialId, Vec<&'view StreamRow>>,
-    reached: BTreeMap<TrialId, Vec<&'view ReachedRow>>,
-    usage: BTreeMap<TrialId, Vec<&'view UsageRow>>,
+    histograms: ByTrial<'view, HistogramRow>,
+    slices: ByTrial<'view, SliceRow>,
+    values: ByTrial<'view, TrialValues>,
+    counters: ByTrial<'view, CounterRow>,
+    streams: ByTrial<'view, StreamRow>,
+    reached: ByTrial<'view, ReachedRow>,
+    usage: ByTrial<'view, UsageRow>,
 }
 
 impl<'view> Parts<'view> {
     fn of(view: &'view RunView) -> Parts<'view> {
         Parts {
             metrics: metrics(&view.program_figures),
-            histograms: by_trial(&view.histograms, |row| row.trial_id),
-            slices: by_trial(&view.slices, |row| row.trial_id),
-            values: by_trial(&view.values, |row| row.trial_id),
-            counters: by_trial(&view.counters, |row| row.trial_id),
-            streams: by_trial(&view.streams, |row| row.trial_id),
-            reached: by_trial(&view.reached, |row| row.trial_id).into_iter().collect(),
-            usage: by_trial(&view.usage, |row| row.trial_id).into_iter().collect(),
+            histograms: ByTrial::new(&view.histograms, |row| row.trial_id),
+            slices: ByTrial::new(&view.slices, |row| row.trial_id),
+            values: ByTrial::new(&view.values, |row| row.trial_id),
+            counters: ByTrial::new(&view.counters, |row| row.trial_id),
+            streams: ByTrial::new(&view.streams, |row| row.trial_id),
+            reached: ByTrial::new(&view.reached, |row| row.trial_id),
+            usage: ByTrial::new(&view.usage, |row| row.trial_id),
         }
     }
 
-    fn histograms(&self, trial: TrialId) -> &[&'view HistogramRow] {
-        self.histograms.get(&trial).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn slices(&self, trial: TrialId) -> &[&'view SliceRow] {
-        self.slices.get(&trial).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn counters(&self, trial: TrialId) -> &[&'view CounterRow] {
-        self.counters.get(&trial).map(Vec::as_slice).unwrap_or_default()
-    }
-
-    fn streams(&self, trial: TrialId) -> &[&'view StreamRow] {
-        self.streams.get(&trial).map(Vec::as_slice).unwrap_or_default()
-    }
-
     fn values(&self, trial: TrialId) -> impl Iterator<Item = (&'view str, &'view [f64])> {
-        self.values.get(&trial).into_iter().flatten().map(|row| (&row.name[..], &row.values[..]))
+        self.values.of(trial).iter().map(|row| (&row.name[..], &row.values[..]))
     }
 }
 
-fn usage(rows: Option<&Vec<&UsageRow>>) -> judge::limits::Figures {
+fn usage(rows: &[&UsageRow]) -> judge::limits::Figures {
     let mut figures = judge::limits::Figures::default();
-    for row in rows.into_iter().flatten() {
+    for row in rows {
         // Figures of a newer loadline are skipped.
         figures.set(&row.name, row.value);
     }
     figures
 }
 
-fn by_trial<Row>(rows: &[Row], trial: fn(&Row) -> TrialId) -> HashMap<TrialId, Vec<&Row>> {
-    let mut all: HashMap<TrialId, Vec<&Row>> = HashMap::new();
-    for row in rows {
-        all.entry(trial(row)).or_default().push(row);
-    }
-    all
+/// Rows with the index of what they belong to, where that is known.
+fn placed<Id: Hash + Eq, Row>(
+    rows: Vec<Row>,
+    index: &HashMap<Id, usize>,
+    id: fn(&Row) -> Id,
+) -> impl Iterator<Item = (usize, Row)> {
+    rows.into_iter().filter_map(move |row| Some((*index.get(&id(&row))?, row)))
 }
 
-fn index_of<Id: std::hash::Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
+fn in_trials<Row>(
+    rows: Vec<Row>,
+    index: &HashMap<TrialId, usize>,
+    id: fn(&Row) -> TrialId,
+) -> Vec<InTrial<Row>> {
+    placed(rows, index, id).map(|(trial, row)| InTrial { trial, row }).collect()
+}
+
+/// The place of each id.
+pub(crate) fn index_of<Id: Hash + Eq>(ids: impl Iterator<Item = Id>) -> HashMap<Id, usize> {
     ids.enumerate().map(|(index, id)| (id, index)).collect()
 }
 
@@ -212,9 +198,9 @@ fn facts_of(target: TargetId, facts: &[FactRow]) -> Vec<(String, String)> {
 fn trial_summaries(
     view: &RunView,
     point_index: &HashMap<PointId, usize>,
+    target_index: &HashMap<TargetId, usize>,
     parts: &Parts<'_>,
 ) -> Result<Vec<TrialSummary>, LedgerError> {
-    let target_index: HashMap<TargetId, usize> = index_of(view.targets.iter().map(|(id, _)| *id));
     let rounds: HashMap<_, _> = view.rounds.iter().map(|(id, row)| (*id, row)).collect();
     let mut summaries = Vec::with_capacity(view.trials.len());
     for (id, row) in &view.trials {
@@ -225,22 +211,22 @@ fn trial_summaries(
         };
         // Foreign keys rule out trials without round or target; one would belong nowhere.
         let Some((round, point, target)) = place() else { continue };
-        let (counted, slices_measured_again) = counted(row, parts.slices(*id));
-        let histograms = parts.histograms(*id);
+        let (counted, slices_measured_again) = counted(row, parts.slices.of(*id));
+        let histograms = parts.histograms.of(*id);
         let values = ValueFigures::merged(parts.values(*id));
         summaries.push(TrialSummary {
             id: *id,
             point,
             round,
             target,
-            figures: Figures::of_trial(row, histograms, parts.streams(*id), &values)?,
-            stream_groups: StreamFigures::by_clients(parts.streams(*id), &[row])?,
+            figures: Figures::of_trial(row, histograms, parts.streams.of(*id), &values)?,
+            stream_groups: StreamFigures::by_clients(parts.streams.of(*id), &[row])?,
             groups: GroupFigures::by_operation(histograms)?,
             values,
-            counters: CounterFigures::merged(&[(parts.counters(*id), row.operations)]),
+            counters: CounterFigures::merged(&[(parts.counters.of(*id), row.operations)]),
             slices_measured_again,
             thirds: thirds(&counted),
-            usage: usage(parts.usage.get(id)),
+            usage: usage(parts.usage.of(*id)),
             row: row.clone(),
         });
     }
@@ -264,7 +250,8 @@ fn point_summary(
     let disturbed = |round: &&&[&TrialSummary]| {
         with(round, Validity::Invalid) == 0 && with(round, Validity::Disturbed) > 0
     };
-    let slices = here.iter().map(|trial| parts.slices(trial.id)).filter(|slices| slices.len() > 1);
+    let slices =
+        here.iter().map(|trial| parts.slices.of(trial.id)).filter(|slices| slices.len() > 1);
     let longest = |slices: &[&SliceRow]| slices.iter().map(|slice| slice.duration_ns).max();
     let slice_ns: Vec<u64> = slices.filter_map(longest).collect();
     let finished = here.iter().filter(|trial| trial.row.measured_ns > 0);
@@ -294,16 +281,12 @@ fn target_summary(
         here.iter().copied().filter(|trial| trial.target == target).collect();
     let counted = counted_trials(&all);
     let rows: Vec<&TrialRow> = counted.iter().map(|trial| &trial.row).collect();
-    let latencies: Vec<_> =
-        counted.iter().filter_map(|trial| overall(parts.histograms(trial.id))).collect();
-    let histograms: Vec<&HistogramRow> =
-        counted.iter().flat_map(|trial| parts.histograms(trial.id)).copied().collect();
-    let all_lags: Vec<_> =
-        counted.iter().flat_map(|trial| lags(parts.histograms(trial.id))).collect();
+    let histograms: Vec<&[&HistogramRow]> =
+        counted.iter().map(|trial| parts.histograms.of(trial.id)).collect();
     let counters: Vec<_> =
-        counted.iter().map(|trial| (parts.counters(trial.id), trial.row.operations)).collect();
+        counted.iter().map(|trial| (parts.counters.of(trial.id), trial.row.operations)).collect();
     let streams: Vec<&StreamRow> =
-        counted.iter().flat_map(|trial| parts.streams(trial.id)).copied().collect();
+        counted.iter().flat_map(|trial| parts.streams.of(trial.id)).copied().collect();
     let interval = |of: &dyn Fn(&Figures) -> Option<f64>| {
         let values: Vec<f64> = counted.iter().filter_map(|trial| of(&trial.figures)).collect();
         series_interval(&values, run.confidence)
@@ -312,9 +295,7 @@ fn target_summary(
     let sum = |of: fn(&TrialRow) -> u64| all.iter().map(|trial| of(&trial.row)).sum();
     let number = |of: fn(&TrialRow) -> bool| all.iter().filter(|trial| of(&trial.row)).count();
     let values = ValueFigures::merged(counted.iter().flat_map(|trial| parts.values(trial.id)));
-    let figures = Figures::merged(&rows, &latencies, &all_lags)?
-        .with_streams(StreamFigures::of(&streams, &rows)?)
-        .with_reported(&values);
+    let figures = Figures::of_trials(&rows, &histograms, &streams, &values)?;
     Ok(TargetSummary {
         target,
         trials: all.len(),
@@ -326,14 +307,14 @@ fn target_summary(
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: interval(&|figures| figures.rate_per_s),
         primary: primary.and_then(|primary| interval(&|figures| figures.value(primary))),
-        groups: ClientsFigures::of(&histograms, &figures)?,
+        groups: GroupFigures::by_clients(&histograms.concat(), &figures)?,
         figures,
         stream_groups: StreamFigures::by_clients(&streams, &rows)?,
         measured_ns: rows.iter().map(|trial| trial.measured_ns).sum(),
         values,
         counters: CounterFigures::merged(&counters),
         drift: None,
-        limits: LimitsSummary::of(&all, &parts.reached, &parts.usage),
+        limits: LimitsSummary::of(&all, &parts.reached),
         operations_of_all: sum(|trial| trial.operations),
         wrong_of_all: sum(|trial| trial.wrong),
         wrong_outside: sum(|trial| trial.wrong_outside),

@@ -1,12 +1,14 @@
 //! Work of a target outside its own slices, while other targets were measured.
 
+use serde::Serialize;
+
 use crate::summary::Summary;
 
 /// From this share of a core on, a target's work outside its slices is named.
 const NAMED_FROM_CORES: f64 = 0.01;
 
 /// What a target did between its slices, over its trials at a point.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct BetweenSlices {
     /// The time between them.
     pub time_ns: f64,

@@ -1,7 +1,9 @@
 //! Figures that calls measured themselves, by name: what a batch printed, or how long a step took.
 
+use serde::Serialize;
+
 /// The figures of one name.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct ValueFigures {
     /// Their name.
     pub name: String,

@@ -1,10 +1,13 @@
 //! What disturbed trials, by cause, from the reasons that the lab wrote of each.
 //!
 //! A reason is a sentence for each rule that was passed, joined by `; `. Sentences that differ in
-//! their numbers alone have one cause, which is shown with the range of those numbers. Other
-//! programs are named behind a colon with the cores that they used (`lab/observe/disturbance`).
+//! their numbers alone have one cause, which is shown with the range of those numbers; the numbers
+//! in a target's name are none of them. Other programs are named behind a colon with the cores that
+//! they used (`lab/observe/disturbance`).
 
 use std::collections::BTreeSet;
+
+use serde::Serialize;
 
 /// The most programs that are named.
 const NAMES: usize = 3;
@@ -12,10 +15,14 @@ const NAMES: usize = 3;
 /// The beginning of the sentence that names programs.
 const PROGRAMS: &str = "other programs used ";
 
+/// What follows the target's name in the sentence that begins with it.
+const WAITED: &str = " waited ";
+
 /// One cause over several rounds.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Cause {
     /// What it was and how much, from the least to the most.
+    #[serde(rename = "cause")]
     pub text: String,
     /// The rounds in which it was seen.
     pub rounds: usize,
@@ -29,9 +36,9 @@ pub fn causes<'a, Round: Ord + Copy>(
     for (round, reason) in reasons {
         for sentence in reason.split("; ") {
             let (head, programs) = programs(sentence);
-            let words: Vec<&str> = head.split(' ').collect();
+            let (name, words) = named(head);
             let mark = |word: &&'a str| if number(word).is_some() { "#" } else { *word };
-            let marked: Vec<&str> = words.iter().map(mark).collect();
+            let marked: Vec<&str> = name.into_iter().chain(words.iter().map(mark)).collect();
             let found = all.iter().position(|one| one.words == marked);
             let place = found.unwrap_or(all.len());
             if found.is_none() {
@@ -54,18 +61,19 @@ struct Merged<'a, Round> {
     /// Programs, with their cores in all sentences together; `None` where they are only probable.
     programs: Vec<(&'a str, Option<f64>)>,
     rounds: BTreeSet<Round>,
-    sentences: usize,
+    /// The sentences that say how much programs used.
+    measured: usize,
 }
 
 impl<'a, Round: Ord> Merged<'a, Round> {
     fn new(words: Vec<&'a str>) -> Self {
         let (ranges, programs) = (Vec::new(), Vec::new());
-        Self { words, ranges, programs, rounds: BTreeSet::new(), sentences: 0 }
+        Self { words, ranges, programs, rounds: BTreeSet::new(), measured: 0 }
     }
 
     fn add(&mut self, round: Round, words: &[&'a str], programs: Vec<(&'a str, Option<f64>)>) {
         self.rounds.insert(round);
-        self.sentences += 1;
+        self.measured += usize::from(programs.iter().any(|(_, cores)| cores.is_some()));
         let numbers = words.iter().filter_map(|word| Some((number(word)?, *word)));
         for (place, number) in numbers.enumerate() {
             match self.ranges.get_mut(place) {
@@ -100,7 +108,7 @@ impl<'a, Round: Ord> Merged<'a, Round> {
         }
     }
 
-    /// The programs that used most, with their mean over the sentences.
+    /// The programs that used most, with their mean over the sentences that say how much.
     fn names(&self) -> String {
         let mut programs = self.programs.clone();
         programs.sort_by(|a, b| b.1.unwrap_or(0.0).total_cmp(&a.1.unwrap_or(0.0)));
@@ -108,12 +116,20 @@ impl<'a, Round: Ord> Merged<'a, Round> {
         let named = |(name, cores): &(&str, Option<f64>)| match cores {
             None => format!("probably {name}"),
             Some(cores) => {
-                let cores = cores / self.sentences as f64;
+                let cores = cores / self.measured.max(1) as f64;
                 let digits = if cores < 0.095 { 2 } else { 1 };
                 format!("{name} {cores:.digits$}{}", std::mem::take(&mut unit))
             }
         };
         programs.iter().take(NAMES).map(named).collect::<Vec<_>>().join(", ")
+    }
+}
+
+/// The target that a sentence begins with, and the other words.
+fn named(head: &str) -> (Option<&str>, Vec<&str>) {
+    match head.rfind(WAITED) {
+        Some(end) => (Some(&head[..end]), head[end + 1..].split(' ').collect()),
+        None => (None, head.split(' ').collect()),
     }
 }
 
@@ -159,6 +175,31 @@ mod tests {
             cause("the hypervisor kept 3.0 % of a core", 1),
             cause("the host paused for 12 ms", 1),
         ];
+        assert_eq!(causes(reasons), found);
+    }
+
+    #[test]
+    fn targets_that_differ_in_their_numbers_are_two() {
+        let reasons = [
+            (1, "redis 1 waited 9.0 % of the time for a core"),
+            (2, "redis 2 waited 7.0 % of the time for a core"),
+            (3, "redis 2 waited 8.0 % of the time for a core"),
+        ];
+        let found = [
+            cause("redis 2 waited 7.0 to 8.0 % of the time for a core", 2),
+            cause("redis 1 waited 9.0 % of the time for a core", 1),
+        ];
+        assert_eq!(causes(reasons), found);
+    }
+
+    #[test]
+    fn a_sentence_that_names_nobody_lowers_no_mean() {
+        let reasons = [
+            (1, "other programs used 14.0 % of the run's cores: rustc 1.2 cores"),
+            (2, "other programs used 12.0 % of the run's cores"),
+            (3, "other programs used 13.0 % of the run's cores: rustc 1.0 cores"),
+        ];
+        let found = [cause("rustc 1.1 cores (12.0 to 14.0 % of the run's cores)", 3)];
         assert_eq!(causes(reasons), found);
     }
 

@@ -5,13 +5,15 @@
 //! of a minute: a line has at most [`MAX_POINTS`] points, each the mean (or, for a percentile, the
 //! greatest) of the values in its stretch of the run.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ops::RangeBounds;
 
 use ledger::{
-    Histogram, HistogramKind, HistogramRow, Ledger, LedgerError, PointId, RoundId, RunView,
-    TargetId, TrialId, Validity,
+    Histogram, HistogramKind, HistogramRow, Ledger, LedgerError, RoundId, RunView, TargetId,
+    TrialId, Validity,
 };
+
+use crate::assembly::index_of;
 
 /// The most points of one line over time.
 pub const MAX_POINTS: usize = 240;
@@ -115,7 +117,7 @@ impl ChartData {
         let mut data = ChartData {
             distributions: distributions(view, &places, &drawn)?,
             rounds: rounds(view, &places),
-            settling: settling(view),
+            settling: settling(view, &places),
             slices: slices(view, &places),
             disturbed: disturbed(view),
             events: events(view, &places),
@@ -152,15 +154,14 @@ impl ChartData {
 struct Places {
     targets: HashMap<TargetId, usize>,
     trials: HashMap<TrialId, (usize, usize)>,
-    valid: HashMap<TrialId, bool>,
+    valid: HashSet<TrialId>,
+    rounds: HashMap<TrialId, RoundId>,
 }
 
 impl Places {
     fn of(view: &RunView) -> Places {
-        let targets: HashMap<TargetId, usize> =
-            view.targets.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
-        let points: HashMap<PointId, usize> =
-            view.points.iter().enumerate().map(|(index, (id, _))| (*id, index)).collect();
+        let targets = index_of(view.targets.iter().map(|(id, _)| *id));
+        let points = index_of(view.points.iter().map(|(id, _)| *id));
         let rounds: HashMap<RoundId, usize> = view
             .rounds
             .iter()
@@ -170,13 +171,10 @@ impl Places {
             Some((*rounds.get(&row.round_id)?, *targets.get(&row.target_id)?))
         };
         let trials = view.trials.iter().filter_map(|(id, row)| Some((*id, place(row)?))).collect();
-        let valid =
-            view.trials.iter().map(|(id, row)| (*id, row.validity == Validity::Valid)).collect();
-        Places { targets, trials, valid }
-    }
-
-    fn is_valid(&self, trial: TrialId) -> bool {
-        self.valid.get(&trial).copied().unwrap_or(false)
+        let valid = view.trials.iter().filter(|(_, row)| row.validity == Validity::Valid);
+        let valid = valid.map(|(id, _)| *id).collect();
+        let rounds = view.trials.iter().map(|(id, row)| (*id, row.round_id)).collect();
+        Places { targets, trials, valid, rounds }
     }
 }
 
@@ -201,7 +199,7 @@ fn distributions(
     let overall = view.histograms.iter().filter(|row| {
         row.kind == HistogramKind::Latency && row.clients.is_empty() && row.operation.is_empty()
     });
-    for row in overall.filter(|row| places.is_valid(row.trial_id)) {
+    for row in overall.filter(|row| places.valid.contains(&row.trial_id)) {
         let Some(place) = places.trials.get(&row.trial_id) else { continue };
         if !drawn.contains(&place.0) {
             continue;
@@ -209,24 +207,18 @@ fn distributions(
         let one = row.histogram()?;
         match merged.get_mut(place) {
             None => drop(merged.insert(*place, one)),
-            Some(all) => all.add(one).map_err(damaged)?,
+            Some(all) => all.add(one).map_err(LedgerError::histogram)?,
         }
     }
     let row = |((point, target), histogram)| Distribution { point, target, histogram };
     Ok(merged.into_iter().map(row).collect())
 }
 
-fn damaged(error: impl std::fmt::Display) -> LedgerError {
-    LedgerError::Histogram(error.to_string())
-}
-
 fn rounds(view: &RunView, places: &Places) -> Vec<(usize, Stretch)> {
     let mut all: BTreeMap<RoundId, (usize, Stretch)> = BTreeMap::new();
-    let rounds: HashMap<TrialId, RoundId> =
-        view.trials.iter().map(|(id, trial)| (*id, trial.round_id)).collect();
     for slice in &view.slices {
         let (Some((point, _)), Some(round)) =
-            (places.trials.get(&slice.trial_id), rounds.get(&slice.trial_id))
+            (places.trials.get(&slice.trial_id), places.rounds.get(&slice.trial_id))
         else {
             continue;
         };
@@ -239,16 +231,14 @@ fn rounds(view: &RunView, places: &Places) -> Vec<(usize, Stretch)> {
 }
 
 /// From the start of each round's first target to its first slice.
-fn settling(view: &RunView) -> Vec<Stretch> {
-    let rounds: HashMap<TrialId, RoundId> =
-        view.trials.iter().map(|(id, trial)| (*id, trial.round_id)).collect();
+fn settling(view: &RunView, places: &Places) -> Vec<Stretch> {
     let mut starts: BTreeMap<RoundId, (u64, u64)> = BTreeMap::new();
     for (_, trial) in &view.trials {
         let (start, _) = starts.entry(trial.round_id).or_insert((u64::MAX, u64::MAX));
         *start = (*start).min(trial.started_ns);
     }
     for slice in &view.slices {
-        let round = rounds.get(&slice.trial_id).and_then(|round| starts.get_mut(round));
+        let round = places.rounds.get(&slice.trial_id).and_then(|round| starts.get_mut(round));
         if let Some((_, first)) = round {
             *first = (*first).min(slice.start_ns);
         }
@@ -335,7 +325,7 @@ fn by_second(rows: &[HistogramRow]) -> Result<Vec<(u32, u64, u64)>, LedgerError>
             _ => {
                 let mut all = first.histogram()?;
                 for row in rest {
-                    all.add(row.histogram()?).map_err(damaged)?;
+                    all.add(row.histogram()?).map_err(LedgerError::histogram)?;
                 }
                 (all.value_at_quantile(0.5), all.value_at_quantile(0.99))
             }

@@ -7,6 +7,11 @@
 //!
 //! A run that is one comparison was looked at while it ran: each of its points is judged alone, at
 //! the confidence of its last look, and the points share the error (Bonferroni).
+//!
+//! What is likely is a test of its own, besides: nothing looked at it while rounds came, so that it
+//! takes place once, at the end, with the whole error, which the comparisons share (Holm). A
+//! strict verdict and a likely one may each be wrong as often as their error says, in a family; who
+//! takes both for answers errs up to twice as often (`judge`'s `likely` measures both rates).
 
 use std::collections::BTreeMap;
 
@@ -18,7 +23,7 @@ use judge::{
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::trial_summary::{TrialSummary, at_point};
+use crate::trial_summary::{Disturbance, TrialSummary, at_point};
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
@@ -141,10 +146,20 @@ pub struct Contest {
 }
 
 impl Contest {
+    /// The confidence of what is tested once, at the end of all rounds: each point has its share
+    /// of the error.
+    fn confidence_at_the_end(&self) -> f64 {
+        1.0 - self.error_of_a_point()
+    }
+
+    fn error_of_a_point(&self) -> f64 {
+        self.row.error / self.looks.len().max(1) as f64
+    }
+
     /// The confidence at which a point is judged after this many valid rounds: that of its last
     /// look, which is now if more came since.
     pub fn confidence(&self, point: usize, rounds: usize) -> f64 {
-        let error = self.row.error / self.looks.len().max(1) as f64;
+        let error = self.error_of_a_point();
         let mut looks = self.looks.get(point).cloned().unwrap_or_default();
         let rounds = u32::try_from(rounds).unwrap_or(u32::MAX).min(self.row.rounds_most);
         if looks.last().is_none_or(|last| *last < rounds) && rounds > 0 {
@@ -168,15 +183,19 @@ pub(crate) fn compare(
         .filter_map(|(point, b)| Pairing::of(point, 0, b, trials))
         .collect();
     let confidence = |pairing: &Pairing<'_>| match contest {
-        Some(contest) => contest.confidence(pairing.point, pairing.valid.len()),
-        None => run.confidence,
+        Some(contest) => Confidence {
+            strict: contest.confidence(pairing.point, pairing.valid.len()),
+            likely: contest.confidence_at_the_end(),
+        },
+        None => Confidence::of_all(run.confidence),
     };
-    let confidences: Vec<f64> = pairs.iter().map(confidence).collect();
+    let confidences: Vec<Confidence> = pairs.iter().map(confidence).collect();
     let mut compared = Vec::new();
     for metric in compared_metrics(metrics, primary, contest.is_some()) {
         let is_primary = primary == Some(metric);
         if contest.is_none() {
-            compared.extend(judged(run, metric, &pairs, run.confidence, is_primary));
+            let confidence = Confidence::of_all(run.confidence);
+            compared.extend(judged(run, metric, &pairs, confidence, is_primary));
             continue;
         }
         for (pairing, confidence) in pairs.iter().zip(&confidences) {
@@ -197,7 +216,7 @@ pub(crate) fn compare_pairs(
     let Some(metric) = metrics.named(&run.primary_metric) else { return Vec::new() };
     let pairs: Vec<Pairing<'_>> =
         pairs.iter().filter_map(|(point, a, b)| Pairing::of(*point, *a, *b, trials)).collect();
-    judged(run, metric, &pairs, run.confidence, true)
+    judged(run, metric, &pairs, Confidence::of_all(run.confidence), true)
 }
 
 /// The metrics compared, the primary one first: some of the table, and every reported figure.
@@ -217,36 +236,75 @@ fn compared_metrics<'a>(
     compared
 }
 
+/// The confidence of a family of comparisons: of strict verdicts, and of likely ones.
+#[derive(Clone, Copy)]
+struct Confidence {
+    strict: f64,
+    likely: f64,
+}
+
+impl Confidence {
+    fn of_all(confidence: f64) -> Self {
+        Self { strict: confidence, likely: confidence }
+    }
+}
+
 /// One family of comparisons.
 fn judged(
     run: &RunRow,
     metric: &Metric,
     pairs: &[Pairing<'_>],
-    confidence: f64,
+    confidence: Confidence,
     primary: bool,
 ) -> Vec<Compared> {
+    let Confidence { strict: confidence, likely } = confidence;
     let rule = Rule { same_within: run.same_within, confidence };
     let family: Vec<Comparison> =
         pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
     let verdicts = judge_family(&family, &rule);
-    // Bonferroni: the family shares the error of what is only likely as well.
-    let shared = 1.0 - (1.0 - confidence) / family.len().max(1) as f64;
-    let compared =
-        |((pairing, comparison), verdict): ((&Pairing<'_>, &Comparison), Verdict)| Compared {
-            point: pairing.point,
-            a: pairing.a,
-            b: pairing.b,
-            metric: metric.clone(),
-            interval: comparison.interval,
-            verdict,
-            likely: pairing.likely(metric, verdict, shared),
-            bound: pairing.bound(metric, comparison.barred),
-            disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
-            primary,
-            confidence,
-            beside: pairing.beside(metric),
-        };
-    pairs.iter().zip(&family).zip(verdicts).map(compared).collect()
+    let likely = likely_of_family(metric, pairs, &verdicts, likely);
+    let rows = pairs.iter().zip(&family).zip(verdicts).zip(likely);
+    let compared = |(((pairing, comparison), verdict), likely): (
+        ((&Pairing<'_>, &Comparison), Verdict),
+        Option<LikelyCompared>,
+    )| Compared {
+        point: pairing.point,
+        a: pairing.a,
+        b: pairing.b,
+        metric: metric.clone(),
+        interval: comparison.interval,
+        verdict,
+        likely,
+        bound: pairing.bound(metric, comparison.barred),
+        disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
+        primary,
+        confidence,
+        beside: pairing.beside(metric),
+    };
+    rows.map(compared).collect()
+}
+
+/// What is likely of each comparison of a family, which share the error by Holm's rule: the more
+/// of them are told, the more of it is left for each of the others.
+fn likely_of_family(
+    metric: &Metric,
+    pairs: &[Pairing<'_>],
+    verdicts: &[Verdict],
+    confidence: f64,
+) -> Vec<Option<LikelyCompared>> {
+    let mut told = 0;
+    loop {
+        let left = pairs.len().saturating_sub(told).max(1);
+        let shared = 1.0 - (1.0 - confidence) / left as f64;
+        let both = pairs.iter().zip(verdicts);
+        let found: Vec<_> =
+            both.map(|(pairing, verdict)| pairing.likely(metric, *verdict, shared)).collect();
+        let now = found.iter().flatten().count();
+        if now <= told {
+            return found;
+        }
+        told = now;
+    }
 }
 
 /// The trials of the first target and another at one point, by round.
@@ -301,18 +359,17 @@ impl<'a> Pairing<'a> {
             return None;
         }
         let pair = |(a, b): &(&TrialSummary, &TrialSummary)| {
-            Some(NoisyPair {
-                a: a.figures.value(metric)?,
-                b: b.figures.value(metric)?,
-                disturbance_a: a.disturbance(),
-                disturbance_b: b.disturbance(),
-            })
+            let (of_a, of_b) = (a.disturbance()?, b.disturbance()?);
+            // Of swapping and quotas it isn't known how much they took from each side.
+            let is_unknown =
+                |trial: &TrialSummary, seen: Disturbance| !trial.is_valid() && seen.is_none();
+            if is_unknown(a, of_a) || is_unknown(b, of_b) {
+                return None;
+            }
+            let (disturbance_a, disturbance_b) = of_a.compared_with(of_b);
+            let (a, b) = (a.figures.value(metric)?, b.figures.value(metric)?);
+            Some(NoisyPair { a, b, disturbance_a, disturbance_b })
         };
-        // Of swapping and quotas it isn't known how much they took from each side.
-        let is_unknown = |trial: &TrialSummary| !trial.is_valid() && trial.disturbance() == 0.0;
-        if self.usable.iter().any(|(a, b)| is_unknown(a) || is_unknown(b)) {
-            return None;
-        }
         let pairs: Option<Vec<NoisyPair>> = self.usable.iter().map(pair).collect();
         let found = likely(&pairs?, confidence)?;
         let is_more = found.interval.ratio > 1.0;

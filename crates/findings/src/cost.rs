@@ -1,12 +1,17 @@
 //! The cost of one operation at a point: on both sides, beside the first target's difference from
 //! each other one.
 
+use std::collections::BTreeSet;
+
 use judge::limits::Figures;
 use judge::t_critical;
 use ledger::CallRow;
 
 use crate::summary::Summary;
 use crate::trial_summary::TrialSummary;
+
+/// A total over a trial.
+type Total = fn(&Figures) -> Option<f64>;
 
 /// One figure of an operation's cost.
 #[derive(Debug)]
@@ -17,92 +22,45 @@ pub struct CostRow {
     pub code: &'static str,
     /// `ns`, `bytes` or `count`.
     pub unit: &'static str,
-    /// Its total over a trial.
-    total: fn(&Figures) -> Option<f64>,
+    total: Total,
     /// Whether the total is a part of CPU time that is known from ticks only, and of which.
-    sampled: Option<fn(&Figures) -> Option<f64>>,
+    sampled: Option<Total>,
 }
 
+const SERVER: Total = |f| f.server_cpu_ns;
+const GENERATOR: Total = |f| f.generator_cpu_ns;
+
 /// Every figure, in the order in which they are shown.
+#[rustfmt::skip] // One row per figure reads as the table it is.
 static COSTS: &[CostRow] = &[
-    CostRow {
-        name: "server user",
-        code: "server_user_ns",
-        unit: "ns",
-        total: |f| Some(f.server_cpu_ns? - f.server_system_ns?),
-        sampled: Some(|f| f.server_cpu_ns),
-    },
-    CostRow {
-        name: "server system",
-        code: "server_system_ns",
-        unit: "ns",
-        total: |f| f.server_system_ns,
-        sampled: Some(|f| f.server_cpu_ns),
-    },
-    CostRow {
-        name: "server wake-ups",
-        code: "server_wakeups",
-        unit: "count",
-        total: |f| f.server_voluntary_switches,
-        sampled: None,
-    },
-    CostRow {
-        name: "server preempted",
-        code: "server_preempted",
-        unit: "count",
-        total: |f| f.server_involuntary_switches,
-        sampled: None,
-    },
-    CostRow {
-        name: "generator user",
-        code: "generator_user_ns",
-        unit: "ns",
-        total: |f| Some(f.generator_cpu_ns? - f.generator_system_ns?),
-        sampled: Some(|f| f.generator_cpu_ns),
-    },
-    CostRow {
-        name: "generator system",
-        code: "generator_system_ns",
-        unit: "ns",
-        total: |f| f.generator_system_ns,
-        sampled: Some(|f| f.generator_cpu_ns),
-    },
-    CostRow {
-        name: "generator wake-ups",
-        code: "generator_wakeups",
-        unit: "count",
-        total: |f| f.generator_voluntary_switches,
-        sampled: None,
-    },
-    CostRow {
-        name: "generator preempted",
-        code: "generator_preempted",
-        unit: "count",
-        total: |f| f.generator_involuntary_switches,
-        sampled: None,
-    },
-    CostRow {
-        name: "packets",
-        code: "packets",
-        unit: "count",
-        total: |f| Some(f.loopback_packets? + f.network_packets?),
-        sampled: None,
-    },
-    CostRow {
-        name: "bytes with headers",
-        code: "bytes",
-        unit: "bytes",
-        total: |f| Some(f.loopback_bytes? + f.network_bytes?),
-        sampled: None,
-    },
-    CostRow {
-        name: "bytes to disk",
-        code: "disk_bytes",
-        unit: "bytes",
-        total: |f| f.server_written_bytes,
-        sampled: None,
-    },
+    part("server user", "server_user_ns", SERVER, |f| Some(f.server_cpu_ns? - f.server_system_ns?)),
+    part("server system", "server_system_ns", SERVER, |f| f.server_system_ns),
+    whole("server wake-ups", "server_wakeups", "count", |f| f.server_voluntary_switches),
+    whole("server preempted", "server_preempted", "count", |f| f.server_involuntary_switches),
+    part("generator user", "generator_user_ns", GENERATOR,
+        |f| Some(f.generator_cpu_ns? - f.generator_system_ns?)),
+    part("generator system", "generator_system_ns", GENERATOR, |f| f.generator_system_ns),
+    whole("generator wake-ups", "generator_wakeups", "count", |f| f.generator_voluntary_switches),
+    whole("generator preempted", "generator_preempted", "count",
+        |f| f.generator_involuntary_switches),
+    whole("packets", "packets", "count", |f| Some(f.loopback_packets? + f.network_packets?)),
+    whole("bytes with headers", "bytes", "bytes", |f| Some(f.loopback_bytes? + f.network_bytes?)),
+    whole("bytes to disk", "disk_bytes", "bytes", |f| f.server_written_bytes),
 ];
+
+/// A part of this CPU time.
+const fn part(name: &'static str, code: &'static str, cpu_ns: Total, total: Total) -> CostRow {
+    CostRow { name, code, unit: "ns", total, sampled: Some(cpu_ns) }
+}
+
+const fn whole(
+    name: &'static str,
+    code: &'static str,
+    unit: &'static str,
+    total: Total,
+) -> CostRow {
+    CostRow { name, code, unit, total, sampled: None }
+}
 
 /// A mean over rounds, with half of its interval's width where there are several.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -156,9 +114,7 @@ pub fn costs(summary: &Summary, point: usize) -> Vec<Cost> {
             row,
             targets: all.iter().map(|one| mean(&values(one)?, confidence)).collect(),
             sampling: all.iter().map(|trials| sampling(row, trials)).collect(),
-            differences: (0..targets)
-                .map(|target| if target == 0 { None } else { difference(target) })
-                .collect(),
+            differences: (0..targets).map(|at| difference(at).filter(|_| at > 0)).collect(),
         }
     };
     COSTS.iter().map(cost).collect()
@@ -176,12 +132,9 @@ fn mean(values: &[f64], confidence: f64) -> Option<Mean> {
 
 /// Each tick falls on user or system by its chance: a binomial share, by the normal rule.
 fn sampling(row: &CostRow, trials: &[&TrialSummary]) -> Option<f64> {
-    let whole = row.sampled?;
-    let sum = |of: &dyn Fn(&Figures) -> Option<f64>| {
-        trials.iter().map(|trial| of(&trial.usage)).sum::<Option<f64>>()
-    };
-    let (cpu_ns, part_ns) = (sum(&whole)?, sum(&row.total)?);
-    let operations = sum(&|figures| figures.operations)?;
+    let sum = |of: Total| trials.iter().map(|trial| of(&trial.usage)).sum::<Option<f64>>();
+    let (cpu_ns, part_ns) = (sum(row.sampled?)?, sum(row.total)?);
+    let operations = sum(|figures| figures.operations)?;
     let (share, ticks) = (part_ns / cpu_ns, cpu_ns / TICK_NS);
     let half = 1.96 * (share * (1.0 - share) / ticks).sqrt() * cpu_ns / operations;
     half.is_finite().then_some(half)
@@ -224,9 +177,7 @@ pub fn calls(summary: &Summary, point: usize, of_generator: bool) -> Vec<CallCos
         .filter(|call| call.point == point && call.row.of_generator == of_generator)
         .map(|call| (call.target, &call.row))
         .collect();
-    let mut names: Vec<&str> = here.iter().map(|(_, row)| &*row.name).collect();
-    names.sort_unstable();
-    names.dedup();
+    let names: BTreeSet<&str> = here.iter().map(|(_, row)| &*row.name).collect();
     let targets = summary.targets.len();
     let figures = |name: &str, target: usize| {
         let of_target = || here.iter().filter(move |(of, _)| *of == target);

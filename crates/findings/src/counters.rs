@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 
 use ledger::CounterRow;
+use serde::Serialize;
 
 /// One counter.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct CounterFigures {
     /// Its name, as the service writes it.
     pub name: String,

@@ -1,13 +1,11 @@
 //! The events of a suite by kind: how often each ran against a target, and how it ended.
 
 use judge::median;
-use ledger::EventRow;
 
-use crate::events::EventSummary;
-use crate::summary::Summary;
+use crate::summary::{EventSummary, Summary};
 
 /// One of the suite's events against one target.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct EventKind<'a> {
     /// The target.
     pub target: usize,
@@ -47,7 +45,10 @@ pub fn event_kinds(summary: &Summary, point: Option<usize>) -> Vec<EventKind<'_>
         let key = (here.target, &row.name[..], &row.action[..]);
         let place = all.iter().position(|(one, ..)| (one.target, one.name, one.action) == key);
         let place = place.unwrap_or_else(|| {
-            all.push((first(here.target, row), Vec::new(), usize::MAX));
+            let (target, name, action) = key;
+            let kind =
+                EventKind { target, name, action, first_ns: row.at_ns, ..Default::default() };
+            all.push((kind, Vec::new(), usize::MAX));
             all.len() - 1
         });
         let (kind, took, last_trial) = &mut all[place];
@@ -66,20 +67,4 @@ pub fn event_kinds(summary: &Summary, point: Option<usize>) -> Vec<EventKind<'_>
     }
     kinds.sort_by_key(|kind| (kind.target, kind.first_ns));
     kinds
-}
-
-/// A kind without any event yet.
-fn first(target: usize, row: &EventRow) -> EventKind<'_> {
-    EventKind {
-        target,
-        name: &row.name,
-        action: &row.action,
-        times: 0,
-        trials: 0,
-        first_ns: row.at_ns,
-        last_ns: row.at_ns,
-        took_ns: 0.0,
-        failed: 0,
-        failure: None,
-    }
 }

@@ -76,10 +76,7 @@ impl Figures {
         streams: &[&StreamRow],
         reported: &[ValueFigures],
     ) -> Result<Figures, LedgerError> {
-        let latency = overall(histograms);
-        let figures = Figures::merged(&[trial], latency.as_slice(), &lags(histograms))?;
-        let streams = StreamFigures::of(streams, &[trial])?;
-        Ok(figures.with_streams(streams).with_reported(reported))
+        Figures::of_trials(&[trial], &[histograms], streams, reported)
     }
 
     /// Every metric that was seen, by its name in suites.
@@ -88,35 +85,44 @@ impl Figures {
         metrics.iter().filter_map(seen).filter(|(_, value)| value.is_finite()).collect()
     }
 
-    /// The figures of several trials taken as one, all but the latency.
+    /// The figures of several trials taken as one, with the percentiles of their merged
+    /// histograms: percentiles are never averaged.
     ///
     /// Costs per operation are sums over sums, of the trials in which they were seen; memory is
     /// the greatest; busy is the median, because one odd trial shouldn't decide whether a run is
     /// generator-bound.
-    fn of_trials(trials: &[&TrialRow]) -> Figures {
+    ///
+    /// Fails when a histogram in the ledger is damaged.
+    pub(crate) fn of_trials(
+        trials: &[&TrialRow],
+        histograms: &[&[&HistogramRow]],
+        streams: &[&StreamRow],
+        reported: &[ValueFigures],
+    ) -> Result<Figures, LedgerError> {
+        let latencies: Vec<_> = histograms.iter().filter_map(|own| overall(own)).collect();
+        let lags: Vec<_> = histograms.iter().flat_map(|own| lags(own)).collect();
         let sum = |of: fn(&TrialRow) -> u64| trials.iter().map(|trial| of(trial)).sum::<u64>();
         let per_op = |of: fn(&TrialRow) -> Option<u64>| {
-            let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.operations)));
-            let (used, operations) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-            quotient(used, operations)
+            quotient(trials, |trial| Some((of(trial)?, trial.operations)))
+        };
+        let per_s = |of: fn(&TrialRow) -> Option<u64>| {
+            let per_ns = quotient(trials, |trial| Some((of(trial)?, trial.measured_ns)))?;
+            Some(per_ns * 1e9)
         };
         let most = |of: fn(&TrialRow) -> Option<u64>| trials.iter().filter_map(|t| of(t)).max();
         let busy: Vec<f64> = trials.iter().filter_map(|trial| trial.generator_busy).collect();
-        let looked_up = trials.iter().filter_map(|trial| Some((trial.hits?, trial.misses)));
-        let (hits, misses) = looked_up.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-        let operations = sum(|trial| trial.operations);
-        Figures {
-            operations,
-            rate_per_s: quotient(operations, sum(|t| t.measured_ns)).map(|per_ns| per_ns * 1e9),
-            latency: Latency::default(),
-            lag: Latency::default(),
-            offered_per_s: per_second(trials, |trial| trial.offered),
+        Ok(Figures {
+            operations: sum(|trial| trial.operations),
+            rate_per_s: per_s(|trial| Some(trial.operations)),
+            latency: Latency::merged(&latencies)?,
+            lag: Latency::merged(&lags)?,
+            offered_per_s: per_s(|trial| trial.offered),
             backlog_most: most(|trial| trial.backlog_most),
             unchecked: sum(|trial| trial.unchecked),
             wrong: sum(|trial| trial.wrong),
             missing: sum(|trial| trial.missing),
             misses: sum(|trial| trial.misses),
-            hit_ratio: quotient(hits, hits + misses),
+            hit_ratio: quotient(trials, |trial| Some((trial.hits?, trial.hits? + trial.misses))),
             server: Usage {
                 cpu_ns_per_op: per_op(|trial| trial.server_cpu_ns),
                 user_ns_per_op: per_op(|trial| trial.server_user_ns),
@@ -130,37 +136,10 @@ impl Figures {
                 rss_bytes: most(|trial| trial.generator_rss_bytes),
             },
             generator_busy: median(&busy),
-            elements_per_s: per_second(trials, |trial| trial.elements),
-            bytes_per_s: per_second(trials, |trial| trial.payload_bytes),
-            streams: None,
-            reported: Vec::new(),
-        }
-    }
-
-    /// The same with the updates of streams.
-    pub(crate) fn with_streams(self, streams: Option<StreamFigures>) -> Figures {
-        Figures { streams, ..self }
-    }
-
-    /// The same with what calls reported.
-    pub(crate) fn with_reported(self, values: &[ValueFigures]) -> Figures {
-        let reported = values.iter().map(|one| (one.name.clone(), one.mean)).collect();
-        Figures { reported, ..self }
-    }
-
-    /// The figures of several trials taken as one, with the percentiles of their merged
-    /// histograms: percentiles are never averaged.
-    ///
-    /// Fails when a histogram in the ledger is damaged.
-    pub fn merged(
-        trials: &[&TrialRow],
-        latencies: &[&HistogramRow],
-        lags: &[&HistogramRow],
-    ) -> Result<Figures, LedgerError> {
-        Ok(Figures {
-            latency: Latency::merged(latencies)?,
-            lag: Latency::merged(lags)?,
-            ..Figures::of_trials(trials)
+            elements_per_s: per_s(|trial| trial.elements),
+            bytes_per_s: per_s(|trial| trial.payload_bytes),
+            streams: StreamFigures::of(streams, trials)?,
+            reported: reported.iter().map(|one| (one.name.clone(), one.mean)).collect(),
         })
     }
 
@@ -217,13 +196,9 @@ impl Usage {
     }
 }
 
-/// Per second of the trials in which it was seen.
-fn per_second(trials: &[&TrialRow], of: fn(&TrialRow) -> Option<u64>) -> Option<f64> {
-    let seen = trials.iter().filter_map(|trial| Some((of(trial)?, trial.measured_ns)));
-    let (count, measured_ns) = seen.fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
-    quotient(count, measured_ns).map(|per_ns| per_ns * 1e9)
-}
-
-fn quotient(a: u64, b: u64) -> Option<f64> {
+/// One sum over another, of the trials in which both were seen.
+fn quotient(trials: &[&TrialRow], of: impl Fn(&TrialRow) -> Option<(u64, u64)>) -> Option<f64> {
+    let seen = trials.iter().filter_map(|trial| of(trial));
+    let (a, b) = seen.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     (b > 0).then(|| a as f64 / b as f64)
 }

@@ -82,16 +82,22 @@ pub fn disturbances<'a, Round: Ord + Copy>(
     (rounds.len(), causes(found))
 }
 
-/// Why trials are invalid, each reason once, that of most rounds first.
+/// Why trials are invalid, each reason once, that of most rounds first. Reasons that differ in
+/// their numbers alone, such as ports, are one: the first of them stands for all.
 pub fn invalid<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Vec<Cause> {
     let mut found: Vec<Cause> = Vec::new();
     for trial in trials.into_iter().filter(|trial| trial.row.validity == Validity::Invalid) {
         let text = trial.row.reason.as_deref().unwrap_or("no reason was given");
-        match found.iter_mut().find(|cause| cause.text == text) {
+        match found.iter_mut().find(|cause| kind(&cause.text).eq(kind(text))) {
             Some(cause) => cause.rounds += 1,
             None => found.push(Cause { text: text.to_owned(), rounds: 1 }),
         }
     }
     found.sort_by_key(|cause| std::cmp::Reverse(cause.rounds));
     found
+}
+
+/// A reason without its numbers.
+fn kind(reason: &str) -> impl Iterator<Item = char> {
+    reason.chars().filter(|letter| !letter.is_ascii_digit())
 }

@@ -141,11 +141,6 @@ impl History {
         }))
     }
 
-    /// Every target that the suite's runs on this kind of host have, by name.
-    pub fn targets(&self) -> &[String] {
-        &self.targets
-    }
-
     /// The outcome, from which the exit code follows: worse when the last change of any point is
     /// for the worse, can't tell when no point has enough runs.
     pub fn outcome(&self) -> Outcome {

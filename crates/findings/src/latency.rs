@@ -1,29 +1,43 @@
 //! A distribution of times: its count, percentiles and mean.
 
 use ledger::{Histogram, HistogramKind, HistogramRow, LedgerError};
+use serde::Serialize;
 
 /// A latency distribution, in ns.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 pub struct Latency {
     /// Number of values.
+    #[serde(skip)]
     pub count: u64,
     /// Median.
+    #[serde(rename = "p50")]
     pub p50_ns: Option<u64>,
     /// 90th percentile.
+    #[serde(rename = "p90")]
     pub p90_ns: Option<u64>,
     /// 95th percentile.
+    #[serde(rename = "p95")]
     pub p95_ns: Option<u64>,
     /// 99th percentile.
+    #[serde(rename = "p99")]
     pub p99_ns: Option<u64>,
     /// 99.9th percentile.
+    #[serde(rename = "p999")]
     pub p999_ns: Option<u64>,
     /// Greatest value.
+    #[serde(rename = "max")]
     pub max_ns: Option<u64>,
     /// Arithmetic mean.
+    #[serde(rename = "mean")]
     pub mean_ns: Option<f64>,
 }
 
 impl Latency {
+    /// The distribution, where it has any value.
+    pub fn seen(&self) -> Option<&Latency> {
+        (self.count > 0).then_some(self)
+    }
+
     /// The distribution of all values of these histograms. The row of a single one holds its
     /// percentiles, so that only several are decoded, to be merged.
     pub(crate) fn merged(rows: &[&HistogramRow]) -> Result<Latency, LedgerError> {
@@ -60,9 +74,7 @@ impl Latency {
             let one = one?;
             match &mut all {
                 None => all = Some(one),
-                Some(sum) => {
-                    sum.add(one).map_err(|error| LedgerError::Histogram(error.to_string()))?;
-                }
+                Some(sum) => sum.add(one).map_err(LedgerError::histogram)?,
             }
         }
         let Some(all) = all.filter(|all| !all.is_empty()) else { return Ok(Latency::default()) };

@@ -10,15 +10,16 @@
 //! | `figures` | the metrics of one trial, or of one target at one point |
 //! | `grade`, `causes` | what figures are worth, and what disturbed them |
 //! | `latency`, `groups` | latencies, of each group of clients and each operation |
-//! | `events`, `event_kinds` | events of the suite, each and by kind |
+//! | `event_kinds` | events of the suite by kind |
 //! | `slices`, `between_slices` | slices measured again, drift, and work between slices |
+//! | `starts` | targets that ran on from round to round |
 //! | `counters`, `streams` | what services counted themselves, and what streams delivered |
 //! | `call_values` | figures that calls measured themselves |
 //! | `cost` | what one operation costs on both sides |
 //! | `limits` | what limited a target at a point, over its rounds |
 //! | `littles_law` | Little's law, checked on every trial |
 //! | `trial_summary`, `point_summary`, `summary` | a run by trials, points and targets |
-//! | `assembly` | the summary of what the ledger holds |
+//! | `assembly`, `by_trial` | the summary of what the ledger holds |
 //! | `compare` | the first target against each other one, judged |
 //! | `verdicts` | the verdicts of a run, stored when it ends |
 //! | `ladder` | each rung against the one before and the first |
@@ -33,6 +34,7 @@
 
 mod assembly;
 mod between_slices;
+mod by_trial;
 mod call_values;
 mod capacity;
 mod causes;
@@ -41,7 +43,6 @@ mod compare;
 mod cost;
 mod counters;
 mod event_kinds;
-mod events;
 mod figures;
 mod grade;
 mod groups;
@@ -58,6 +59,7 @@ mod point_summary;
 mod progress;
 mod scaling;
 mod slices;
+mod starts;
 mod streams;
 mod summary;
 mod trial_summary;
@@ -73,10 +75,9 @@ pub use compare::{Beside, Bound, Compared, Contest, LikelyCompared};
 pub use cost::{CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};
 pub use counters::CounterFigures;
 pub use event_kinds::{EventKind, event_kinds};
-pub use events::EventSummary;
 pub use figures::{Figures, Usage};
 pub use grade::{Grade, disturbances, invalid};
-pub use groups::{ClientsFigures, GroupFigures};
+pub use groups::GroupFigures;
 pub use history::{History, MIN_RUNS, PastFigure, PointHistory, Question};
 pub use host::{Difference, differences};
 pub use ladder::{FunctionShare, Profile, Step, ladder};
@@ -90,8 +91,11 @@ pub use point_summary::{PointSummary, TargetSummary};
 pub use progress::{PointProgress, Progress, TargetProgress, TrialProgress};
 pub use scaling::Scaling;
 pub use slices::Drift;
+pub use starts::started_once;
 pub use streams::StreamFigures;
-pub use summary::{CallSummary, FindingSummary, RequirementSummary, SlowSummary, Summary};
+pub use summary::{
+    CallSummary, EventSummary, FindingSummary, InTrial, RequirementSummary, SlowSummary, Summary,
+};
 pub use trial_summary::TrialSummary;
 pub use two_series::{Samples, Series};
 pub use verdicts::store_verdicts;

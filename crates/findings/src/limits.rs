@@ -1,10 +1,10 @@
 //! The limits of a target at a point, over its rounds.
 
-use std::collections::BTreeMap;
+use judge::limits::{Figures, Limit, limit_coded};
+use ledger::ReachedRow;
 
-use judge::limits::{Limit, limit_coded};
-use ledger::{ReachedRow, TrialId, UsageRow, Validity};
-
+use crate::by_trial::ByTrial;
+use crate::grade::counted;
 use crate::trial_summary::TrialSummary;
 
 /// The limits of one target at one point. Judged are its valid trials; where there is none the
@@ -53,37 +53,23 @@ impl LimitSummary {
 
 impl LimitsSummary {
     /// Of one target's trials at one point.
-    pub(crate) fn of(
-        trials: &[&TrialSummary],
-        reached: &BTreeMap<TrialId, Vec<&ReachedRow>>,
-        usage: &BTreeMap<TrialId, Vec<&UsageRow>>,
-    ) -> LimitsSummary {
-        let judged = |validity: Validity| -> Vec<&TrialSummary> {
-            let of = |trial: &&&TrialSummary| {
-                trial.row.validity == validity && trial.row.shared.is_some()
-            };
-            trials.iter().filter(of).copied().collect()
-        };
-        let order = [Validity::Valid, Validity::Disturbed, Validity::Invalid];
-        let judged = order.into_iter().map(judged).find(|trials| !trials.is_empty());
-        let judged = judged.unwrap_or_default();
+    pub(crate) fn of(trials: &[&TrialSummary], reached: &ByTrial<'_, ReachedRow>) -> LimitsSummary {
+        let seen = trials.iter().copied().filter(|trial| trial.row.shared.is_some());
+        let judged = counted(&seen.collect::<Vec<_>>());
         let mut limits: Vec<LimitSummary> = Vec::new();
         let mut none_in = 0;
         for trial in &judged {
-            let rows = reached.get(&trial.id).map(Vec::as_slice).unwrap_or_default();
+            let rows = reached.of(trial.id);
             none_in += usize::from(rows.is_empty());
             rows.iter().for_each(|row| note(&mut limits, row));
         }
         limits.sort_by(|a, b| {
             (b.first_in, b.trials).cmp(&(a.first_in, a.trials)).then(a.code.cmp(&b.code))
         });
-        let sum = |name: &str| {
-            let of = |trial: &&TrialSummary| {
-                usage.get(&trial.id)?.iter().find(|row| row.name == name).map(|row| row.value)
-            };
-            judged.iter().map(of).sum::<Option<f64>>()
+        let sum = |of: fn(&Figures) -> Option<f64>| {
+            judged.iter().map(|trial| of(&trial.usage)).sum::<Option<f64>>()
         };
-        let server_cores = sum("server_cpu_ns").zip(sum("measured_ns"));
+        let server_cores = sum(|seen| seen.server_cpu_ns).zip(sum(|seen| seen.measured_ns));
         LimitsSummary {
             trials: judged.len(),
             none_in,

@@ -1,8 +1,9 @@
 //! The outcome of a run, from which the exit code follows.
 
 use judge::{Capacity, Verdict};
-use ledger::RequirementOutcome;
+use ledger::{ProbeRow, RequirementOutcome};
 
+use crate::capacity::CapacitySummary;
 use crate::compare::Compared;
 use crate::point_summary::{PointSummary, TargetSummary};
 use crate::summary::Summary;
@@ -60,13 +61,7 @@ impl Outcome {
 /// The outcome of a run, from which the exit code follows.
 pub fn outcome(summary: &Summary) -> Outcome {
     if let Some(capacity) = &summary.capacity {
-        let Capacity { held, broken } = capacity.found;
-        return Outcome {
-            requirement_broken: held.is_none() && broken.is_some(),
-            worse: false,
-            cant_tell: held.is_none() && broken.is_none(),
-            ..Outcome::default()
-        };
+        return of_capacity(summary, capacity);
     }
     let required = |word| summary.requirements.iter().any(|one| one.row.outcome == word);
     let steps = crate::ladder::ladder(summary);
@@ -98,5 +93,30 @@ pub fn outcome(summary: &Summary) -> Outcome {
             && !unusable
             && !unclear,
         likely_worse: judged.iter().any(likely),
+    }
+}
+
+/// The outcome of a search for the highest load. Loads beyond the answer break requirements, as
+/// they are meant to; at the answer every one has to hold, and without a load that broke, one that
+/// stayed unclear above the answer leaves it open.
+fn of_capacity(summary: &Summary, capacity: &CapacitySummary) -> Outcome {
+    let Capacity { held, broken } = capacity.found;
+    let with = |load: Option<f64>| {
+        let probe = capacity.probes.iter().find(|(_, probe)| Some(probe.load) == load);
+        let point = probe.map(|(point, _)| *point);
+        summary.requirements.iter().filter(move |one| Some(one.point) == point)
+    };
+    let at_answer = |word| with(held).any(|one| one.row.outcome == word);
+    let is_open = |probe: &ProbeRow| {
+        probe.outcome == RequirementOutcome::CantTell && held.is_none_or(|held| probe.load > held)
+    };
+    let has_end = broken.is_some() || !capacity.probes.iter().any(|(_, probe)| is_open(probe));
+    Outcome {
+        requirement_broken: (held.is_none() && broken.is_some())
+            || at_answer(RequirementOutcome::Broken),
+        cant_tell: (held.is_none() && broken.is_none())
+            || !has_end
+            || at_answer(RequirementOutcome::CantTell),
+        ..Outcome::default()
     }
 }

@@ -7,7 +7,7 @@ use crate::call_values::ValueFigures;
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::grade::Grade;
-use crate::groups::ClientsFigures;
+use crate::groups::GroupFigures;
 use crate::limits::LimitsSummary;
 use crate::slices::Drift;
 use crate::streams::StreamFigures;
@@ -59,7 +59,7 @@ pub struct TargetSummary {
     /// These trials taken as one, with percentiles of the merged histograms.
     pub figures: Figures,
     /// Each group of clients over its operations, of all valid trials.
-    pub groups: Vec<ClientsFigures>,
+    pub groups: Vec<GroupFigures>,
     /// The updates of each group of clients that subscribed, of all valid trials.
     pub stream_groups: Vec<(String, StreamFigures)>,
     /// The measured time of its valid trials, together.

@@ -2,10 +2,12 @@
 //!
 //! Nothing is concluded here: verdicts wait for the end of the run.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 
 use judge::{SeriesInterval, median, series_interval};
 use ledger::{RoundId, RunState, SoFar, TrialRow, UNFINISHED, Validity};
+
+use crate::assembly::index_of;
 
 /// The progress of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -141,10 +143,8 @@ impl TargetProgress {
 impl Progress {
     /// The progress so far.
     pub fn of(so_far: SoFar) -> Progress {
-        let places: HashMap<_, _> =
-            so_far.points.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
-        let targets: HashMap<_, _> =
-            so_far.targets.iter().enumerate().map(|(at, (id, _))| (*id, at)).collect();
+        let places = index_of(so_far.points.iter().map(|(id, _)| *id));
+        let targets = index_of(so_far.targets.iter().map(|(id, _)| *id));
         let rounds: BTreeMap<RoundId, (usize, u32)> = so_far
             .rounds
             .iter()

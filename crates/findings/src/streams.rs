@@ -2,11 +2,12 @@
 
 use judge::median;
 use ledger::{LedgerError, StreamRow, TrialRow};
+use serde::Serialize;
 
 use crate::latency::Latency;
 
 /// The updates of streams.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct StreamFigures {
     /// Number of streams in a trial.
     pub streams: u64,
@@ -23,6 +24,7 @@ pub struct StreamFigures {
     /// Updates of the stream that got the fewest, in any trial.
     pub least_updates: u64,
     /// From the making of a value to its receipt; of no values where updates don't say when.
+    #[serde(skip)]
     pub staleness: Latency,
 }
 

@@ -4,13 +4,12 @@
 
 use judge::{Metric, Metrics};
 use ledger::{
-    CallRow, FindingRow, FingerprintRow, FloorRow, ProfileRow, RequirementRow, RunId, RunRow,
-    RungRow, SlowRow, SuiteRow, TargetRow,
+    CallRow, EventRow, FindingRow, FingerprintRow, FloorRow, ProfileRow, RequirementRow, RunId,
+    RunRow, RungRow, SlowRow, SuiteRow, TargetRow,
 };
 
 use crate::capacity::CapacitySummary;
 use crate::compare::{Compared, Contest};
-use crate::events::EventSummary;
 use crate::littles_law::LawViolation;
 use crate::modes::ModesSummary;
 use crate::point_summary::PointSummary;
@@ -83,23 +82,23 @@ pub struct CallSummary {
     pub row: CallRow,
 }
 
-/// One of the slowest requests of a trial.
+/// A row that belongs to a trial.
 #[derive(Debug, Clone, PartialEq)]
-pub struct SlowSummary {
-    /// Its trial.
+pub struct InTrial<Row> {
+    /// The trial.
     pub trial: usize,
     /// The row.
-    pub row: SlowRow,
+    pub row: Row,
 }
 
+/// One event that happened.
+pub type EventSummary = InTrial<EventRow>;
+
+/// One of the slowest requests of a trial.
+pub type SlowSummary = InTrial<SlowRow>;
+
 /// One wrong answer.
-#[derive(Debug, Clone, PartialEq)]
-pub struct FindingSummary {
-    /// Its trial.
-    pub trial: usize,
-    /// The row.
-    pub row: FindingRow,
-}
+pub type FindingSummary = InTrial<FindingRow>;
 
 /// One requirement at one point.
 #[derive(Debug, Clone, PartialEq)]
@@ -119,6 +118,13 @@ impl Summary {
     /// The comparisons of one point.
     pub fn comparisons_at(&self, point: usize) -> impl Iterator<Item = &Compared> {
         self.comparisons.iter().filter(move |compared| compared.point == point)
+    }
+
+    /// The data that a target had to hold and its memory, in words, where they don't fit it: then
+    /// it evicts, and what it evicts is missed.
+    pub fn overfull(&self, target: usize) -> Option<&str> {
+        let facts = self.facts.get(target)?;
+        facts.iter().find(|(name, _)| name == "overfull").map(|(_, words)| words.as_str())
     }
 
     /// The trials of one point, with their indices.

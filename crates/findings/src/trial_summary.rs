@@ -39,6 +39,31 @@ pub struct TrialSummary {
     pub usage: judge::limits::Figures,
 }
 
+/// How much others disturbed a trial, in shares of its time that add up.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Disturbance {
+    /// Of the run's cores what other programs ran, of a core what the hypervisor kept, and how long
+    /// the host paused.
+    pub(crate) taken: f64,
+    /// How long its threads waited for a core; `None` where they may have waited for each other.
+    pub(crate) waited: Option<f64>,
+}
+
+impl Disturbance {
+    /// Both in numbers that compare: waiting counts where it is known of both.
+    pub(crate) fn compared_with(self, other: Self) -> (f64, f64) {
+        match self.waited.zip(other.waited) {
+            Some((own, others)) => (self.taken + own, other.taken + others),
+            None => (self.taken, other.taken),
+        }
+    }
+
+    /// Whether nothing of it was seen.
+    pub(crate) fn is_none(self) -> bool {
+        self.taken + self.waited.unwrap_or(0.0) == 0.0
+    }
+}
+
 impl TrialSummary {
     /// Whether it may be compared.
     pub fn is_valid(&self) -> bool {
@@ -50,16 +75,16 @@ impl TrialSummary {
         self.row.validity != Validity::Invalid
     }
 
-    /// How much others disturbed it, in shares of its time that add up: of the run's cores what
-    /// other programs ran, of a core what the hypervisor kept, and how long the host paused and
-    /// its threads waited for a core. 0 where nothing of it was seen.
-    pub fn disturbance(&self) -> f64 {
+    /// How much others disturbed it. `None` where what other programs ran was not seen: what isn't
+    /// known is not nothing.
+    pub(crate) fn disturbance(&self) -> Option<Disturbance> {
         let seen = &self.usage;
+        let rest = [seen.steal_core_most, seen.paused].into_iter().flatten();
         // With more runnable threads than cores they wait for each other.
         let has_cores = seen.server_runnable_threads <= seen.server_cores;
         let waited = seen.server_waited_ns.zip(seen.measured_ns).filter(|_| has_cores);
         let waited = waited.map(|(waited_ns, ns)| waited_ns / ns.max(1.0));
-        [seen.foreign, seen.steal_core_most, seen.paused, waited].into_iter().flatten().sum()
+        Some(Disturbance { taken: seen.foreign? + rest.sum::<f64>(), waited })
     }
 
     /// Whether each operation has a latency, but for updates, which have no request.
@@ -75,4 +100,19 @@ pub(crate) fn at_point(trials: &[TrialSummary], point: usize) -> &[TrialSummary]
     let first = trials.partition_point(|trial| trial.point < point);
     let end = trials.partition_point(|trial| trial.point <= point);
     &trials[first..end]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn waiting_that_is_known_of_one_side_only_is_no_imbalance() {
+        let waits = Disturbance { taken: 0.2, waited: Some(0.16) };
+        let unknown = Disturbance { taken: 0.19, waited: None };
+        assert_eq!(waits.compared_with(unknown), (0.2, 0.19));
+        assert_eq!(unknown.compared_with(waits), (0.19, 0.2));
+        let (own, others) = waits.compared_with(Disturbance { taken: 0.2, waited: Some(0.0) });
+        assert!((own - 0.36).abs() < 1e-12 && (others - 0.2).abs() < 1e-12);
+    }
 }

@@ -1,6 +1,6 @@
 //! The verdicts of a run, stored when it ends: they stay what they were when a rule changes.
 
-use judge::{Inconclusive, Interval, Likely, Metrics, Verdict};
+use judge::{Inconclusive, Interval, Likely, LikelyInterval, Metric, Metrics, Verdict};
 use ledger::{Ledger, LedgerError, PointId, RunId, RunRow, RungRow, TargetId, VerdictRow};
 
 use crate::compare::{Beside, Bound, Compared, Contest, LikelyCompared, compare, compare_pairs};
@@ -17,11 +17,11 @@ pub fn store_verdicts(ledger: &mut Ledger, run: RunId) -> Result<(), LedgerError
     let targets: Vec<TargetId> = view.targets.iter().map(|(id, _)| *id).collect();
     let summary = Summary::of(view)?;
     let all = summary.comparisons.iter().chain(&summary.rung_comparisons);
-    for (ordinal, one) in (0..).zip(all) {
+    let rows = (0..).zip(all).map(|(ordinal, one)| {
         let place = (points[one.point], targets[one.a], targets[one.b]);
-        ledger.add_verdict(&row(run, ordinal, place, one))?;
-    }
-    Ok(())
+        row(run, ordinal, place, one)
+    });
+    ledger.add_verdicts(&rows.collect::<Vec<_>>())
 }
 
 /// The comparisons of a run.
@@ -95,41 +95,64 @@ fn row(
     }
 }
 
-/// The stored verdicts of a run; `None` when it has none, or one that only a newer loadline knows.
+/// The stored verdicts of a run; `None` when it has none, or one of a metric that only a newer
+/// loadline knows.
+///
+/// Fails when one is no word that is known: what it says must not be guessed.
 pub(crate) fn stored(
     rows: &[VerdictRow],
     metrics: &Metrics,
     point: impl Fn(PointId) -> Option<usize>,
     target: impl Fn(TargetId) -> Option<usize>,
-) -> Option<Judged> {
-    let compared = |row: &VerdictRow| {
-        Some(Compared {
-            point: point(row.point_id)?,
-            a: target(row.a_id)?,
-            b: target(row.b_id)?,
-            metric: metrics.named(&row.metric)?.clone(),
-            interval: interval(row),
-            verdict: verdict(row)?,
-            likely: likely(row),
-            bound: match &row.bound {
-                Some(code) => Some(Bound::of_code(code)?),
-                None => None,
-            },
-            disturbed_rounds: row.disturbed_rounds as usize,
-            primary: row.is_primary,
-            confidence: row.confidence,
-            beside: Beside {
-                medians: row.a_median.zip(row.b_median),
-                shift: row.shift,
-                rank_p: row.rank_p,
-            },
-        })
-    };
-    let all: Option<Vec<Compared>> = rows.iter().map(compared).collect();
-    let all = all.filter(|all| !all.is_empty())?;
+) -> Result<Option<Judged>, LedgerError> {
+    let mut all = Vec::with_capacity(rows.len());
+    for row in rows {
+        let place = || Some((point(row.point_id)?, target(row.a_id)?, target(row.b_id)?));
+        let (Some(place), Some(metric)) = (place(), metrics.named(&row.metric)) else {
+            return Ok(None);
+        };
+        all.push(compared(row, place, metric)?);
+    }
+    if all.is_empty() {
+        return Ok(None);
+    }
     // A rung that is compared is never a run's first target: one comes before it.
     let (comparisons, rung_comparisons) = all.into_iter().partition(|one| one.a == 0);
-    Some(Judged { comparisons, rung_comparisons })
+    Ok(Some(Judged { comparisons, rung_comparisons }))
+}
+
+fn compared(
+    row: &VerdictRow,
+    (point, a, b): (usize, usize, usize),
+    metric: &Metric,
+) -> Result<Compared, LedgerError> {
+    let bound = match row.bound.as_deref() {
+        None => None,
+        Some(word) => Some(known("verdict.bound", word, Bound::of_code(word))?),
+    };
+    Ok(Compared {
+        point,
+        a,
+        b,
+        metric: metric.clone(),
+        interval: interval(row),
+        verdict: verdict(row)?,
+        likely: likely(row)?,
+        bound,
+        disturbed_rounds: row.disturbed_rounds as usize,
+        primary: row.is_primary,
+        confidence: row.confidence,
+        beside: Beside {
+            medians: row.a_median.zip(row.b_median),
+            shift: row.shift,
+            rank_p: row.rank_p,
+        },
+    })
+}
+
+/// What a word means, or the error that names it.
+fn known<T>(column: &'static str, word: &str, meaning: Option<T>) -> Result<T, LedgerError> {
+    meaning.ok_or_else(|| LedgerError::UnknownWord { column, word: word.to_owned() })
 }
 
 fn interval(row: &VerdictRow) -> Option<Interval> {
@@ -143,36 +166,41 @@ fn interval(row: &VerdictRow) -> Option<Interval> {
     })
 }
 
-fn verdict(row: &VerdictRow) -> Option<Verdict> {
-    let more_rounds = row.more_rounds;
-    Some(match &row.verdict[..] {
+fn verdict(row: &VerdictRow) -> Result<Verdict, LedgerError> {
+    let word = &row.verdict[..];
+    let meaning = match word {
         "better" => Verdict::Better,
         "worse" => Verdict::Worse,
         "same" => Verdict::Same,
-        _ => {
-            let why = Inconclusive::of_code(row.why.as_deref()?)?;
-            Verdict::CantTell { why, more_rounds }
+        "cant_tell" => {
+            let why = row.why.as_deref().unwrap_or_default();
+            let why = known("verdict.why", why, Inconclusive::of_code(why))?;
+            Verdict::CantTell { why, more_rounds: row.more_rounds }
         }
-    })
+        _ => return known("verdict.verdict", word, None),
+    };
+    Ok(meaning)
 }
 
-fn likely(row: &VerdictRow) -> Option<LikelyCompared> {
-    let interval = Interval {
-        ratio: row.likely_ratio?,
-        low: row.likely_low?,
-        high: row.likely_high?,
-        rounds: row.likely_rounds? as usize,
-        // Not stored: that it is likely does not follow from them.
-        p_value: f64::NAN,
-        log_deviation: f64::NAN,
+fn likely(row: &VerdictRow) -> Result<Option<LikelyCompared>, LedgerError> {
+    let Some(word) = row.likely.as_deref() else { return Ok(None) };
+    let is_better = match word {
+        "better" => Some(true),
+        "worse" => Some(false),
+        _ => None,
     };
-    Some(LikelyCompared {
-        found: Likely {
-            interval,
-            least_disturbance: row.least_disturbance?,
-            most_disturbance: row.most_disturbance?,
-        },
-        is_better: row.likely.as_deref()? == "better",
-        disturbed_rounds: row.likely_disturbed_rounds? as usize,
-    })
+    let is_better = known("verdict.likely", word, is_better)?;
+    let found = || {
+        let interval = LikelyInterval {
+            ratio: row.likely_ratio?,
+            low: row.likely_low?,
+            high: row.likely_high?,
+            rounds: row.likely_rounds? as usize,
+        };
+        let (least_disturbance, most_disturbance) = (row.least_disturbance?, row.most_disturbance?);
+        let found = Likely { interval, least_disturbance, most_disturbance };
+        let disturbed_rounds = row.likely_disturbed_rounds? as usize;
+        Some(LikelyCompared { found, is_better, disturbed_rounds })
+    };
+    Ok(found())
 }

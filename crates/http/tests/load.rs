@@ -2,81 +2,11 @@
 //! are shown.
 
 use http::load::SERVICE;
-use load::{Dialect, Done, Events, Finding, Op, Scenario, Speaks, WorkloadSpec};
+use load::{Done, WorkloadSpec};
 use proptest::prelude::*;
 use sha2::{Digest, Sha256};
-use wire::{Input, Output, ProtocolError};
 
-fn resolve(text: &str) -> Result<Scenario, String> {
-    Scenario::parse(text, &SERVICE).map_err(|error| format!("{}: {error}", error.key))
-}
-
-/// A workload of one request; `rest` is what is said of it.
-fn one(rest: &str) -> Scenario {
-    resolve(&format!("service='http'\noperation='a'\n[[request]]\nname='a'\n{rest}"))
-        .expect("right")
-}
-
-/// One connection and what it has come to.
-struct Bench {
-    dialect: Box<dyn Dialect>,
-    input: Input,
-    events: Events,
-    out: Output,
-}
-
-impl Bench {
-    fn of(workload: &Scenario) -> Self {
-        let speaks = Speaks::plainly(&SERVICE.dialects[0]);
-        let dialect = workload.begin().dialect(&speaks).expect("a connection");
-        let (input, events, out) = (Input::new(), Events::default(), Output::new(1 << 20));
-        Self { dialect, input, events, out }
-    }
-
-    fn asks(&mut self, operations: &[usize]) -> String {
-        for (tag, operation) in operations.iter().enumerate() {
-            let op = Op { operation: *operation, what: 7 };
-            self.dialect.request(0, tag as u32, op, &mut self.out);
-        }
-        String::from_utf8(self.out.take()).expect("text")
-    }
-
-    fn gets(&mut self, bytes: &[u8]) -> Result<(), ProtocolError> {
-        self.input.append(bytes);
-        self.dialect.receive(0, &mut self.input, &mut self.events, &mut self.out)
-    }
-
-    /// Asks once and gets `answer`, in one piece and byte by byte: the findings are the same.
-    fn finds(workload: &Scenario, answer: &[u8]) -> (Done, Vec<Finding>) {
-        let outcome = |size: usize| {
-            let mut bench = Self::of(workload);
-            bench.asks(&[0]);
-            let faults = answer.chunks(size).filter_map(|piece| bench.gets(piece).err()).count();
-            if bench.events.done.is_empty() && faults == 0 {
-                bench.dialect.closed(0, &mut bench.events).expect("the end of the body");
-            }
-            assert_eq!(bench.events.done.len(), 1);
-            (bench.events.done[0], bench.events.findings)
-        };
-        let whole = outcome(answer.len());
-        assert_eq!(outcome(1), whole);
-        whole
-    }
-
-    /// The note and the bytes of the one wrong answer.
-    fn found(workload: &Scenario, answer: &[u8]) -> (String, String) {
-        let (done, findings) = Self::finds(workload, answer);
-        assert_eq!((done.wrong, findings.len()), (1, 1));
-        let text = String::from_utf8_lossy(&findings[0].received).into_owned();
-        (findings[0].note.clone(), text)
-    }
-}
-
-fn ok(body: &str) -> Vec<u8> {
-    format!("HTTP/1.1 200 OK\r\ncontent-length: {}\r\n\r\n{body}", body.len()).into_bytes()
-}
-
-const RIGHT: Done = Done::right(0);
+use crate::common::{Bench, RIGHT, ok, one, resolve};
 
 #[test]
 fn requests_are_said_with_their_headers_keys_and_bodies() {
@@ -88,7 +18,7 @@ fn requests_are_said_with_their_headers_keys_and_bodies() {
     let said = Bench::of(&workload.expect("right")).asks(&[0, 1]);
     let get = "GET /items/k007?a=%20 HTTP/1.1\r\naccept: x/y\r\nhost: there\r\n\r\n";
     let put = "PUT /items/k007 HTTP/1.1\r\nhost: localhost\r\ncontent-length: 13\r\n\r\n";
-    assert_eq!(said, format!("{get}{put}value of k007"));
+    assert_eq!(said, format!("{get}{put}value of k007").into_bytes());
 }
 
 #[test]
@@ -293,7 +223,7 @@ fn bodies_come_from_files_beside_the_suite_as_they_are() {
     let spec = WorkloadSpec::read(text.parse().expect("well formed")).expect("read");
     let workload = spec.workload(&SERVICE, folder.path()).expect("right");
     let workload = spec.choose(&workload).expect("chosen");
-    assert!(Bench::of(&workload).asks(&[0]).ends_with("content-length: 11\r\n\r\nnot a {key}"));
+    assert!(Bench::of(&workload).asks(&[0]).ends_with(b"content-length: 11\r\n\r\nnot a {key}"));
     assert_eq!(Bench::finds(&workload, &ok("not a {key}")), (RIGHT, vec![]));
 }
 

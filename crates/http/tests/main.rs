@@ -1,4 +1,7 @@
 //! The crate's integration tests: one program.
 
+mod common;
+mod http2;
 mod load;
 mod protocol;
+mod tls;

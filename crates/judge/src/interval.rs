@@ -55,9 +55,8 @@ pub fn paired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
     if a.len() != b.len() {
         return None;
     }
-    let logs: Option<Vec<f64>> =
-        a.iter().zip(b).map(|(a, b)| Some(positive_log(*a)? - positive_log(*b)?)).collect();
-    let spread = Spread::of(&logs?, confidence)?;
+    let logs: Vec<f64> = logs(a)?.iter().zip(logs(b)?).map(|(a, b)| a - b).collect();
+    let spread = Spread::of(&logs, confidence)?;
     Some(Interval {
         ratio: spread.mean.exp(),
         low: (spread.mean - spread.half_width).exp(),
@@ -72,8 +71,7 @@ pub fn paired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval> {
 ///
 /// `None` under the same conditions as [`paired_ratio`].
 pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesInterval> {
-    let logs: Option<Vec<f64>> = values.iter().map(|value| positive_log(*value)).collect();
-    let spread = Spread::of(&logs?, confidence)?;
+    let spread = Spread::of(&logs(values)?, confidence)?;
     Some(SeriesInterval {
         mean: spread.mean.exp(),
         low: (spread.mean - spread.half_width).exp(),
@@ -83,8 +81,18 @@ pub fn series_interval(values: &[f64], confidence: f64) -> Option<SeriesInterval
     })
 }
 
-fn positive_log(value: f64) -> Option<f64> {
-    (value > 0.0 && value.is_finite()).then(|| value.ln())
+/// The logarithms of these figures; `None` without any, or when one isn't positive and finite.
+pub(crate) fn logs(values: &[f64]) -> Option<Vec<f64>> {
+    let log = |value: &f64| (*value > 0.0 && value.is_finite()).then(|| value.ln());
+    values.iter().map(log).collect::<Option<Vec<f64>>>().filter(|logs| !logs.is_empty())
+}
+
+/// The mean of a sample and its variance, which is 0 of a single value.
+pub(crate) fn mean_and_variance(sample: &[f64]) -> (f64, f64) {
+    let count = sample.len() as f64;
+    let mean = sample.iter().sum::<f64>() / count;
+    let squares: f64 = sample.iter().map(|value| (value - mean).powi(2)).sum();
+    (mean, squares / (count - 1.0).max(1.0))
 }
 
 /// Mean, deviation and half-width of a sample, all on the scale of the sample.
@@ -97,19 +105,19 @@ struct Spread {
 
 impl Spread {
     fn of(sample: &[f64], confidence: f64) -> Option<Spread> {
-        if sample.is_empty() || !(confidence > 0.0 && confidence < 1.0) {
+        if !(confidence > 0.0 && confidence < 1.0) {
             return None;
         }
-        let count = sample.len() as f64;
-        let mean = sample.iter().sum::<f64>() / count;
-        if sample.len() == 1 {
-            let (deviation, half_width) = (f64::NAN, f64::INFINITY);
-            return Some(Spread { mean, deviation, half_width, rounds: 1 });
-        }
-        let squares: f64 = sample.iter().map(|value| (value - mean).powi(2)).sum();
-        let deviation = (squares / (count - 1.0)).sqrt();
-        let half_width = t_critical(confidence, count - 1.0) * deviation / count.sqrt();
-        Some(Spread { mean, deviation, half_width, rounds: sample.len() })
+        let (rounds, count) = (sample.len(), sample.len() as f64);
+        let (mean, variance) = mean_and_variance(sample);
+        let (deviation, half_width) = match rounds {
+            1 => (f64::NAN, f64::INFINITY),
+            _ => (
+                variance.sqrt(),
+                t_critical(confidence, count - 1.0) * variance.sqrt() / count.sqrt(),
+            ),
+        };
+        Some(Spread { mean, deviation, half_width, rounds })
     }
 
     fn p_value(&self) -> f64 {

@@ -58,7 +58,7 @@ pub use change_points::{ChangePoint, Hunt, change_points};
 pub use holm::holm_adjust;
 pub use interval::{Interval, SeriesInterval, paired_ratio, series_interval};
 pub use knee::knee;
-pub use likely::{Likely, NoisyPair, likely};
+pub use likely::{Likely, LikelyInterval, NoisyPair, likely};
 pub use looks::{
     confidence_at, level_confidence, looks, looks_from, nominal_errors, smallest_difference,
 };

@@ -17,19 +17,34 @@
 //! favour one side alike (x̄ far from 0, no spread) make it infinite. The imbalance is measured
 //! inexactly, though, and errors of x draw β towards 0. Where x̄ is no chance, because its own
 //! interval excludes 0, the interval is widened besides by what it could move at most, 1.5 |x̄|.
-//! With the interval clear of 1, and the same sign in both halves of the run, which a drift or one
-//! bad stretch hasn't, the difference is *likely*.
 //!
-//! The tests simulate the rates of error: identical targets under a burner, bursts and stolen time,
-//! also where each start has a luck of its own of 2 %.
+//! What hits both sides alike may still cost one of them more: a server that sleeps between
+//! requests wakes up cheaper on a core that is kept busy. So half the interval is no less than 0.15
+//! of the mean disturbance of both. The ratio is that of the disturbed machine; what this prevents
+//! is that a small difference is told whose sign is another on a quiet one.
+//!
+//! The difference is *likely* with the interval clear of 1 and, of the plain log ratios, a mean of
+//! the same sign in both halves of the run and in all of it. That rules out a drift or one bad
+//! stretch that turns the sign, and none that leaves it: a difference that only fades stays likely.
+//!
+//! It is a second test, after the strict one on the clean rounds, and each of them may err as often
+//! as its confidence says: who takes either for an answer has to count both errors. The tests
+//! simulate the rates: identical targets under a burner, bursts and stolen time, also where each
+//! start has a luck of its own of 2 %, and both ranks together.
 
-use crate::interval::{Interval, LOG_NOISE, paired_ratio};
+use crate::interval::LOG_NOISE;
 use crate::student::t_critical;
 use crate::verdict::MIN_ROUNDS;
 
 /// The most that the log ratio moves with the imbalance: a rate loses the share of the time that
 /// others took, and half as much again by cold caches and late wake-ups.
 const MAX_SLOPE: f64 = 1.5;
+
+/// How much of the disturbance of both sides the log ratio has to exceed. Of a cache beside
+/// memcached, a burner of half a core (a disturbance of 0.2) moved the ratio of CPU time per
+/// operation by 0.01 to 0.04 over sixteen connections, and over one from 1.07 to 0.98: no sign
+/// turned that this leaves.
+const MAX_INTERACTION: f64 = 0.15;
 
 /// One round of two targets, disturbed or not.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -44,11 +59,25 @@ pub struct NoisyPair {
     pub disturbance_b: f64,
 }
 
+/// The ratio of two targets at equal disturbance. It has no p-value: its width is of more than
+/// chance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LikelyInterval {
+    /// a/b; no unit.
+    pub ratio: f64,
+    /// Lower end of the widened interval.
+    pub low: f64,
+    /// Upper end.
+    pub high: f64,
+    /// Number of pairs.
+    pub rounds: usize,
+}
+
 /// A difference that disturbed rounds show.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Likely {
-    /// The ratio over all pairs, with the widened interval.
-    pub interval: Interval,
+    /// The ratio over all pairs.
+    pub interval: LikelyInterval,
     /// The least disturbance of a round: the mean of its two sides.
     pub least_disturbance: f64,
     /// The greatest.
@@ -61,11 +90,12 @@ pub struct Likely {
 /// `None` besides with fewer than [`MIN_ROUNDS`] pairs, when a figure isn't positive, and when a
 /// disturbance is no number.
 pub fn likely(pairs: &[NoisyPair], confidence: f64) -> Option<Likely> {
-    if pairs.len() < MIN_ROUNDS {
+    let is_positive = |figure: f64| figure > 0.0 && figure.is_finite();
+    let is_usable = |pair: &NoisyPair| is_positive(pair.a) && is_positive(pair.b);
+    let is_share = confidence > 0.0 && confidence < 1.0;
+    if pairs.len() < MIN_ROUNDS || !is_share || !pairs.iter().all(is_usable) {
         return None;
     }
-    let (a, b): (Vec<f64>, Vec<f64>) = pairs.iter().map(|pair| (pair.a, pair.b)).unzip();
-    let plain = paired_ratio(&a, &b, confidence)?;
     let (alpha, half_width) = at_equal_disturbance(pairs, confidence);
     let (low, high) = ((alpha - half_width).exp(), (alpha + half_width).exp());
     let middle = pairs.len() / 2;
@@ -78,7 +108,7 @@ pub fn likely(pairs: &[NoisyPair], confidence: f64) -> Option<Likely> {
     }
     let levels = || pairs.iter().map(NoisyPair::level);
     Some(Likely {
-        interval: Interval { ratio: alpha.exp(), low, high, ..plain },
+        interval: LikelyInterval { ratio: alpha.exp(), low, high, rounds: pairs.len() },
         least_disturbance: levels().fold(f64::INFINITY, f64::min),
         most_disturbance: levels().fold(0.0, f64::max),
     })
@@ -105,7 +135,8 @@ fn at_equal_disturbance(pairs: &[NoisyPair], confidence: f64) -> (f64, f64) {
     let x_error = (squares / (count - 1.0) / count).sqrt();
     let is_systematic = x_mean.abs() > t_critical(confidence, count - 1.0) * x_error;
     let extra = if is_systematic { MAX_SLOPE * x_mean.abs() } else { 0.0 };
-    (y_mean - slope * x_mean, half + extra)
+    let interaction = MAX_INTERACTION * mean(pairs, NoisyPair::level);
+    (y_mean - slope * x_mean, (half + extra).max(interaction))
 }
 
 fn mean(pairs: &[NoisyPair], of: fn(&NoisyPair) -> f64) -> f64 {
@@ -201,6 +232,49 @@ mod tests {
         for luck in [0.0, 0.02] {
             let (told, _) = count_told(1.0, luck, 3_000, |_| true);
             assert!(told <= 150, "{told} of 3,000 with a luck of {luck}");
+        }
+    }
+
+    /// The strict verdict on the clean rounds, where there are enough, and then the likely one on
+    /// all: how often each calls a difference, of 3,000 runs of equal targets in which a round is
+    /// disturbed with this probability.
+    fn ranks(disturbed: f64, seed: u64) -> [u32; 2] {
+        let mut random = Random::new(seed);
+        let mut told = [0; 2];
+        for index in 0..3_000 {
+            let noise = NOISES[index % 3];
+            let noisy = run(1.0, noise, 0.01, &mut random);
+            let is_clean = noisy.iter().map(|_| random.uniform() >= disturbed);
+            let is_clean: Vec<bool> = is_clean.collect();
+            let clean = |random: &mut Random| NoisyPair {
+                a: (0.015 * random.normal()).exp(),
+                b: (0.015 * random.normal()).exp(),
+                disturbance_a: 0.01 * random.uniform(),
+                disturbance_b: 0.01 * random.uniform(),
+            };
+            let both = noisy.iter().zip(&is_clean);
+            let all: Vec<NoisyPair> =
+                both.map(|(one, is)| if *is { clean(&mut random) } else { *one }).collect();
+            let strict = all.iter().zip(&is_clean).filter(|(_, is)| **is);
+            let (a, b): (Vec<f64>, Vec<f64>) = strict.map(|(one, _)| (one.a, one.b)).unzip();
+            let strict = crate::interval::paired_ratio(&a, &b, 0.95)
+                .is_some_and(|found| a.len() >= MIN_ROUNDS && found.p_value <= 0.05);
+            told[0] += u32::from(strict);
+            told[1] += u32::from(!strict && likely(&all, 0.95).is_some());
+        }
+        told
+    }
+
+    #[test]
+    fn each_rank_errs_as_often_as_it_may_and_both_together_no_more_than_the_sum() {
+        for (seed, disturbed) in (20_261_123..).zip([0.1, 0.3, 0.5, 0.9]) {
+            let [strict, likely] = ranks(disturbed, seed);
+            println!(
+                "disturbed {disturbed}: strict {strict}, likely {likely} of 3,000, seed {seed}"
+            );
+            assert!(strict <= 180, "{strict} of 3,000, seed {seed}");
+            assert!(likely <= 180, "{likely} of 3,000, seed {seed}");
+            assert!(strict + likely <= 300, "{strict} and {likely} of 3,000, seed {seed}");
         }
     }
 

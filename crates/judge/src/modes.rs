@@ -10,6 +10,8 @@
 //! is why the bound is higher: [`MIN_SEPARATION`] was chosen so that fewer than one in a
 //! thousand samples of plain normal noise is called two modes, which a test checks.
 
+use crate::interval::{logs, mean_and_variance};
+
 /// Minimum number of figures.
 const MIN_FIGURES: usize = 5;
 
@@ -45,17 +47,14 @@ pub struct Modes {
 
 /// Returns the two modes of these figures; `None` when they have one, or a figure isn't positive.
 pub fn two_modes(figures: &[f64]) -> Option<Modes> {
-    let fit = |figure: &f64| *figure > 0.0 && figure.is_finite();
-    if figures.len() < MIN_FIGURES || !figures.iter().all(fit) {
-        return None;
-    }
-    let mut logs: Vec<f64> = figures.iter().map(|figure| figure.ln()).collect();
+    let mut logs = logs(figures).filter(|logs| logs.len() >= MIN_FIGURES)?;
     logs.sort_by(f64::total_cmp);
     let cut = best_cut(&logs);
     let (low, high) = logs.split_at(cut);
     let fewer = low.len().min(high.len());
     let share = fewer as f64 / logs.len() as f64;
-    let ((low_mean, low_variance), (high_mean, high_variance)) = (spread(low), spread(high));
+    let ((low_mean, low_variance), (high_mean, high_variance)) =
+        (mean_and_variance(low), mean_and_variance(high));
     let distance = high_mean - low_mean;
     let separation = 2.0_f64.sqrt() * distance / (low_variance + high_variance).sqrt();
     let (distance_least, separation_least) = match logs.len() < FIGURES_MANY {
@@ -91,13 +90,6 @@ fn best_cut(sorted: &[f64]) -> usize {
         }
     }
     best.1
-}
-
-fn spread(values: &[f64]) -> (f64, f64) {
-    let count = values.len() as f64;
-    let mean = values.iter().sum::<f64>() / count;
-    let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
-    (mean, squares / (count - 1.0).max(1.0))
 }
 
 #[cfg(test)]

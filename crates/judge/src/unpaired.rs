@@ -1,10 +1,7 @@
 //! The ratio of two series that aren't paired, such as figures that were measured elsewhere.
 
-use crate::interval::Interval;
+use crate::interval::{Interval, LOG_NOISE, logs, mean_and_variance};
 use crate::student::{t_critical, t_two_sided_tail};
-
-/// Floor of the standard error, on the log scale; see `interval`.
-const LOG_NOISE: f64 = 1e-12;
 
 /// The ratio a/b of two series: geometric means, with Welch's t interval on the logarithms (B. L.
 /// Welch, Biometrika 34, 1947), which needs no equal spreads.
@@ -17,9 +14,12 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval>
     if !(confidence > 0.0 && confidence < 1.0) {
         return None;
     }
-    let (a, b) = (Logs::of(a)?, Logs::of(b)?);
-    let difference = a.mean - b.mean;
-    let rounds = a.count.min(b.count) as usize;
+    let (a, b) = (logs(a)?, logs(b)?);
+    let ((a_mean, a_variance), (b_mean, b_variance)) =
+        (mean_and_variance(&a), mean_and_variance(&b));
+    let (a_count, b_count) = (a.len() as f64, b.len() as f64);
+    let difference = a_mean - b_mean;
+    let rounds = a.len().min(b.len());
     if rounds < 2 {
         return Some(Interval {
             ratio: difference.exp(),
@@ -30,10 +30,10 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval>
             log_deviation: f64::NAN,
         });
     }
-    let (a_part, b_part) = (a.variance / a.count, b.variance / b.count);
+    let (a_part, b_part) = (a_variance / a_count, b_variance / b_count);
     let error = (a_part + b_part).sqrt().max(LOG_NOISE);
     // Satterthwaite's degrees of freedom; without any spread they are the fewest possible.
-    let spread = a_part.powi(2) / (a.count - 1.0) + b_part.powi(2) / (b.count - 1.0);
+    let spread = a_part.powi(2) / (a_count - 1.0) + b_part.powi(2) / (b_count - 1.0);
     let degrees = match spread > 0.0 {
         true => (a_part + b_part).powi(2) / spread,
         false => rounds as f64 - 1.0,
@@ -45,7 +45,7 @@ pub fn unpaired_ratio(a: &[f64], b: &[f64], confidence: f64) -> Option<Interval>
         high: (difference + half_width).exp(),
         rounds,
         p_value: t_two_sided_tail(difference / error, degrees),
-        log_deviation: (a.variance + b.variance).sqrt(),
+        log_deviation: (a_variance + b_variance).sqrt(),
     })
 }
 
@@ -61,24 +61,6 @@ pub fn step_of(figures: &[f64]) -> Option<f64> {
     let whole = |figure: &f64| (figure / least - (figure / least).round()).abs() < 1e-9;
     let coarse = least.is_finite() && figures.len() >= 4 && sorted.iter().all(whole);
     (coarse && sorted.len() * 2 <= figures.len().max(4)).then_some(least / middle)
-}
-
-struct Logs {
-    mean: f64,
-    variance: f64,
-    count: f64,
-}
-
-impl Logs {
-    fn of(values: &[f64]) -> Option<Logs> {
-        if values.is_empty() || !values.iter().all(|value| *value > 0.0 && value.is_finite()) {
-            return None;
-        }
-        let count = values.len() as f64;
-        let mean = values.iter().map(|value| value.ln()).sum::<f64>() / count;
-        let squares: f64 = values.iter().map(|value| (value.ln() - mean).powi(2)).sum();
-        Some(Logs { mean, variance: squares / (count - 1.0).max(1.0), count })
-    }
 }
 
 #[cfg(test)]

@@ -73,29 +73,25 @@ impl Inconclusive {
         Self::ALL.into_iter().find(|why| why.code() == code)
     }
 
-    /// The reason in words, as reports print it in brackets after "can't tell".
-    pub fn words(self) -> &'static str {
-        match self {
-            Inconclusive::TooFewRounds => "too few rounds",
-            Inconclusive::TooWide => "interval too wide",
-            Inconclusive::GeneratorBound => "generator-bound",
-            Inconclusive::Overloaded => "overloaded",
-            Inconclusive::InvalidTrials => "invalid trials",
-            Inconclusive::DisturbedRounds => "disturbed rounds",
-            Inconclusive::Unseen => "unseen",
-        }
-    }
-
     /// The reason as one lower-case word for JSON: `too_few_rounds`, `generator_bound`, …
     pub fn code(self) -> &'static str {
+        self.names().0
+    }
+
+    /// The reason in words, as reports print it in brackets after "can't tell".
+    pub fn words(self) -> &'static str {
+        self.names().1
+    }
+
+    fn names(self) -> (&'static str, &'static str) {
         match self {
-            Inconclusive::TooFewRounds => "too_few_rounds",
-            Inconclusive::TooWide => "too_wide",
-            Inconclusive::GeneratorBound => "generator_bound",
-            Inconclusive::Overloaded => "overloaded",
-            Inconclusive::InvalidTrials => "invalid_trials",
-            Inconclusive::DisturbedRounds => "disturbed_rounds",
-            Inconclusive::Unseen => "unseen",
+            Inconclusive::TooFewRounds => ("too_few_rounds", "too few rounds"),
+            Inconclusive::TooWide => ("too_wide", "interval too wide"),
+            Inconclusive::GeneratorBound => ("generator_bound", "generator-bound"),
+            Inconclusive::Overloaded => ("overloaded", "overloaded"),
+            Inconclusive::InvalidTrials => ("invalid_trials", "invalid trials"),
+            Inconclusive::DisturbedRounds => ("disturbed_rounds", "disturbed rounds"),
+            Inconclusive::Unseen => ("unseen", "unseen"),
         }
     }
 }
@@ -236,6 +232,7 @@ pub fn more_rounds(interval: &Interval, rule: &Rule) -> Option<u32> {
 mod tests {
     use super::*;
     use crate::interval::paired_ratio;
+    use crate::random::Random;
 
     const RULE: Rule = Rule { same_within: 0.02, confidence: 0.95 };
 
@@ -309,26 +306,15 @@ mod tests {
         assert!(matches!(last, Verdict::CantTell { why: Inconclusive::TooWide, .. }), "{last:?}");
     }
 
-    /// Noise of ±5 % on the log scale, the same in every run of the test: splitmix64, and the
-    /// sum of twelve uniforms for a normal one.
-    fn noisy_series(state: &mut u64) -> [f64; 6] {
-        let mut uniform = || {
-            *state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-            let mixed = (*state ^ (*state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-            let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-            ((mixed ^ (mixed >> 31)) >> 11) as f64 / (1_u64 << 53) as f64
-        };
-        [0; 6].map(|_| (0.05 * ((0..12).map(|_| uniform()).sum::<f64>() - 6.0)).exp())
-    }
-
     #[test]
     fn a_against_a_is_called_different_one_time_in_twenty_per_family() {
-        let mut state = 1;
+        let mut random = Random::new(1);
+        // Noise of ±5 % on the log scale.
+        let mut noisy = || [0; 6].map(|_| (0.05 * random.normal()).exp());
         for (size, families) in [(1, 4_000), (8, 1_000)] {
             let wrong = (0..families).filter(|_| {
-                let family: Vec<Comparison> = (0..size)
-                    .map(|_| compare(&noisy_series(&mut state), &noisy_series(&mut state)))
-                    .collect();
+                let family: Vec<Comparison> =
+                    (0..size).map(|_| compare(&noisy(), &noisy())).collect();
                 let told = |verdict: &Verdict| matches!(verdict, Verdict::Better | Verdict::Worse);
                 judge_family(&family, &RULE).iter().any(told)
             });

@@ -11,28 +11,27 @@ pub fn names(text: &str) -> Vec<&str> {
 }
 
 /// The text with the placeholders filled in that have a value; others, and doubled braces, stay.
+/// What [`complete`] will make of a value is the value: braces in it are doubled where they would
+/// be a placeholder.
 pub fn fill(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
-    let mut filled = String::with_capacity(text.len());
-    for piece in pieces(text) {
-        match piece {
-            Piece::Text(text) | Piece::Escaped { written: text, .. } => filled.push_str(text),
-            Piece::Name(name) => match value(name) {
-                Some(value) => filled.push_str(&value),
-                None => filled.push_str(&format!("{{{name}}}")),
-            },
-        }
-    }
-    filled
+    let piece = |piece| match piece {
+        Piece::Text(text) | Piece::Escaped { written: text, .. } => text.to_owned(),
+        Piece::Name(name) => match value(name) {
+            Some(value) => escape(&value),
+            None => format!("{{{name}}}"),
+        },
+    };
+    pieces(text).into_iter().map(piece).collect()
 }
 
-/// As [`fill`], for the last time: doubled braces become single ones.
+/// As [`fill`], for the last time: values stand as they are, and doubled braces become single ones.
 pub fn complete(text: &str, value: &dyn Fn(&str) -> Option<String>) -> String {
-    let filled = fill(text, value);
     let piece = |piece| match piece {
         Piece::Text(text) => text.to_owned(),
-        Piece::Name(name) | Piece::Escaped { name, .. } => format!("{{{name}}}"),
+        Piece::Name(name) => value(name).unwrap_or_else(|| format!("{{{name}}}")),
+        Piece::Escaped { name, .. } => format!("{{{name}}}"),
     };
-    pieces(&filled).into_iter().map(piece).collect()
+    pieces(text).into_iter().map(piece).collect()
 }
 
 /// The text with its braces doubled where they would be a placeholder: of a command that is taken
@@ -108,6 +107,10 @@ mod tests {
             let completed = if completed.is_empty() { filled } else { completed };
             assert_eq!(complete(text, &value), completed, "{text}");
         }
+        // A value that looks like a placeholder is none, however often the rest is filled in.
+        let odd = |name: &str| (name == "dir").then(|| "/tmp/{port}".to_owned());
+        assert_eq!(complete("{dir} {port}", &odd), "/tmp/{port} {port}");
+        assert_eq!(complete(&fill("{dir} {port}", &odd), &value), "/tmp/{port} 80");
         let typed = "awk '{print}' ${x} {{b} {{c}}";
         assert_eq!(complete(&escape(typed), &value), typed);
         assert_eq!(names("{a.b-c} {{d}} {_e} ${f} é{"), ["a.b-c", "_e"]);

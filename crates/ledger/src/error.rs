@@ -95,6 +95,14 @@ pub enum LedgerError {
     /// A histogram can't be encoded or decoded.
     #[error("a latency histogram is damaged: {0}")]
     Histogram(String),
+    /// A column holds a word that no loadline of this schema writes.
+    #[error("{column} in the ledger is \"{word}\", a word that this loadline doesn't know")]
+    UnknownWord {
+        /// The table and column.
+        column: &'static str,
+        /// The word.
+        word: String,
+    },
     /// A chunk of samples can't be unpacked.
     #[error("the samples from {start_ns} ns on are damaged")]
     Chunk {
@@ -110,6 +118,11 @@ pub enum LedgerError {
 }
 
 impl LedgerError {
+    /// A histogram that can't be encoded, decoded or merged.
+    pub fn histogram(why: impl std::fmt::Display) -> Self {
+        Self::Histogram(why.to_string())
+    }
+
     /// Whether there is no ledger at the path: nothing, or something else.
     #[must_use]
     pub fn is_no_ledger(&self) -> bool {
@@ -119,9 +132,7 @@ impl LedgerError {
             _ => false,
         }
     }
-}
 
-impl LedgerError {
     /// Whether SQLite can't open the file, or one that it needs beside it.
     pub(crate) fn is_cannot_open(&self) -> bool {
         let (Self::Open { why, .. } | Self::Sql(why)) = self else { return false };

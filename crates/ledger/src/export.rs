@@ -16,9 +16,10 @@ pub struct Export {
     pub doc: &'static str,
     /// Its rows of run ?1.
     sql: &'static str,
-    /// Whether each row is a chunk that holds many samples.
-    packed: bool,
 }
+
+/// The table whose rows are chunks, which hold many samples each.
+const SAMPLES: &str = "samples";
 
 /// The rows of run ?1 in a table below trials, each with its target and round.
 macro_rules! of_trials {
@@ -43,14 +44,12 @@ pub static EXPORTS: &[Export] = &[
         name: "trials",
         doc: "a trial, with the figures that reports show",
         sql: "SELECT * FROM trials WHERE run_id = ?1 ORDER BY point_id, round, trial_id",
-        packed: false,
     },
     Export {
         name: "latency",
         doc: "a distribution of a whole trial, by clients, operation and kind",
         sql: "SELECT * FROM latency WHERE run_id = ?1
             ORDER BY trial_id, clients, operation, kind",
-        packed: false,
     },
     Export {
         name: "seconds",
@@ -61,7 +60,6 @@ pub static EXPORTS: &[Export] = &[
              p99_ns, p999_ns, max_ns",
             "AND second IS NOT NULL ORDER BY trial_id, second, clients, operation, kind"
         ),
-        packed: false,
     },
     Export {
         name: "streams",
@@ -72,28 +70,24 @@ pub static EXPORTS: &[Export] = &[
              stream.staleness_p50_ns, stream.staleness_p99_ns, stream.staleness_max_ns",
             "ORDER BY trial_id, clients"
         ),
-        packed: false,
     },
     Export {
         name: "slices",
         doc: "a slice of a trial",
         sql: of_trials!("slice", "slice.*", "ORDER BY trial_id, slice.ordinal"),
-        packed: false,
     },
     Export {
         name: "events",
         doc: "an event of the suite that happened in a trial",
         sql: of_trials!("event", "event.*", "ORDER BY trial_id, event.ordinal"),
-        packed: false,
     },
     Export {
         name: "sensors",
         doc: "ten seconds of what a sensor saw",
         sql: "SELECT * FROM sensors WHERE run_id = ?1 ORDER BY series_id, start_ns",
-        packed: false,
     },
     Export {
-        name: "samples",
+        name: SAMPLES,
         doc: "one value that a sensor saw",
         sql: "SELECT target.name AS target, series.sensor AS sensor, series.name AS name,
                 series.unit AS unit, chunk.start_ns AS at_ns, chunk.count AS value, chunk.data
@@ -101,43 +95,36 @@ pub static EXPORTS: &[Export] = &[
             JOIN chunk ON chunk.series_id = series.id
             LEFT JOIN target ON target.id = series.target_id
             WHERE series.run_id = ?1 ORDER BY series.id, chunk.start_ns",
-        packed: true,
     },
     Export {
         name: "slow",
         doc: "one of the slowest requests of a trial",
         sql: of_trials!("slow", "slow.*", "ORDER BY trial_id, latency_ns DESC, at_ns"),
-        packed: false,
     },
     Export {
         name: "values",
         doc: "a figure that a call measured itself",
         sql: of_trials!("value", "value.*", "ORDER BY trial_id, value.ordinal"),
-        packed: false,
     },
     Export {
         name: "counters",
         doc: "what a service itself counted in a trial",
         sql: of_trials!("counter", "counter.*", "ORDER BY trial_id, counter.name"),
-        packed: false,
     },
     Export {
         name: "limits",
         doc: "a limit that a trial reached, or that it reached none",
         sql: "SELECT * FROM limits WHERE run_id = ?1 ORDER BY trial_id, rank",
-        packed: false,
     },
     Export {
         name: "usage",
         doc: "a figure of what was used in a trial",
         sql: of_trials!("usage", "usage.*", "ORDER BY trial_id, name"),
-        packed: false,
     },
     Export {
         name: "findings",
         doc: "a wrong answer, its bytes in hex",
         sql: of_trials!("finding", "finding.*", "ORDER BY finding.id"),
-        packed: false,
     },
     Export {
         name: "requirements",
@@ -145,7 +132,6 @@ pub static EXPORTS: &[Export] = &[
         sql: "SELECT point.label AS point, requirement.*
             FROM requirement JOIN point ON point.id = requirement.point_id
             WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid",
-        packed: false,
     },
     Export {
         name: "verdicts",
@@ -154,13 +140,11 @@ pub static EXPORTS: &[Export] = &[
             FROM verdict JOIN point ON point.id = verdict.point_id
             JOIN target AS a ON a.id = verdict.a_id JOIN target AS b ON b.id = verdict.b_id
             WHERE verdict.run_id = ?1 ORDER BY verdict.ordinal",
-        packed: false,
     },
     Export {
         name: "cool_test",
         doc: "a second of a trial and its clients, under the names of an older rig",
         sql: "SELECT * FROM cool_test WHERE run_id = ?1 ORDER BY trial_id, client, report",
-        packed: false,
     },
 ];
 
@@ -191,7 +175,7 @@ impl Ledger {
     pub fn export_columns(&self, export: &Export) -> Result<Vec<String>, LedgerError> {
         let statement = self.connection.prepare(export.sql)?;
         let names = statement.column_names();
-        let shown = names.len() - usize::from(export.packed);
+        let shown = names.len() - usize::from(export.name == SAMPLES);
         Ok(names.take(shown).map(str::to_owned).collect())
     }
 
@@ -199,7 +183,7 @@ impl Ledger {
     #[cfg(feature = "parquet")]
     pub(crate) fn export_types(&self, export: &Export) -> Result<Vec<Option<String>>, LedgerError> {
         let statement = self.connection.prepare(export.sql)?;
-        let shown = statement.column_count() - usize::from(export.packed);
+        let shown = statement.column_count() - usize::from(export.name == SAMPLES);
         let columns = statement.columns();
         let types =
             columns.take(shown).map(|column| column.decl_type().map(str::to_ascii_uppercase));
@@ -230,7 +214,7 @@ impl Ledger {
             for column in 0..columns {
                 cells.push(cell(row.get_ref(column).map_err(sql)?).map_err(sql)?);
             }
-            if export.packed {
+            if export.name == SAMPLES {
                 unpacked(&mut cells, &mut visit)?;
             } else {
                 visit(&cells)?;

@@ -25,9 +25,7 @@ pub const BLOB_LIMIT_BYTES: usize = 16 << 20;
 /// Fails only when the histogram is too large for the encoding.
 pub fn encode(histogram: &Histogram<u64>) -> Result<Vec<u8>, LedgerError> {
     let mut blob = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(histogram, &mut blob)
-        .map_err(|error| LedgerError::Histogram(error.to_string()))?;
+    V2DeflateSerializer::new().serialize(histogram, &mut blob).map_err(LedgerError::histogram)?;
     Ok(blob)
 }
 
@@ -38,9 +36,8 @@ pub fn decode(mut blob: &[u8]) -> Result<Histogram<u64>, LedgerError> {
     if blob.len() > BLOB_LIMIT_BYTES {
         return Err(LedgerError::Histogram(format!("{} bytes are too many", blob.len())));
     }
-    let mut histogram: Histogram<u64> = Deserializer::new()
-        .deserialize(&mut blob)
-        .map_err(|error| LedgerError::Histogram(error.to_string()))?;
+    let mut histogram: Histogram<u64> =
+        Deserializer::new().deserialize(&mut blob).map_err(LedgerError::histogram)?;
     histogram.auto(true);
     Ok(histogram)
 }
@@ -50,9 +47,8 @@ const DIGITS_OF_SECOND: u8 = 2;
 
 /// The same values to fewer digits.
 fn coarse(histogram: &Histogram<u64>) -> Result<Histogram<u64>, LedgerError> {
-    let wrong = |error: &dyn std::fmt::Display| LedgerError::Histogram(error.to_string());
-    let mut coarse = Histogram::new(DIGITS_OF_SECOND).map_err(|error| wrong(&error))?;
-    coarse.add(histogram).map_err(|error| wrong(&error))?;
+    let mut coarse = Histogram::new(DIGITS_OF_SECOND).map_err(LedgerError::histogram)?;
+    coarse.add(histogram).map_err(LedgerError::histogram)?;
     Ok(coarse)
 }
 

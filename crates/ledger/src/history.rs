@@ -50,8 +50,7 @@ impl Ledger {
             WHERE suite.title = ?1 AND run.state <> 'running'
                 AND run.id NOT IN (SELECT run_id FROM search)
             ORDER BY run.started_at, run.id";
-        let mut statement = self.connection.prepare_cached(sql)?;
-        let rows = statement.query_map(params![title], |row| {
+        self.rows(sql, params![title], |row| {
             let json: String = row.get("json")?;
             let (target, compares): (String, bool) = (row.get("target")?, row.get("compares")?);
             let other: Option<String> = row.get("other")?;
@@ -68,7 +67,6 @@ impl Ledger {
                 compares,
                 with_itself: plain.is_some(),
             })
-        })?;
-        Ok(rows.collect::<rusqlite::Result<_>>()?)
+        })
     }
 }

@@ -10,7 +10,7 @@ use crate::table::{Declared, Stored};
 macro_rules! ids {
     ($($(#[$doc:meta])* $name:ident of $table:literal;)+) => {$(
         $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default)]
         pub struct $name(i64);
 
         impl $name {

@@ -21,6 +21,7 @@
 //! | `merge` | runs copied from another ledger, or deleted |
 //! | `figure` | metrics of trials, and the figures that suites declare |
 //! | `history` | the runs of one suite, oldest first |
+//! | `results` | what came of each run, counted for lists of runs |
 //! | `hlog` | latencies as an HdrHistogram interval log |
 //! | `ladder` | decisions about rungs |
 //! | `export` | a run as tables for other programs |
@@ -44,6 +45,7 @@ mod merge;
 mod open;
 mod process;
 mod read;
+mod results;
 mod rows;
 mod runs;
 mod schema;
@@ -67,16 +69,17 @@ pub use merge::Merged;
 pub use open::Ledger;
 pub use process::ProcessMark;
 pub use read::{RunView, TrialValues};
+pub use results::{Loads, RunResult, VerdictCount};
 pub use rows::{
     CallRow, ClientsRow, ComparisonRow, CounterRow, EventRow, FactRow, FindingRow, FingerprintRow,
     FloorRow, HistogramRow, LookRow, PointRow, ProbeRow, ProfileRow, ProgramFigureRow, ReachedRow,
     RequirementRow, RoundRow, RunRow, RungRow, SLOW_LIMIT, SearchRow, SeriesRow, SliceRow, SlowRow,
     StreamRow, SuiteRow, TargetRow, TrialRow, UNFINISHED, UsageRow, ValueRow, VerdictRow,
 };
-pub use runs::{RunKind, RunLine, SoFar};
+pub use runs::{RunLine, SoFar};
 pub use schema::SCHEMA_VERSION;
 pub use sensor_series::SampleWriter;
 pub use word_columns::{
     ArrivalsKind, Better, DataState, Decision, FailedAt, HistogramKind, RequirementOutcome,
-    RunState, Validity,
+    RunKind, RunState, Validity,
 };

@@ -2,8 +2,8 @@
 
 use std::collections::{HashMap, HashSet};
 
+use rusqlite::params_from_iter;
 use rusqlite::types::Value;
-use rusqlite::{OptionalExtension, params_from_iter};
 
 use crate::error::LedgerError;
 use crate::ids::RunId;
@@ -23,10 +23,15 @@ pub struct Merged {
     pub running: Vec<RunId>,
 }
 
-/// Which rows of a table are of run ?1; `None` where runs share its rows.
+/// Which rows of a table are of run ?1.
 fn of_run(table: &Table) -> Option<String> {
-    if table.name == "run" {
-        return Some("id = ?1".to_owned());
+    match table.name {
+        "run" => return Some("id = ?1".to_owned()),
+        // Runs share these.
+        name @ ("suite" | "fingerprint") => {
+            return Some(format!("id = (SELECT {name}_id FROM run WHERE id = ?1)"));
+        }
+        _ => {}
     }
     let direct = table.refers().find(|(_, to)| *to == "run");
     let (column, to) = direct.or_else(|| table.refers().next())?;
@@ -79,36 +84,12 @@ impl Ledger {
 
     fn copy_run(&self, other: &Ledger, run: RunId) -> Result<RunId, LedgerError> {
         let mut ids = NewIds::new();
-        for (table, column) in [("suite", "suite_id"), ("fingerprint", "fingerprint_id")] {
-            let sql = format!("SELECT {column} FROM run WHERE id = ?1");
-            let old: i64 = other.connection.query_row(&sql, [run], |row| row.get(0))?;
-            ids.insert((table, old), self.copy_shared(other, table, old)?);
-        }
         for table in tables() {
             if let Some(of_run) = of_run(table) {
                 self.copy_table(other, table, &of_run, run, &mut ids)?;
             }
         }
         Ok(ids[&("run", run.get())].into())
-    }
-
-    /// A suite or a fingerprint: the equal one here, or a copy.
-    fn copy_shared(&self, other: &Ledger, table: &str, old: i64) -> Result<i64, LedgerError> {
-        let hash: String = other.connection.query_row(
-            &format!("SELECT hash FROM {table} WHERE id = ?1"),
-            [old],
-            |row| row.get(0),
-        )?;
-        let here = format!("SELECT id FROM {table} WHERE hash = ?1");
-        let here = self.connection.query_row(&here, [hash], |row| row.get(0)).optional()?;
-        if let Some(id) = here {
-            return Ok(id);
-        }
-        let sql = format!("SELECT * FROM {table} WHERE id = ?1");
-        let mut statement = other.connection.prepare(&sql)?;
-        let columns: Vec<String> = statement.column_names().map(str::to_owned).collect();
-        let mut row = statement.query_row([old], |row| values(row, columns.len()))?;
-        self.put_copy(table, &columns, &mut row)
     }
 
     fn copy_table(
@@ -125,7 +106,7 @@ impl Ledger {
         let place = |name: &str| columns.iter().position(|column| column == name);
         let refers: Vec<(usize, &'static str)> =
             table.refers().filter_map(|(name, to)| Some((place(name)?, to))).collect();
-        let id_place = place("id").filter(|_| table.has_id);
+        let (id_place, hash_place) = (place("id").filter(|_| table.has_id), place("hash"));
         let mut rows = statement.query([run])?;
         while let Some(row) = rows.next()? {
             let mut row = values(row, columns.len())?;
@@ -136,29 +117,17 @@ impl Ledger {
                 }
             }
             let old = id_place.map(|place| std::mem::replace(&mut row[place], Value::Null));
-            let new = self.put_copy(table.name, &columns, &mut row)?;
+            // What runs share may be here already.
+            let known = hash_place.map(|place| self.id_of(table.name, &row[place]));
+            let new = match known.transpose()?.flatten() {
+                Some(id) => id,
+                None => self.insert("INSERT", table.name, &columns, params_from_iter(row))?,
+            };
             if let Some(Value::Integer(old)) = old {
                 ids.insert((table.name, old), new);
             }
         }
         Ok(())
-    }
-
-    /// Inserts a row; an `id` is assigned anew.
-    fn put_copy(
-        &self,
-        table: &str,
-        columns: &[String],
-        row: &mut [Value],
-    ) -> Result<i64, LedgerError> {
-        if let Some(place) = columns.iter().position(|column| column == "id") {
-            row[place] = Value::Null;
-        }
-        let marks = vec!["?"; columns.len()].join(", ");
-        let sql = format!("INSERT INTO {table} ({}) VALUES ({marks})", columns.join(", "));
-        let mut statement = self.connection.prepare_cached(&sql)?;
-        statement.execute(params_from_iter(row.iter()))?;
-        Ok(self.connection.last_insert_rowid())
     }
 
     /// Deletes runs with everything that hangs on them, and suites and fingerprints that no run is

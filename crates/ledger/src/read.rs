@@ -162,17 +162,17 @@ impl Ledger {
             streams: self.of_trials("", "clients", [id])?,
             usage: self.of_trials(OF_POINTS, "name", detailed)?,
             reached: self.of_trials("", "rank", [id])?,
-            calls: self.all(CALLS, [id])?,
+            calls: self.of_points("target_id, side DESC, calls DESC, name", id)?,
             floors: self.all("WHERE run_id = ?1 ORDER BY name", [id])?,
             rungs: self.all(RUNGS, [id])?,
-            profiles: self.all(PROFILES, [id])?,
-            requirements: self.all(REQUIREMENTS, [id])?,
+            profiles: self.of_points("target_id, profile.ordinal, share DESC", id)?,
+            requirements: self.of_points("requirement.rowid", id)?,
             verdicts: self.all("WHERE run_id = ?1 ORDER BY ordinal", [id])?,
             comparison: self.all("WHERE run_id = ?1", [id])?.pop(),
-            looks: self.all(LOOKS, [id])?,
+            looks: self.of_points("rounds", id)?,
             search: self.all("WHERE run_id = ?1", [id])?.pop(),
-            probes: self.all(PROBES, [id])?,
-            clients: self.all(CLIENTS, [id])?,
+            probes: self.of_points("load", id)?,
+            clients: self.of_points("name", id)?,
             facts: self.all(FACTS, [id])?,
         };
         drop(snapshot);
@@ -265,6 +265,15 @@ impl Ledger {
         self.all(&rest, params)
     }
 
+    /// The rows of a table below the points of a run, point by point.
+    fn of_points<R: Row>(&self, order: &str, run: RunId) -> Result<Vec<R>, LedgerError> {
+        let rest = format!(
+            "JOIN point ON point.id = point_id
+             WHERE point.run_id = ?1 ORDER BY point.ordinal, {order}"
+        );
+        self.all(&rest, [run])
+    }
+
     /// The rows of a query.
     pub(crate) fn rows<T>(
         &self,
@@ -289,20 +298,8 @@ pub(crate) const TRIALS: &str = "JOIN round ON round.id = round_id
 const FINDINGS: &str = "JOIN trial ON trial.id = trial_id
     JOIN round ON round.id = trial.round_id
     WHERE round.run_id = ?1 ORDER BY finding.id";
-const CALLS: &str = "JOIN point ON point.id = point_id
-    WHERE point.run_id = ?1 ORDER BY point_id, target_id, side DESC, calls DESC, name";
 const RUNGS: &str = "JOIN target ON target.id = target_id
     WHERE target.run_id = ?1 ORDER BY target.ordinal";
-const PROFILES: &str = "JOIN point ON point.id = point_id
-    WHERE point.run_id = ?1 ORDER BY point_id, target_id, profile.ordinal, share DESC";
-const REQUIREMENTS: &str = "JOIN point ON point.id = point_id
-    WHERE requirement.run_id = ?1 ORDER BY point.ordinal, requirement.rowid";
-const LOOKS: &str = "JOIN point ON point.id = point_id
-    WHERE look.run_id = ?1 ORDER BY point.ordinal, look.rounds";
-const PROBES: &str = "JOIN point ON point.id = point_id
-    WHERE point.run_id = ?1 ORDER BY point.ordinal";
-const CLIENTS: &str = "JOIN point ON point.id = point_id
-    WHERE point.run_id = ?1 ORDER BY point.ordinal, clients.name";
 const FACTS: &str = "JOIN target ON target.id = target_id
     WHERE target.run_id = ?1 ORDER BY target.ordinal, fact.name";
 

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use rusqlite::Row;
-
 use crate::error::LedgerError;
 use crate::ids::{PointId, RoundId, RunId, TargetId, TrialId};
 use crate::open::Ledger;
 use crate::read::{POINTS, ROUNDS, TARGETS, TRIALS, effective_state};
 use crate::rows::{PointRow, RoundRow, RunRow, TargetRow, TrialRow};
-use crate::word_columns::RunState;
+use crate::word_columns::{RunKind, RunState};
 
 /// One run in a list of runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -40,35 +38,6 @@ pub struct RunLine {
     pub trials: u64,
     /// Those of them that are valid.
     pub valid_trials: u64,
-}
-
-/// The question of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunKind {
-    /// The figures of targets at each point.
-    Sweep,
-    /// Whether one target is better than another: `loadline compare`.
-    Comparison,
-    /// Whether each change on top of another helped: `loadline ladder`.
-    Ladder,
-    /// The highest load: `loadline capacity`.
-    Capacity,
-}
-
-impl RunKind {
-    /// Every kind.
-    pub const ALL: [RunKind; 4] =
-        [RunKind::Sweep, RunKind::Comparison, RunKind::Ladder, RunKind::Capacity];
-
-    /// In one word.
-    pub fn word(self) -> &'static str {
-        match self {
-            RunKind::Sweep => "sweep",
-            RunKind::Comparison => "comparison",
-            RunKind::Ladder => "ladder",
-            RunKind::Capacity => "capacity",
-        }
-    }
 }
 
 /// The progress of a run, without what takes long to read, so that watching it costs the host
@@ -103,10 +72,14 @@ impl Ledger {
                  (SELECT count(*) FROM trial JOIN round ON round.id = trial.round_id
                   WHERE round.run_id = run.id AND trial.validity = 'valid') AS valid_trials,
                  (SELECT count(*) FROM point WHERE point.run_id = run.id) AS points,
-                 EXISTS (SELECT 1 FROM comparison WHERE run_id = run.id) AS is_comparison,
-                 EXISTS (SELECT 1 FROM search WHERE run_id = run.id) AS is_search,
-                 EXISTS (SELECT 1 FROM rung JOIN target ON target.id = rung.target_id
-                  WHERE target.run_id = run.id) AS is_ladder
+                 CASE
+                     WHEN EXISTS (SELECT 1 FROM search WHERE run_id = run.id) THEN 'capacity'
+                     WHEN EXISTS (SELECT 1 FROM rung JOIN target ON target.id = rung.target_id
+                      WHERE target.run_id = run.id) THEN 'ladder'
+                     WHEN EXISTS (SELECT 1 FROM comparison WHERE run_id = run.id)
+                         THEN 'comparison'
+                     ELSE 'sweep'
+                 END AS kind
              FROM run JOIN suite ON suite.id = run.suite_id
              ORDER BY run.id",
             [],
@@ -121,7 +94,7 @@ impl Ledger {
                     ended_at: row.get("ended_at")?,
                     state: effective_state(row)?,
                     note: row.get("note")?,
-                    kind: kind(row)?,
+                    kind: row.get("kind")?,
                     points: row.get("points")?,
                     trials: row.get("trials")?,
                     valid_trials: row.get("valid_trials")?,
@@ -167,18 +140,4 @@ impl Ledger {
         drop(snapshot);
         Ok(so_far)
     }
-}
-
-fn kind(row: &Row<'_>) -> rusqlite::Result<RunKind> {
-    let kinds = [
-        ("is_search", RunKind::Capacity),
-        ("is_ladder", RunKind::Ladder),
-        ("is_comparison", RunKind::Comparison),
-    ];
-    for (column, kind) in kinds {
-        if row.get(column)? {
-            return Ok(kind);
-        }
-    }
-    Ok(RunKind::Sweep)
 }

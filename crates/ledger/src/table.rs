@@ -24,7 +24,7 @@
 //! ```
 
 use rusqlite::Row as SqlRow;
-use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, ValueRef};
+use rusqlite::types::{FromSql, FromSqlError, FromSqlResult, ToSql, ToSqlOutput, Value, ValueRef};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
@@ -190,9 +190,25 @@ impl Codec<bool> for Side {
     }
 }
 
-/// A value as a column holds it.
-pub(crate) fn put<T, C: Codec<T>>(value: &T) -> rusqlite::Result<ToSqlOutput<'_>> {
-    C::write(value)
+/// A value as this column of a table holds it. SQLite knows no NaN and would store NULL in its
+/// place: a column that can't be NULL refuses it.
+pub(crate) fn put<'a, T, C: Codec<T>>(
+    value: &'a T,
+    table: &str,
+    column: &str,
+) -> rusqlite::Result<ToSqlOutput<'a>> {
+    let written = C::write(value)?;
+    let is_nan = match &written {
+        ToSqlOutput::Borrowed(ValueRef::Real(number)) | ToSqlOutput::Owned(Value::Real(number)) => {
+            number.is_nan()
+        }
+        _ => false,
+    };
+    if is_nan && !C::STORED.nullable {
+        let why = format!("{table}.{column} has to be a number, and it is NaN");
+        return Err(rusqlite::Error::ToSqlConversionFailure(why.into()));
+    }
+    Ok(written)
 }
 
 /// The value at a place of a query's row.
@@ -306,7 +322,7 @@ macro_rules! rows {
             &[$(<$row as $crate::table::Row>::TABLE),+];
         $(
             $(#[doc = $about])+
-            #[derive(Debug, Clone, PartialEq)]
+            #[derive(Debug, Clone, PartialEq, Default)]
             #[allow(unreachable_pub, reason = "most rows are exported")]
             pub struct $row {$(
                 $(#[doc = $meaning])+
@@ -336,7 +352,11 @@ macro_rules! rows {
 
                 fn values(&self) -> rusqlite::Result<Vec<rusqlite::types::ToSqlOutput<'_>>> {
                     Ok(vec![$(
-                        $crate::table::put::<$kind, rows!(@codec $($codec)?)>(&self.$field)?
+                        $crate::table::put::<$kind, rows!(@codec $($codec)?)>(
+                            &self.$field,
+                            stringify!($table),
+                            rows!(@name $field $($column)?),
+                        )?
                     ),+])
                 }
 
@@ -373,6 +393,28 @@ mod tests {
         unique "word"
         index "seed, mark"
         check "seed > 0"
+
+        /// One measurement.
+        measurement: MeasurementRow {
+            /// It is always there.
+            length in metres: f64,
+            /// It may be unseen.
+            width: Option<f64>,
+        }
+    }
+
+    #[test]
+    fn what_is_no_number_is_refused_by_name_or_unseen() {
+        let refused = MeasurementRow { length: f64::NAN, width: None }.values().unwrap_err();
+        assert_eq!(refused.to_string(), "measurement.metres has to be a number, and it is NaN");
+        let connection = rusqlite::Connection::open_in_memory().unwrap();
+        connection.execute_batch(&MeasurementRow::TABLE.create()).unwrap();
+        let row = MeasurementRow { length: f64::INFINITY, width: Some(f64::NAN) };
+        let insert = "INSERT INTO measurement (metres, width) VALUES (?1, ?2)";
+        connection.execute(insert, rusqlite::params_from_iter(row.values().unwrap())).unwrap();
+        let sql = format!("SELECT {} FROM measurement", MeasurementRow::TABLE.selected());
+        let read = connection.query_row(&sql, [], |row| MeasurementRow::read(row, 0)).unwrap();
+        assert_eq!(read, MeasurementRow { length: f64::INFINITY, width: None });
     }
 
     #[test]

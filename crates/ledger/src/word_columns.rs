@@ -23,6 +23,14 @@ macro_rules! words {
                     $($name::$variant => $word),+
                 }
             }
+
+            /// The one of this word.
+            pub fn of_word(word: &str) -> Option<$name> {
+                match word {
+                    $($word => Some($name::$variant),)+
+                    _ => None,
+                }
+            }
         }
 
         impl Declared for $name {
@@ -38,10 +46,7 @@ macro_rules! words {
 
         impl FromSql for $name {
             fn column_result(value: ValueRef<'_>) -> FromSqlResult<Self> {
-                match value.as_str()? {
-                    $($word => Ok($name::$variant),)+
-                    _ => Err(FromSqlError::InvalidType),
-                }
+                $name::of_word(value.as_str()?).ok_or(FromSqlError::InvalidType)
             }
         }
     };
@@ -49,8 +54,10 @@ macro_rules! words {
 
 words! {
     /// The state of a run.
+    #[derive(Default)]
     RunState {
         /// It is being measured.
+        #[default]
         Running = "running",
         /// It came to its end.
         Finished = "finished",
@@ -62,21 +69,39 @@ words! {
 }
 
 words! {
+    /// The question of a run.
+    RunKind {
+        /// The figures of targets at each point.
+        Sweep = "sweep",
+        /// Whether one target is better than another: `loadline compare`.
+        Comparison = "comparison",
+        /// Whether each change on top of another helped: `loadline ladder`.
+        Ladder = "ladder",
+        /// The highest load: `loadline capacity`.
+        Capacity = "capacity"
+    }
+}
+
+words! {
     /// Whether a trial or slice may be compared.
+    #[derive(Default)]
     Validity {
         /// Nothing speaks against it.
         Valid = "valid",
         /// Something else used the host's cores, or the host stalled.
         Disturbed = "disturbed",
         /// The load wasn't what it should have been, or the trial wasn't finished.
+        #[default]
         Invalid = "invalid"
     }
 }
 
 words! {
     /// Whether the target's data were in cache when it was measured.
+    #[derive(Default)]
     DataState {
         /// Caches were dropped, or the target had just been started on kept data.
+        #[default]
         Cold = "cold",
         /// The target was warmed up before it was measured.
         Warm = "warm"
@@ -85,8 +110,10 @@ words! {
 
 words! {
     /// The quantity of a histogram.
+    #[derive(Default)]
     HistogramKind {
         /// Completion − scheduled time.
+        #[default]
         Latency = "latency",
         /// Completion − actual send.
         Service = "service",
@@ -111,20 +138,24 @@ words! {
 
 words! {
     /// The outcome of a requirement at one point.
+    #[derive(Default)]
     RequirementOutcome {
         /// It held.
         Held = "held",
         /// It was broken.
         Broken = "broken",
         /// Inconclusive over the valid trials.
+        #[default]
         CantTell = "cant_tell"
     }
 }
 
 words! {
     /// Which direction of a figure is good.
+    #[derive(Default)]
     Better {
         /// More is better.
+        #[default]
         Higher = "higher",
         /// Less is better.
         Lower = "lower"
@@ -133,8 +164,10 @@ words! {
 
 words! {
     /// When a group of clients sends its requests.
+    #[derive(Default)]
     ArrivalsKind {
         /// A slot sends when it is answered.
+        #[default]
         Closed = "closed",
         /// And after a pause.
         Think = "think",

@@ -1,5 +1,7 @@
 //! Writing a ledger: one method per table, and batches.
 
+use std::borrow::Borrow;
+
 use rusqlite::types::ToSql;
 use rusqlite::{OptionalExtension, Params, params, params_from_iter};
 
@@ -57,8 +59,6 @@ writers! {
     add_reached(ReachedRow) = "INSERT";
     /// Writes a declared figure.
     add_program_figure(ProgramFigureRow) = "INSERT";
-    /// Writes a verdict of a run.
-    add_verdict(VerdictRow) = "INSERT";
     /// Writes the parameters of a comparison.
     add_comparison(ComparisonRow) = "INSERT";
     /// Writes a look; the same one again changes nothing.
@@ -210,6 +210,17 @@ impl Ledger {
         Ok(())
     }
 
+    /// Writes the verdicts of a run: all of them or, when one is refused, none.
+    pub fn add_verdicts(&mut self, rows: &[VerdictRow]) -> Result<(), LedgerError> {
+        self.connection.execute_batch("SAVEPOINT verdicts")?;
+        let written = rows.iter().try_for_each(|row| self.put("INSERT", row, &[]).map(drop));
+        self.connection.execute_batch(match written {
+            Ok(()) => "RELEASE verdicts",
+            Err(_) => "ROLLBACK TO verdicts; RELEASE verdicts",
+        })?;
+        written
+    }
+
     fn put_finite(&self, value: f64, row: &impl Row) -> Result<(), LedgerError> {
         if value.is_finite() {
             self.put("INSERT", row, &[])?;
@@ -219,11 +230,16 @@ impl Ledger {
 
     /// The id of the row with this hash, which is written if there is none.
     fn put_once<R: Row>(&self, hash: &str, row: &R) -> Result<i64, LedgerError> {
-        let known = format!("SELECT id FROM {} WHERE hash = ?1", R::TABLE.name);
-        match self.connection.query_row(&known, [hash], |found| found.get(0)).optional()? {
+        match self.id_of(R::TABLE.name, &hash)? {
             Some(id) => Ok(id),
             None => self.put("INSERT", row, &[]),
         }
+    }
+
+    /// The id of the row with this hash.
+    pub(crate) fn id_of(&self, table: &str, hash: &dyn ToSql) -> Result<Option<i64>, LedgerError> {
+        let known = format!("SELECT id FROM {table} WHERE hash = ?1");
+        Ok(self.connection.query_row(&known, [hash], |found| found.get(0)).optional()?)
     }
 
     /// Writes a row, with the columns that are no fields of it, and returns its id if it has one.
@@ -235,12 +251,22 @@ impl Ledger {
     ) -> Result<i64, LedgerError> {
         let fields = R::TABLE.fields.iter().map(|column| column.name);
         let names: Vec<&str> = fields.chain(also.iter().map(|(name, _)| *name)).collect();
-        let marks = vec!["?"; names.len()].join(", ");
-        let names = names.join(", ");
-        let sql = format!("{verb} INTO {} ({names}) VALUES ({marks})", R::TABLE.name);
         let values = row.values()?;
         let values = values.iter().map(|value| value as &dyn ToSql);
-        self.execute(&sql, params_from_iter(values.chain(also.iter().map(|(_, value)| *value))))?;
+        let values = values.chain(also.iter().map(|(_, value)| *value));
+        self.insert(verb, R::TABLE.name, &names, params_from_iter(values))
+    }
+
+    /// Writes values of these columns, and returns the row's id if it has one.
+    pub(crate) fn insert(
+        &self,
+        verb: &str,
+        table: &str,
+        columns: &[impl Borrow<str>],
+        values: impl Params,
+    ) -> Result<i64, LedgerError> {
+        let (marks, columns) = (vec!["?"; columns.len()].join(", "), columns.join(", "));
+        self.execute(&format!("{verb} INTO {table} ({columns}) VALUES ({marks})"), values)?;
         Ok(self.connection.last_insert_rowid())
     }
 

@@ -1,43 +1,19 @@
 //! The guarantees of a ledger to its writer and to readers meanwhile.
 
+use crate::fixture::whole::{finding, requirement, slice, whole_run};
 use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    FailedAt, FindingRow, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome,
-    RequirementRow, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow,
-    SlowRow, TargetId, TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
+    FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome, RunId,
+    RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, TargetId,
+    TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow, VerdictRow,
 };
-
-fn slice_of(trial_id: TrialId) -> SliceRow {
-    SliceRow {
-        trial_id,
-        ordinal: 0,
-        start_ns: 6,
-        duration_ns: 500_000_000,
-        operations: 250,
-        server_cpu_ns: None,
-        generator_cpu_ns: Some(3),
-        validity: Validity::Disturbed,
-        reason: Some("foreign CPU 5 %".into()),
-    }
-}
-
-fn finding_of(trial_id: TrialId) -> FindingRow {
-    FindingRow {
-        trial_id,
-        at_ns: 9,
-        operation: "get".into(),
-        key: "key:1".into(),
-        expected: vec![0, 1],
-        received: vec![0, 255],
-        note: "another version".into(),
-    }
-}
 
 #[test]
 fn everything_of_a_run_comes_back_as_it_was_written() {
     let mut ledger = Ledger::in_memory().unwrap();
-    let Begun { run, target, point, trial } = begin_run(&mut ledger);
+    let begun = begin_run(&mut ledger);
+    let Begun { run, target, trial, .. } = begun;
     let mut view = ledger.run_view(run).unwrap();
     assert_eq!(view.run.seed, u64::MAX);
     assert_eq!(view.run.settings, [("rounds.measure".into(), "\"2s\"".into())]);
@@ -63,7 +39,8 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         ..view.trials[0].1.clone()
     };
     ledger.set_trial(trial, &measured).unwrap();
-    let slice = slice_of(trial);
+    let reason = Some("foreign CPU 5 %".into());
+    let slice = SliceRow { reason, validity: Validity::Disturbed, ..slice(trial, 0) };
     ledger.add_slice(&slice).unwrap();
     let mut histogram = Histogram::<u64>::new(3).unwrap();
     histogram.record_n(1000, 1000).unwrap();
@@ -73,22 +50,9 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
     ledger.add_histogram(&row(None)).unwrap();
     ledger.add_histogram(&row(Some(0))).unwrap();
     assert!(ledger.add_histogram(&row(None)).is_err(), "a whole trial has one of a kind");
-    let finding = finding_of(trial);
+    let finding = finding(trial);
     ledger.add_finding(&finding).unwrap();
-    let mut requirement = RequirementRow {
-        run_id: run,
-        point_id: point,
-        expression: "wrong = 0".into(),
-        value: None,
-        outcome: RequirementOutcome::CantTell,
-        bound: 0.0,
-        unit: Some("count".to_owned()),
-        room: None,
-        rounds: 5,
-        disturbed: 1,
-        broken_in: 0,
-        reason: Some("too few rounds".to_owned()),
-    };
+    let mut requirement = requirement(&begun);
     ledger.add_requirement(&requirement).unwrap();
     (requirement.value, requirement.outcome) = (Some(1.0), RequirementOutcome::Broken);
     ledger.add_requirement(&requirement).unwrap();
@@ -370,4 +334,20 @@ fn an_hour_of_sixty_series_and_three_histograms_a_second_stays_under_twenty_mega
     println!("sensors {sensors} B, latencies {latencies} B an hour; empty {empty} B");
     assert!(sensors < 8_000_000, "{sensors}");
     assert!(empty + sensors + latencies < 20_000_000, "{empty}, {sensors}, {latencies}");
+}
+
+#[test]
+fn verdicts_are_written_all_or_none() {
+    let mut ledger = Ledger::in_memory().unwrap();
+    let run = whole_run(&mut ledger).run;
+    let verdicts = |ledger: &Ledger| ledger.run_view(run).unwrap().verdicts;
+    let first = verdicts(&ledger).remove(0);
+    let next = VerdictRow { ordinal: 1, ..first.clone() };
+    let odd = VerdictRow { ordinal: 2, verdict: "odd".into(), ..first.clone() };
+    ledger.begin_batch().unwrap();
+    assert!(ledger.add_verdicts(&[next.clone(), odd]).is_err());
+    assert_eq!(verdicts(&ledger), std::slice::from_ref(&first));
+    ledger.add_verdicts(std::slice::from_ref(&next)).unwrap();
+    ledger.commit_batch().unwrap();
+    assert_eq!(verdicts(&ledger), [first, next]);
 }

@@ -201,5 +201,5 @@ fn choose_one(plan: &Plan) -> String {
 }
 
 fn words(args: &CapacityArgs, load: f64) -> String {
-    if args.over.ends_with("rate") { report::plain_rate(load) } else { report::plain(load) }
+    if args.over.ends_with("rate") { report::rate(load) } else { report::plain(load) }
 }

@@ -96,8 +96,9 @@ fn decide(
         let known = if names.is_empty() { "none".to_owned() } else { names.join(", ") };
         return Err(Failure::Usage(format!("run {run} has no rung \"{rung}\"; it has: {known}")));
     }
-    let shown = crate::report::Form { json: args.how.json, verbose: false, cost: false };
-    crate::report::print(&ledger, run, shown, |outcome| outcome.exit_code(false))?;
+    let (json, explain) = (args.how.json, args.how.explain);
+    let shown = crate::report::Form { json, verbose: false, cost: false, explain };
+    crate::report::print(&ledger, run, shown, |_| 0)?;
     Ok(ExitCode::SUCCESS)
 }
 

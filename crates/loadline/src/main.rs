@@ -26,6 +26,7 @@ mod ui;
 
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ContextValue};
 use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
 use service::out;
 
@@ -33,7 +34,7 @@ use service::out;
 /// change helped.
 #[derive(Debug, Parser)]
 #[command(
-    version,
+    version = env!("LOADLINE_VERSION"),
     propagate_version = true,
     after_help = EXAMPLES,
     max_term_width = 100,
@@ -138,9 +139,28 @@ fn command() -> clap::Command {
     command.mut_subcommand("compare", |compare| compare.arg_required_else_help(true))
 }
 
+/// The error with the command that was most likely meant: clap knows of no letters that changed
+/// places.
+fn meant(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(asked)) = error.get(ContextKind::InvalidSubcommand) else {
+        return error;
+    };
+    let is_first = std::env::args().nth(1).as_ref() == Some(asked);
+    if is_first && error.get(ContextKind::SuggestedSubcommand).is_none() {
+        let command = command();
+        let names = command.get_subcommands().filter(|one| !one.is_hide_set());
+        let near = ask::nearest(asked, names.map(clap::Command::get_name), 1);
+        let near: Vec<String> = near.into_iter().map(str::to_owned).collect();
+        if !near.is_empty() {
+            error.insert(ContextKind::SuggestedSubcommand, ContextValue::Strings(near));
+        }
+    }
+    error
+}
+
 fn main() -> ExitCode {
     service::file_limit::turn_into_error();
-    let matches = command().get_matches();
+    let matches = command().try_get_matches().unwrap_or_else(|error| meant(error).exit());
     if let Some(outcome) = registry::run(&matches) {
         return outcome.unwrap_or_else(exit::Failure::report);
     }

@@ -33,6 +33,9 @@ pub(crate) struct ReportArgs {
     /// Say what one operation costs on both sides as well; system calls where the run counted them
     #[arg(long)]
     cost: bool,
+    /// Say what the words of the report mean as well
+    #[arg(long)]
+    explain: bool,
     /// Print it as Markdown on standard output, for a pull request
     #[arg(long, conflicts_with = "json")]
     markdown: bool,
@@ -71,8 +74,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<ExitCode, Failure> {
     if args.markdown {
         out::print(report::markdown(&summary))?;
     } else if args.json || !is_saved {
-        let &ReportArgs { json, verbose, cost, .. } = args;
-        say(&summary, Form { json, verbose, cost })?;
+        let &ReportArgs { json, verbose, cost, explain, .. } = args;
+        say(&summary, Form { json, verbose, cost, explain })?;
     }
     Ok(ExitCode::from(findings::outcome(&summary).exit_code(false)))
 }
@@ -154,14 +157,16 @@ pub(crate) struct Form {
     pub(crate) verbose: bool,
     /// What an operation costs.
     pub(crate) cost: bool,
+    /// What its words mean.
+    pub(crate) explain: bool,
 }
 
-/// Prints a run on standard output and gives the exit code that it stands for.
+/// Prints a run on standard output and returns the exit code that `code` has for it.
 pub(crate) fn print(
     ledger: &Ledger,
     run: RunId,
     shown: Form,
-    code: impl Fn(findings::Outcome) -> u8,
+    code: impl FnOnce(&findings::Summary) -> u8,
 ) -> anyhow::Result<ExitCode> {
     let view = match shown.json || shown.verbose {
         true => ledger.run_view(run)?,
@@ -169,19 +174,26 @@ pub(crate) fn print(
     };
     let summary = findings::Summary::of(view)?;
     say(&summary, shown)?;
-    Ok(ExitCode::from(code(findings::outcome(&summary))))
+    Ok(ExitCode::from(code(&summary)))
+}
+
+/// Prints a text, and what its words mean where that was asked for.
+pub(crate) fn print_text(text: String, explain: bool) -> anyhow::Result<()> {
+    let words = if explain { crate::ask::glossary(&text) } else { String::new() };
+    Ok(out::print(text + &words)?)
 }
 
 /// Prints a run on standard output.
 fn say(summary: &findings::Summary, shown: Form) -> anyhow::Result<()> {
     if shown.json {
-        return Ok(out::print(format!("{:#}\n", report::json(summary)?))?);
+        return Ok(out::print(format!("{:#}\n", report::json(summary)))?);
     }
     let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
     let mut text = report::text(summary, colour);
     for point in (0..summary.points.len()).filter(|_| shown.cost || shown.verbose) {
         if summary.points.len() > 1 {
-            let _ = writeln!(text, "\n{}", summary.points[point].row.label);
+            let label = report::one_line(&summary.points[point].row.label);
+            let _ = writeln!(text, "\n{}", report::wrapped(&label));
         }
         if shown.verbose {
             text.push_str(&report::slowest(summary, point, colour));
@@ -189,6 +201,10 @@ fn say(summary: &findings::Summary, shown: Form) -> anyhow::Result<()> {
         if shown.cost {
             text.push_str(&report::cost(summary, point, colour));
         }
+    }
+    if shown.explain {
+        let plain = if colour { report::text(summary, false) } else { text.clone() };
+        text.push_str(&crate::ask::glossary(&plain));
     }
     Ok(out::print(text)?)
 }

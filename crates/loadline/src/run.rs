@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use anyhow::Context;
+use findings::Summary;
 use lab::plan::{Plan, Point, Target};
 use lab::run::{Ending, Extras, RunError, RunOptions};
 use ledger::{Ledger, RunId};
@@ -57,6 +58,9 @@ pub(crate) struct HowArgs {
     /// Count the system calls of an operation as well, in short trials of their own at the end
     #[arg(long)]
     cost: bool,
+    /// Say what the words of the report mean as well
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Profile every target so often at the first point, in short trials at the end (needs perf)
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(0..=20))]
     pub(crate) profiles: Option<u32>,
@@ -66,12 +70,27 @@ pub(crate) struct HowArgs {
     /// Take a verdict of this rank for one, in the exit code: from disturbed rounds
     #[arg(long, value_name = "RANK", value_parser = ["likely"])]
     accept: Option<String>,
+    /// Why figures that hold all that is required can't be relied on, where they can't.
+    #[arg(skip)]
+    pub(crate) doubt: Option<fn(&Summary) -> Option<String>>,
 }
 
 impl HowArgs {
     /// A run whose progress is shown by the caller, as after `--plain`.
     pub(crate) fn shown_by_caller(json: bool, ledger: Option<PathBuf>, wait: bool) -> Self {
         Self { json, ledger, wait, plain: true, ..Self::default() }
+    }
+
+    /// The exit code of a run that has been printed; a doubt is its last line.
+    fn exit_code_of(&self, summary: &Summary) -> u8 {
+        let code = self.exit_code(findings::outcome(summary));
+        let Some(doubt) = self.doubt.and_then(|doubt| doubt(summary)) else { return code };
+        match self.json {
+            true => note(doubt),
+            // The exit code says the same where it can't be printed.
+            false => _ = crate::out::print(doubt + "\n"),
+        }
+        if code == 0 { CANT_TELL } else { code }
     }
 
     /// The exit code of an outcome.
@@ -119,7 +138,7 @@ pub(crate) fn measure_with(
     let storage = Storage::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
-    let mut live = Live::begin(plan, how.plain);
+    let mut live = Live::begin(plan, how.plain, &storage);
     let measured = run(RunOptions {
         plan,
         exe: &exe,
@@ -138,8 +157,9 @@ pub(crate) fn measure_with(
         error => error.into(),
     })?;
     drop(lock);
-    let shown = crate::report::Form { json: how.json, verbose: how.verbose, cost: how.cost };
-    let code = crate::report::print(&ledger, run, shown, |outcome| how.exit_code(outcome))?;
+    let &HowArgs { json, verbose, cost, explain, .. } = how;
+    let shown = crate::report::Form { json, verbose, cost, explain };
+    let code = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary))?;
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
     if let Err(error) = crate::report::save_page(&ledger, run, &page) {
@@ -182,6 +202,9 @@ fn raise_file_limit(plan: &Plan) -> Result<(), Failure> {
          clients.connections"
     )))
 }
+
+/// The exit code of figures that say nothing for sure.
+const CANT_TELL: u8 = 4;
 
 /// What a run has open beside the connections of the load: files, pipes, sensors.
 const OWN_DESCRIPTORS: u64 = 256;

@@ -35,7 +35,7 @@ impl CompletionArgs {
 pub(crate) fn version() -> Outcome {
     let built = crate::registry::build().into_iter();
     let built = built.map(|(name, fact)| format!("  {}: {fact}\n", name.replace('_', " ")));
-    out::print(format!("loadline {}\n{}", env!("CARGO_PKG_VERSION"), built.collect::<String>()))?;
+    out::print(format!("loadline {}\n{}", env!("LOADLINE_VERSION"), built.collect::<String>()))?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -37,13 +37,17 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{what:<24} {wall:>6} ms, {cpu:>6} ms of CPU time {bytes:>12} bytes");
         Ok::<(), Box<dyn std::error::Error>>(())
     };
-    timed("list of runs", &|| Ok(report::runs("", &ledger.runs()?, Default::default()).len()))?;
+    timed("list of runs", &|| {
+        Ok(report::runs("", &ledger.runs()?, &ledger.results()?, Default::default()).len())
+    })?;
     timed("its page", &|| {
         let view = ledger.run_view_of(run, 0..=MAX_POINTS_IN_FULL as u32)?;
         let data = ChartData::read(&ledger, &view, ..MAX_POINTS_IN_FULL)?;
         Ok(report::run_served(&Summary::of(view)?, &data).len())
     })?;
-    timed("while it is measured", &|| Ok(report::live(&Progress::of(ledger.so_far(run)?)).len()))?;
+    timed("while it is measured", &|| {
+        Ok(report::live(&Progress::of(ledger.so_far(run)?), None).len())
+    })?;
     timed("the trials of a point", &|| {
         let view = ledger.run_view_of(run, 7..=7)?;
         let data = ChartData::read(&ledger, &view, 7..=7)?;
@@ -56,7 +60,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         })
     })?;
     timed("JSON", &|| {
-        let json = report::json(&Summary::of(ledger.run_view(run)?)?)?;
+        let json = report::json(&Summary::of(ledger.run_view(run)?)?);
         Ok(serde_json::to_string_pretty(&json)?.len())
     })?;
     Ok(())
@@ -106,9 +110,7 @@ fn begin(ledger: &mut Ledger) -> Result<(RunId, Vec<TargetId>), LedgerError> {
         hash: "5u17e".into(),
         path: "suites/large.toml".into(),
         title: "A large sweep".into(),
-        claims: Vec::new(),
-        compromises: Vec::new(),
-        text: String::new(),
+        ..SuiteRow::default()
     })?;
     let facts = FingerprintRow { hash: "f".into(), json: serde_json::Map::new() };
     let fingerprint_id = ledger.add_fingerprint(&facts)?;
@@ -119,13 +121,10 @@ fn begin(ledger: &mut Ledger) -> Result<(RunId, Vec<TargetId>), LedgerError> {
         version: "0.1.0".into(),
         seed: 1,
         started_at: "2026-01-02T03:04:05Z".into(),
-        ended_at: None,
-        state: RunState::Running,
-        note: None,
-        settings: Vec::new(),
         primary_metric: "rate_per_s".into(),
         same_within: 0.02,
         confidence: 0.95,
+        ..RunRow::default()
     })?;
     let mut targets = Vec::new();
     for (ordinal, name) in (0..).zip(["loadline", "memcached"]) {
@@ -163,10 +162,8 @@ fn hang_on(
             start_ns: started_ns + u64::from(ordinal) * 250_000_000,
             duration_ns: 250_000_000,
             operations: operations / u64::from(SLICES),
-            server_cpu_ns: None,
-            generator_cpu_ns: None,
             validity: Validity::Valid,
-            reason: None,
+            ..SliceRow::default()
         })?;
     }
     for at in 0..COUNTERS {

@@ -6,7 +6,9 @@ use serde_json::{Value, json};
 use crate::contest::change;
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::phrases::{many, value};
+use crate::number::value_of;
+use crate::phrases::many;
+use crate::wrap::wrapped;
 
 /// The last changes in a sentence each, or that there is none.
 pub(crate) fn sentences(history: &History) -> Vec<String> {
@@ -17,13 +19,13 @@ pub(crate) fn sentences(history: &History) -> Vec<String> {
         let word = if history.is_worse(last) { "worse" } else { "better" };
         let (before, after) = (&series.runs[last.index - 1], &series.runs[last.index]);
         lines.push(format!(
-            "{target} became {word} at {}: {name} {} since run {} ({}), after {} of {} runs.",
+            "{target} became {word} at {}: {name} {} since run {} ({}), after {} of {}.",
             one_line(&series.point),
             change(last.after / last.before),
             after.id,
             range(before, after),
             last.index,
-            series.runs.len()
+            many(series.runs.len(), "run")
         ));
     }
     if !lines.is_empty() {
@@ -38,7 +40,7 @@ pub(crate) fn sentences(history: &History) -> Vec<String> {
             if most == 1 { "is" } else { "are" }
         )];
     }
-    vec![format!("{target} did not change in {most} runs by {name}.")]
+    vec![format!("{target} did not change in {} by {name}.", many(most, "run"))]
 }
 
 /// The history for a terminal.
@@ -51,8 +53,8 @@ pub fn history_text(history: &History) -> String {
     );
     text.push_str(&format!("  host  {}\n", one_line(&history.host)));
     if history.elsewhere > 0 {
-        let runs = if history.elsewhere == 1 { "run" } else { "runs" };
-        text.push_str(&format!("  {} {runs} on other hosts left out\n", history.elsewhere));
+        let runs = many(history.elsewhere, "run");
+        text.push_str(&format!("  {runs} on other hosts left out\n"));
     }
     for series in &history.series {
         let settings = match settings_words(series) {
@@ -69,7 +71,7 @@ pub fn history_text(history: &History) -> String {
                 }
                 None => String::new(),
             };
-            let figure = value(run.figure, &history.metric);
+            let figure = value_of(run.figure, history.metric.unit);
             let (id, at) = (run.id, one_line(&run.started_at));
             let day = at.get(..16).unwrap_or(&at).replace('T', " ");
             let commit = run.commit.as_deref().map_or("", short);
@@ -80,7 +82,7 @@ pub fn history_text(history: &History) -> String {
     for line in sentences(history) {
         text.push_str(&format!("{}\n", one_line(&line)));
     }
-    text
+    wrapped(&text)
 }
 
 /// The same for programs.

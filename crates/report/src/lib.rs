@@ -6,13 +6,18 @@
 //! | file | what it holds |
 //! |---|---|
 //! | `conclusion` | the run in a sentence or two |
+//! | `against` | the first target beside another one, in a sentence |
 //! | `contest` | the sentences and the table of a run that is one comparison |
 //! | `grade` | what figures are worth, and what disturbed them |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
+//! | `run_line` | a run in one sentence, for lists of runs |
 //! | `samples` | two series of figures from elsewhere, as text and JSON |
 //! | `progress` | the progress of a run, as JSON |
 //! | `scaling` | a scalability law in words |
 //! | `number`, `phrases`, `escape` | numbers, verdicts and foreign text as people read them |
+//! | `wording` | differences of a metric in words |
+//! | `columns` | the units of figures that are read under each other |
+//! | `wrap` | lines and tables of at most 100 columns |
 //! | `text` | the terminal |
 //! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
 //! | `markdown` | a run for a pull request |
@@ -20,6 +25,8 @@
 //! | `json` | `--json`, documented in docs/json.md |
 //! | `export` | tables of a run as CSV and JSON lines |
 
+mod against;
+mod columns;
 mod conclusion;
 mod contest;
 mod escape;
@@ -34,25 +41,30 @@ mod number;
 mod phrases;
 mod progress;
 mod requirements;
+mod run_line;
 mod samples;
 mod scaling;
 mod text;
+mod wording;
+mod wrap;
 
 pub use conclusion::conclusion;
 pub use escape::one_line;
 pub use export::{ExportError, ExportFormat, export};
 pub use history::{history_json, history_text};
 pub use html::{
-    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, beside, history as history_page,
-    html, live, notice, run_served, runs, suites, trials,
+    LIMIT_BYTES as HTML_LIMIT_BYTES, Listed, MAX_POINTS_IN_FULL, Now, TargetNow, beside,
+    history as history_page, html, live, notice, run_served, runs, suites, trials,
 };
 pub use json::{SCHEMA, json, point_json};
 pub use junit::junit;
 pub use markdown::markdown;
 pub use number::{
-    bytes, count, duration, nanoseconds, percent, plain, plain_rate, rate, ratio, thousands,
-    value_of, whole_percent,
+    bytes, count, duration, nanoseconds, percent, plain, rate, ratio, thousands, value_of,
+    whole_percent,
 };
 pub use progress::progress_json;
+pub use run_line::run_sentence;
 pub use samples::{samples_json, samples_text};
 pub use text::{cost, head, point, slowest, text};
+pub use wrap::wrapped;

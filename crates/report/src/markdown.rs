@@ -4,8 +4,9 @@ use findings::{PointSummary, RequirementSummary, Summary, TargetSummary};
 use judge::{Metric, Verdict};
 use ledger::RequirementOutcome;
 
+use crate::columns::Columns;
 use crate::conclusion::conclusion;
-use crate::number::nanoseconds;
+use crate::number::Scale;
 use crate::phrases;
 use crate::requirements;
 
@@ -29,12 +30,13 @@ pub fn markdown(summary: &Summary) -> String {
     ));
     out.push_str(&format!("|---|---|{line}--:|--:|--:|--:|--:|---|\n"));
     for (index, point) in summary.points.iter().enumerate().take(MAX_POINTS) {
+        let columns = Columns::of(summary, point);
         for target in &point.targets {
-            out.push_str(&row(summary, index, target, primary));
+            out.push_str(&row(summary, index, target, primary, columns));
         }
     }
     if let Some(more) = summary.points.len().checked_sub(MAX_POINTS).filter(|more| *more > 0) {
-        out.push_str(&format!("\nand {more} more points\n"));
+        out.push_str(&format!("\nand {}\n", phrases::many(more, "more point")));
     }
     out.push_str(&grades(summary));
     let line = |one: &RequirementSummary| {
@@ -63,17 +65,21 @@ fn row(
     index: usize,
     target: &TargetSummary,
     primary: Option<&Metric>,
+    columns: Columns,
 ) -> String {
     let figures = &target.figures;
+    let latency = |ns: Option<u64>, scale: Scale| {
+        ns.map_or_else(|| "–".to_owned(), |ns| scale.show(ns as f64))
+    };
     let mut cells =
         vec![cell(&summary.points[index].row.label), cell(&summary.targets[target.target].name)];
-    cells.extend(primary.map(|primary| phrases::primary_cell(Some(target), primary)));
+    cells.extend(primary.map(|primary| phrases::primary_in(target, primary, columns.primary)));
     cells.extend([
-        phrases::rate_cell(Some(target)),
-        phrases::latency(figures.latency.p50_ns),
-        phrases::latency(figures.latency.p99_ns),
+        phrases::cell(Some(target), |target| phrases::rate_in(target, columns.rate)),
+        latency(figures.latency.p50_ns, columns.p50),
+        latency(figures.latency.p99_ns, columns.p99),
         phrases::answers(target),
-        phrases::unseen(figures.server.cpu_ns_per_op.map(nanoseconds)),
+        phrases::unseen(figures.server.cpu_ns_per_op.map(|ns| columns.server.show(ns))),
         verdict(summary, index, target.target),
     ]);
     format!("| {} |\n", cells.join(" | "))

@@ -1,21 +1,26 @@
-//! Phrases that several kinds of report share: figures of a target, verdicts,
-//! ratios, and rows that are aligned.
+//! Phrases that several kinds of report share: figures of a target, verdicts and ratios.
 
 use findings::{
     Bound, CapacitySummary, Compared, EventKind, Grade, LikelyCompared, PointSummary, Summary,
     TargetSummary,
 };
-use judge::{Inconclusive, Likely, Metric, SeriesInterval, Verdict};
+use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
 use ledger::Validity;
 
 use crate::escape::one_line;
 use crate::number::{
-    bytes, count, duration, nanoseconds, percent, plain, rate, ratio, value_of, whole_percent,
+    Scale, bytes, count, duration, percent, plain, rate, ratio, ratio_within, value_in, value_of,
+    whole_percent,
 };
 
 /// The rate with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
     with_width(target.rate, target.figures.rate_per_s, rate)
+}
+
+/// The same in this unit.
+pub(crate) fn rate_in(target: &TargetSummary, scale: Scale) -> Option<String> {
+    with_width(target.rate, target.figures.rate_per_s, |rate| scale.show(rate))
 }
 
 /// The mean of an interval with its width, or else the one value there is.
@@ -43,14 +48,6 @@ pub(crate) fn rate_cell(target: Option<&TargetSummary>) -> String {
     cell(target, rate_of)
 }
 
-/// A metric's value as lines and tables show it: costs per operation stay in ns.
-pub(crate) fn value(value: f64, metric: &Metric) -> String {
-    match metric.json.ends_with("_ns_per_op") {
-        true => nanoseconds(value),
-        false => value_of(value, metric.unit),
-    }
-}
-
 /// The run's primary metric, which verdicts are about, unless it is among those that are shown.
 pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option<&'a Metric> {
     summary.primary().filter(|metric| !shown.contains(&&*metric.suite))
@@ -58,14 +55,27 @@ pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option
 
 /// The run's primary metric with its interval, as a table shows it.
 pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
-    let of = |target: &TargetSummary| {
-        with_width(target.primary, target.figures.value(primary), |one| value(one, primary))
-    };
-    cell(target, of)
+    primary_by(target, primary, |value| value_of(value, primary.unit))
+}
+
+/// The same in this unit.
+pub(crate) fn primary_in(target: &TargetSummary, primary: &Metric, scale: Scale) -> String {
+    primary_by(Some(target), primary, |value| value_in(value, primary.unit, scale))
+}
+
+fn primary_by(
+    target: Option<&TargetSummary>,
+    primary: &Metric,
+    shown: impl Fn(f64) -> String,
+) -> String {
+    cell(target, |target| with_width(target.primary, target.figures.value(primary), &shown))
 }
 
 /// `–` where the target wasn't measured; what isn't clean is marked.
-fn cell(target: Option<&TargetSummary>, of: impl Fn(&TargetSummary) -> Option<String>) -> String {
+pub(crate) fn cell(
+    target: Option<&TargetSummary>,
+    of: impl Fn(&TargetSummary) -> Option<String>,
+) -> String {
     match target {
         None => "–".to_owned(),
         Some(target) => match of(target) {
@@ -92,11 +102,11 @@ pub(crate) fn latency(ns: Option<u64>) -> String {
 }
 
 /// A named latency: `p99 5.37 ms`, with `~` where few answers make it rough.
-pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool) -> String {
-    match ns {
+pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool, scale: Scale) -> String {
+    match ns.map(|ns| scale.show(ns as f64)) {
         None => format!("{name} unseen"),
-        Some(ns) if rough => format!("{name} ~{}", duration(ns as f64)),
-        Some(ns) => format!("{name} {}", duration(ns as f64)),
+        Some(shown) if rough => format!("{name} ~{shown}"),
+        Some(shown) => format!("{name} {shown}"),
     }
 }
 
@@ -153,19 +163,21 @@ pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
 }
 
 /// `0.57× [0.50, 0.64]; 5 of 5 rounds disturbed, by 2 to 14 %`.
-pub(crate) fn likely_ratio(likely: &LikelyCompared) -> String {
+fn likely_ratio(likely: &LikelyCompared) -> String {
+    let LikelyInterval { ratio, low, high, .. } = likely.found.interval;
+    format!("{}; {}", ratio_within(ratio, low, high), disturbance(likely))
+}
+
+/// `5 of 5 rounds disturbed, by 2 to 14 %`.
+pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
     let Likely { interval, least_disturbance, most_disturbance } = likely.found;
     let [least, most] =
         [least_disturbance, most_disturbance].map(|share| whole_percent(share.min(1.0)));
-    let by = if least == most { most } else { format!("{least} to {most}") };
-    format!(
-        "{}× [{}, {}]; {} of {} disturbed, by {by}",
-        ratio(interval.ratio),
-        ratio(interval.low),
-        ratio(interval.high),
-        likely.disturbed_rounds,
-        many(interval.rounds, "round")
-    )
+    let by = match least == most {
+        true => most,
+        false => format!("{} to {most}", least.trim_end_matches(" %")),
+    };
+    format!("{} of {} disturbed, by {by}", likely.disturbed_rounds, many(interval.rounds, "round"))
 }
 
 /// The reason of a bound: the target that the generator limited.
@@ -194,8 +206,7 @@ pub(crate) fn plain_interval(compared: &Compared) -> String {
     if !interval.high.is_finite() {
         return format!("{bound}{}× in one round", ratio(interval.ratio));
     }
-    let (low, high) = (ratio(interval.low), ratio(interval.high));
-    format!("{bound}{}× [{low}, {high}]", ratio(interval.ratio))
+    format!("{bound}{}", ratio_within(interval.ratio, interval.low, interval.high))
 }
 
 /// `at least `, `at most `, or nothing.
@@ -274,23 +285,4 @@ pub(crate) fn call_figure(name: &str) -> (String, fn(f64) -> String) {
 /// A time; below a microsecond with the digits that a duration has no room for.
 fn time(ns: f64) -> String {
     if ns < 1000.0 { format!("{} ns", plain(ns)) } else { duration(ns) }
-}
-
-/// Rows as lines, every column as wide as its widest cell; `paint` is given each padded cell of
-/// the first column.
-pub(crate) fn align(rows: &[Vec<String>], paint: impl Fn(&str) -> String) -> Vec<String> {
-    let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let width = |column: usize| {
-        let cells = rows.iter().filter_map(|row| row.get(column));
-        cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
-    };
-    let widths: Vec<usize> = (0..columns).map(width).collect();
-    let line = |row: &Vec<String>| {
-        let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, width))| {
-            let padded = format!("{cell:<width$}");
-            if column == 0 { paint(&padded) } else { padded }
-        });
-        cells.collect::<Vec<_>>().join("  ").trim_end().to_owned()
-    };
-    rows.iter().map(line).collect()
 }

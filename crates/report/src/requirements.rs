@@ -33,17 +33,21 @@ pub(crate) fn at_point(
 /// over; broken in 3 of 12 rounds)`, `unseen (no round of ours counts)`.
 pub(crate) fn figure(row: &RequirementRow) -> String {
     let value = value(row);
-    let reason = row.reason.as_deref().map(one_line);
-    let beside = [room(row), broken_in(row), disturbed(row), reason];
-    let beside: Vec<String> = beside.into_iter().flatten().collect();
+    let beside: Vec<String> = room(row).into_iter().chain(beside(row)).collect();
     match beside.is_empty() {
         true => value,
         false => format!("{value} ({})", beside.join("; ")),
     }
 }
 
+/// What has to be known beside the figure: broken and disturbed rounds, why it can't be told.
+pub(crate) fn beside(row: &RequirementRow) -> Vec<String> {
+    let reason = row.reason.as_deref().map(one_line);
+    [broken_in(row), disturbed(row), reason].into_iter().flatten().collect()
+}
+
 /// The figure alone, with its unit.
-fn value(row: &RequirementRow) -> String {
+pub(crate) fn value(row: &RequirementRow) -> String {
     let Some(value) = row.value else { return "unseen".to_owned() };
     match row.unit.as_deref().and_then(Unit::of_word) {
         Some(unit) => value_of(value, unit),
@@ -52,7 +56,7 @@ fn value(row: &RequirementRow) -> String {
 }
 
 /// `55 % room`, `345 % over` an upper limit, `12 % short` of a lower one, `600× the limit`.
-fn room(row: &RequirementRow) -> Option<String> {
+pub(crate) fn room(row: &RequirementRow) -> Option<String> {
     let (room, bound, value) = (row.room?, row.bound, row.value?);
     let limits = row.expression.contains('<');
     Some(match room {
@@ -85,8 +89,6 @@ mod tests {
 
     fn row(expression: &str, value: f64, bound: f64, room: f64) -> RequirementRow {
         RequirementRow {
-            run_id: 1.into(),
-            point_id: 1.into(),
             expression: expression.to_owned(),
             value: Some(value),
             outcome: RequirementOutcome::Held,
@@ -94,9 +96,7 @@ mod tests {
             unit: Some("ns".to_owned()),
             room: Some(room),
             rounds: 12,
-            disturbed: 0,
-            broken_in: 0,
-            reason: None,
+            ..RequirementRow::default()
         }
     }
 

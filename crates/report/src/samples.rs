@@ -4,10 +4,13 @@ use findings::{Samples, Series};
 use judge::{Modes, Verdict, median, step_of, two_modes};
 use serde_json::{Value, json};
 
-use crate::contest::{changes, confidence_words};
+use crate::contest::confidence_words;
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::number::{count, percent, plain, ratio, whole_percent};
+use crate::number::{percent, plain, ratio, ratio_within, whole_percent};
+use crate::phrases::many;
+use crate::wording::unnamed;
+use crate::wrap::wrapped;
 
 /// Both series and the verdict for a terminal.
 pub fn samples_text(samples: &Samples) -> String {
@@ -18,11 +21,9 @@ pub fn samples_text(samples: &Samples) -> String {
         let least = figures.iter().copied().fold(f64::INFINITY, f64::min);
         let most = figures.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let middle = median(figures).map_or("unseen".to_owned(), plain);
-        let (least, most, runs) = (plain(least), plain(most), figures.len());
+        let (least, most, runs) = (plain(least), plain(most), many(figures.len(), "run"));
         let name = one_line(&series.name);
-        text.push_str(&format!(
-            "  {name:<width$}  median {middle} · {least} to {most} · {runs} runs\n"
-        ));
+        text.push_str(&format!("  {name:<width$}  median {middle} · {least} to {most} · {runs}\n"));
         for note in notes(figures, samples.rule.same_within) {
             text.push_str(&format!("  {name:<width$}  {note}\n"));
         }
@@ -31,12 +32,8 @@ pub fn samples_text(samples: &Samples) -> String {
     if let Some((low, high)) = samples.median_interval {
         let middle = median(&samples.a.figures).zip(median(&samples.b.figures));
         let middle = middle.map_or(f64::NAN, |(a, b)| a / b);
-        text.push_str(&format!(
-            "  medians {} [{}, {}] (bootstrap, {confidence}) · ",
-            ratio(middle),
-            ratio(low),
-            ratio(high)
-        ));
+        let medians = ratio_within(middle, low, high);
+        text.push_str(&format!("  medians {medians} (bootstrap, {confidence}) · "));
     }
     if let (Some(shift), Some(p)) = (samples.shift, samples.rank_p) {
         text.push_str(&format!(
@@ -45,7 +42,7 @@ pub fn samples_text(samples: &Samples) -> String {
         ));
     }
     text.push_str(&format!("\n\n{}\n", one_line(&sentence(samples))));
-    text
+    wrapped(&text)
 }
 
 /// The same for programs.
@@ -101,7 +98,7 @@ fn sentence(samples: &Samples) -> String {
         Verdict::CantTell { why, more_rounds } => {
             let more = match more_rounds {
                 Some(more) => {
-                    format!("; about {} more runs of each would tell", count(u64::from(more)))
+                    format!("; about {} of each would tell", many(more as usize, "more run"))
                 }
                 None => String::new(),
             };
@@ -119,11 +116,12 @@ fn sentence(samples: &Samples) -> String {
 }
 
 fn evidence(samples: &Samples) -> String {
-    let runs = format!("{} and {} runs", samples.a.figures.len(), samples.b.figures.len());
+    let (a, b) = (samples.a.figures.len(), samples.b.figures.len());
+    let runs = format!("{a} and {}", many(b, "run"));
     match samples.interval {
         None => format!("no ratio, as figures have to be above 0; {runs}"),
         Some(one) if !one.high.is_finite() => format!("{}×, {runs}", ratio(one.ratio)),
-        Some(one) => format!("{}, {runs}", changes(one.ratio, one.low, one.high)),
+        Some(one) => format!("{}, {runs}", unnamed(one.ratio, one.low, one.high)),
     }
 }
 
@@ -137,7 +135,8 @@ fn notes(figures: &[f64], same_within: f64) -> Vec<String> {
     if let Some(Modes { low, high, low_count, high_count }) = two_modes(figures) {
         let (low, high) = (plain(low), plain(high));
         notes.push(format!(
-            "has two modes: {low} in {low_count} runs, {high} in {high_count}; its mean is neither"
+            "has two modes: {low} in {}, {high} in {high_count}; its mean is neither",
+            many(low_count, "run")
         ));
     }
     notes
@@ -169,7 +168,7 @@ mod tests {
         let after = [14.53, 12.35, 12.32, 12.3, 13.63];
         let sentence = sentence(&samples(&after, &before));
         let expected = "It can't be told whether after is better than before (interval too wide): \
-            4.6 % more [−4.8 %, +15 %], 5 and 5 runs; about";
+            4.6 % more, between 4.8 % less and 15 % more, 5 and 5 runs; about";
         assert!(sentence.starts_with(expected), "{sentence}");
         assert!(
             sentence.contains("more runs of each would tell; this number of runs can only show")
@@ -182,7 +181,7 @@ mod tests {
         let before = [12.0, 12.0, 13.0, 12.0, 13.0, 12.0];
         let after = [8.0, 9.0, 9.0, 9.0, 8.0, 9.0];
         let judged = samples(&after, &before);
-        assert!(sentence(&judged).starts_with("after is better than before: 30 % less ["));
+        assert!(sentence(&judged).starts_with("after is better than before: 30 % less, between "));
         assert!(
             samples_text(&judged).contains("comes in steps of 11 %"),
             "{}",

@@ -5,10 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use crate::fixture::{Bench, runs};
-use findings::{ChartData, History, Progress, Question, Summary};
-use ledger::{Ledger, ProbeRow, RequirementOutcome, SearchRow};
-use report::Listed;
+use crate::fixture::pages::{Page, pages};
 use serde_json::Value;
 
 /// Looks at a page from inside, and leaves what it saw in the document's title.
@@ -40,8 +37,8 @@ function look() {
     const way = link.getAttribute("href");
     return way[0] === "#" ? !document.querySelector(way) : way[0] !== "/";
   };
-  const words = seen("p, td, th, dd, dt, a, h1, h2, h3, svg text, summary, li, pre, .word, " +
-    "button, label, strong, select, input");
+  const words = seen("p, td, th, dd, dt, a:not(svg a), h1, h2, h3, svg text, summary, li, pre, " +
+    ".word, button, label, strong, select, input, caption, figcaption");
   const least = (all) => all.length ? Math.min(...all) : 99;
   document.title = JSON.stringify({
     wide: document.documentElement.scrollWidth - window.innerWidth,
@@ -65,14 +62,6 @@ function look() {
 
 /// Widths of a desk's window and of a phone's.
 const WIDTHS: [u32; 3] = [1280, 500, 400];
-
-/// A page, and the least number of charts and links that it has to have.
-struct Page {
-    name: &'static str,
-    html: String,
-    charts: u64,
-    links: u64,
-}
 
 #[test]
 fn every_page_can_be_read_in_a_browser_on_a_desk_and_on_a_phone_by_day_and_by_night() {
@@ -143,85 +132,4 @@ fn looked_at(browser: &Path, pages: &[Page], folder: &Path, dark: bool) -> (Vec<
     let title = title.unwrap_or_else(|| panic!("the browser gave no title: {dom}\n{log}"));
     let title = title.replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">");
     (serde_json::from_str(&title).unwrap_or_else(|_| panic!("{title}\n{log}")), log.into_owned())
-}
-
-/// One of every kind of page.
-fn pages() -> Vec<Page> {
-    let mut sweep = Bench::new(&["loadline", "memcached"]);
-    for connections in [1, 4, 16, 64] {
-        sweep.point(&format!("cache/get  {connections} conns · depth 16 · closed"), connections);
-        sweep.rounds_of(&[200_000, 210_000, 190_000, 205_000, 201_000]);
-    }
-    sweep.round();
-    let trial = sweep.trial(0, 200_000, 33_000, |_| ());
-    sweep.slices(trial, &[(200_000, true); 4]);
-    sweep.event(trial, "a backup", (10, 14));
-    sweep.event(trial, "reload", (20, 20));
-    let live = report::live(&Progress::of(sweep.ledger.so_far(sweep.run).unwrap()));
-    let (summary, data) = both(&mut sweep);
-    let page = |name, html, charts, links| Page { name, html, charts, links };
-    let mut pages = vec![
-        page("file", report::html(&summary, &data), 12, 4),
-        page("run", report::run_served(&summary, &data), 12, 12),
-        page("trials", report::trials(&summary, &data, 1), 6, 8),
-        page("beside", report::beside(&summary, &summary), 0, 6),
-        page("live", live, 1, 7),
-        page("notice", report::notice("Not Found", "There is no such page."), 0, 5),
-    ];
-    let mut rungs = Bench::new(&["plain", "batched", "sharded"]);
-    rungs.rungs(&["as it was", "one write a batch", "a lock a shard"]);
-    for connections in [1, 16] {
-        rungs.point(&format!("{connections} conns"), connections);
-        for round in 0..5 {
-            rungs.round();
-            for (target, rate) in [100_000, 200_000, 201_000].into_iter().enumerate() {
-                rungs.trial(target, rate + round * 100, 33_000, |_| ());
-            }
-        }
-    }
-    rungs.profile(1, 1, &[("cache::model::find", 0.2), ("write", 0.1)]);
-    let (summary, data) = both(&mut rungs);
-    pages.push(page("ladder", report::run_served(&summary, &data), 8, 12));
-    let mut search = Bench::new(&["ours"]);
-    searched(&mut search);
-    let (summary, data) = both(&mut search);
-    pages.push(page("capacity", report::run_served(&summary, &data), 6, 12));
-    let rates = [100_000, 100_300, 99_800, 100_100, 93_000, 93_100, 92_900, 93_050];
-    let ledger = runs(Ledger::in_memory().unwrap(), "X", &rates);
-    let (title, hunt) = ("Cache: reads under load".to_owned(), judge::Hunt::default());
-    let question = Question { title, target: None, metric: None, since: None, hunt };
-    let history = History::of(&ledger, &question).unwrap().unwrap();
-    let runs = ledger.runs().unwrap();
-    pages.push(page("history", report::history_page(&history), 1, 13));
-    pages.push(page("suites", report::suites(&runs), 0, 5));
-    let listed = Listed { kind: None, skipped: 0 };
-    pages.push(page("runs", report::runs("ledger.sqlite", &runs, listed), 0, 20));
-    pages
-}
-
-fn searched(bench: &mut Bench) {
-    let (run_id, key) = (bench.run, "clients.arrivals.rate".to_owned());
-    let row = SearchRow { run_id, key, precision: 0.02, error: 0.02, rounds_most: 12 };
-    bench.ledger.add_search(&row).unwrap();
-    for (load, latency_ns, outcome) in [
-        (10_000, 30_000, RequirementOutcome::Held),
-        (40_000, 60_000, RequirementOutcome::Held),
-        (80_000, 5_000_000, RequirementOutcome::Broken),
-    ] {
-        bench.point(&format!("cache/get  open {load}/s"), load);
-        for _ in 0..3 {
-            bench.round();
-            bench.trial(0, u64::from(load), latency_ns, |_| ());
-        }
-        let (point_id, load) = (bench.last_point(), f64::from(load));
-        let reason = (load > 50_000.0).then(|| "latency.p99 < 1ms".to_owned());
-        bench.ledger.add_probe(&ProbeRow { point_id, load, outcome, reason }).unwrap();
-    }
-}
-
-fn both(bench: &mut Bench) -> (Summary, ChartData) {
-    bench.finish();
-    let view = bench.ledger.run_view(bench.run).unwrap();
-    let data = ChartData::read(&bench.ledger, &view, ..).unwrap();
-    (Summary::of(view).unwrap(), data)
 }

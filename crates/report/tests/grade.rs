@@ -30,7 +30,7 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
     let text = report::text(&summary, false);
     let has = |text: &str, part: &str| assert!(text.contains(part), "{part}\n{text}");
     has(&text, "  nginx     disturbed  56.6k/s");
-    has(&text, "  lighttpd  disturbed  0.10M/s");
+    has(&text, "  lighttpd  disturbed  100k/s");
     has(&text, "verdict: can't tell (disturbed rounds), 0.566× [0.566, 0.566]");
     has(&text, ", 5 of 5 rounds disturbed");
     assert_eq!(text.matches(CAUSE).count(), 2, "at its point and in the conclusion: {text}");
@@ -41,7 +41,7 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
     has(&markdown, "- nginx at http/get  16 conns · closed: disturbed in 5 of 5 rounds: rustc 1.1");
     let junit = report::junit(&summary, false);
     has(&junit, "<skipped message=\"56.6k/s ±0.00 %, disturbed in 5 of 5 rounds: rustc 1.1 cores");
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     let target = &json["points"][0]["targets"][0];
     assert_eq!(target["grade"]["word"], "disturbed");
     assert_eq!(target["grade"]["causes"][0]["cause"], CAUSE);
@@ -57,15 +57,13 @@ fn a_verdict_of_rounds_whose_disturbances_were_ignored_says_so_everywhere() {
     let summary = disturbed(Validity::Valid, "disturbances ignored: ").finish();
     let said = format!("Disturbances were ignored (rounds.disturbed), in 5 of 5 rounds: {CAUSE}.");
     let text = report::text(&summary, false);
-    assert!(text.contains("verdict: nginx worse") && text.contains(&said), "{text}");
+    let flat = text.replace("\n    ", " ");
+    assert!(text.contains("verdict: nginx worse") && flat.contains(&said), "{text}");
     assert!(text.contains("  nginx     disturbed  56.6k/s"), "{text}");
     let shown = "Disturbances were ignored (rounds.disturbed)";
     assert!(report::markdown(&summary).contains("Disturbances were ignored (rounds.disturbed)"));
     assert!(report::junit(&summary, false).contains(shown));
-    assert_eq!(
-        report::json(&summary).unwrap()["points"][0]["targets"][0]["grade"]["ignored"],
-        true
-    );
+    assert_eq!(report::json(&summary)["points"][0]["targets"][0]["grade"]["ignored"], true);
     assert_eq!(findings::outcome(&summary).exit_code(false), 0);
 }
 
@@ -83,14 +81,13 @@ fn a_target_that_answers_nothing_shows_a_rate_of_zero_and_why_it_is_invalid() {
     }
     let summary = bench.finish();
     let text = report::text(&summary, false);
-    assert!(text.contains("  silent  invalid  0.00/s  0 wrong of 0, 32 missing\n"), "{text}");
+    assert!(text.contains("  silent  invalid  0/s  0 wrong of 0, 32 missing\n"), "{text}");
     assert!(
         text.contains("  invalid: silent, 2 of 2 rounds: no operation was answered\n"),
         "{text}"
     );
-    let said =
-        "silent has no valid figure: 2 of 2 rounds ended with \"no operation was answered\".";
+    let said = "Nothing was measured of silent: no operation was answered (2 of 2 rounds).";
     assert!(text.contains(said), "{text}");
-    assert_eq!(report::json(&summary).unwrap()["points"][0]["targets"][0]["rate_per_s"], 0.0);
+    assert_eq!(report::json(&summary)["points"][0]["targets"][0]["rate_per_s"], 0.0);
     assert_eq!(findings::outcome(&summary).exit_code(false), 4);
 }

@@ -1,6 +1,7 @@
 //! A run as one HTML file, as Markdown and as JUnit.
 
 use crate::fixture::Bench;
+use crate::fixture::pages::several_runs;
 use findings::{ChartData, Summary};
 use ledger::{RequirementOutcome, SamplePoint, SampleWriter, SeriesRow};
 use report::HTML_LIMIT_BYTES;
@@ -75,7 +76,7 @@ fn a_page_says_the_sentence_first_and_asks_the_network_for_nothing() {
         assert!(!page.contains(trace), "{trace}");
     }
     assert!(page.contains("&lt;script&gt;"), "what a suite names is shown, not run");
-    assert!(page.contains("cores: cpu0 user, system"), "sensors are drawn");
+    assert!(page.contains("CPU time of cpu0"), "sensors are drawn");
     assert!(page.contains("Rate: rate over clients.connections"), "the sweep is drawn");
     for odd in ["NaN", ">inf", "-inf"] {
         assert!(!page.contains(odd), "{odd}");
@@ -171,14 +172,15 @@ fn a_list_of_runs_and_a_live_run_keep_to_the_limit_too() {
     so_far.title.clone_from(&long);
     so_far.points.iter_mut().for_each(|(_, point)| point.label.clone_from(&long));
     so_far.targets.iter_mut().for_each(|(_, target)| target.name.clone_from(&long));
-    let live = report::live(&findings::Progress::of(so_far));
+    let live = report::live(&findings::Progress::of(so_far), None);
     let mut lines = vec![bench.ledger.runs().unwrap().remove(0); 2_000];
     for line in &mut lines {
         line.title.clone_from(&long);
         (line.note, line.started_at) = (Some(long.clone()), long.clone());
     }
     let listed = report::Listed { kind: None, skipped: 0 };
-    for page in [live, report::runs(&long, &lines, listed), report::suites(&lines)] {
+    let results = bench.ledger.results().unwrap();
+    for page in [live, report::runs(&long, &lines, &results, listed), report::suites(&lines)] {
         assert!(page.len() <= HTML_LIMIT_BYTES, "{} bytes", page.len());
     }
 }
@@ -208,10 +210,10 @@ fn what_a_page_does_not_draw_is_not_decoded() {
     let data = ChartData::read(&bench.ledger, &view, ..report::MAX_POINTS_IN_FULL).unwrap();
     let summary = Summary::of(view).unwrap();
     assert!(report::html(&summary, &data).contains("80 conns") || summary.points.len() == 80);
-    let json = report::json(&summary).unwrap();
+    let json = report::json(&summary);
     assert_eq!(json["trials"][159]["latency_ns"]["p95"], 33_023);
     assert_eq!(json["trials"][159]["groups"][0]["lag_ns"]["p95"], 12_007);
-    assert_eq!(report::text(&summary, false).matches("p99 33 µs").count(), 160);
+    assert_eq!(report::text(&summary, false).matches("p99 33.0 µs").count(), 160);
 }
 
 #[test]
@@ -224,7 +226,7 @@ fn a_row_from_before_a_percentile_was_kept_is_decoded_for_it() {
     bench.trial(0, 100_000, 33_000, |_| ());
     let older = "UPDATE histogram SET p95_ns = NULL";
     rusqlite::Connection::open(&path).unwrap().execute(older, []).unwrap();
-    let json = report::json(&bench.finish()).unwrap();
+    let json = report::json(&bench.finish());
     assert_eq!(json["trials"][0]["latency_ns"]["p95"], 33_023);
 }
 
@@ -254,7 +256,7 @@ fn ladders_searches_floors_and_streams_are_drawn() {
     has("undecided; the figures say: keep");
     has("floor: system call");
     has("5,000 samples × 64 evaluations · 32 B in 2 allocations each");
-    has("<th class=\"n\">stale p99</th>");
+    has("<th scope=\"col\" class=\"n\">stale p99</th>");
 }
 
 #[test]
@@ -345,4 +347,27 @@ fn junit_counts_what_failed_and_what_cannot_be_told() {
     assert_eq!(text.matches(&counts).count(), 2, "{text}");
     assert!(failures >= 1 && text.contains("it was 1"), "{text}");
     assert!(!text.contains("<script>") && text.contains("&quot;a&quot; &amp; &lt;b&gt;"), "{text}");
+}
+
+#[test]
+fn each_run_in_a_list_has_its_sentence_in_the_colour_of_its_verdict() {
+    let ledger = several_runs(ledger::Ledger::in_memory().unwrap());
+    let (runs, results) = (ledger.runs().unwrap(), ledger.results().unwrap());
+    let page = report::runs("a.sqlite", &runs, &results, report::Listed::default());
+    let wanted = [
+        ("good", "loadline is better than memcached (2.00×)."),
+        ("bad", "loadline is worse than memcached (0.600×)."),
+        ("good", "loadline is the same as memcached."),
+        ("bad", "loadline showed latency.p99 33.0 µs. Broken: 1 of 1 requirements."),
+        ("unsure", "None of 1 trial is valid."),
+        ("bad", "Failed. Nothing was measured."),
+    ];
+    assert_eq!(runs.len(), wanted.len());
+    for (run, (class, words)) in runs.iter().zip(wanted) {
+        let shown = format!("<p class=\"sentence {class}\">{words}</p>");
+        assert!(page.contains(&shown), "{shown}: {page}");
+        assert_eq!(report::run_sentence(run, results.get(&run.id), false), words);
+    }
+    let red = report::run_sentence(&runs[1], results.get(&runs[1].id), true);
+    assert!(red.starts_with("\u{1b}[31m"), "{red:?}");
 }

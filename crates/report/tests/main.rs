@@ -10,6 +10,7 @@ mod html;
 mod json;
 mod ladder;
 mod notes;
+mod sentences;
 mod summary;
 mod text;
 mod verdicts;

@@ -5,7 +5,7 @@ use findings::{outcome, store_verdicts};
 use ledger::{TrialRow, Validity};
 
 fn judged(bench: &mut Bench) -> serde_json::Value {
-    let json = report::json(&bench.finish()).unwrap();
+    let json = report::json(&bench.finish());
     store_verdicts(&mut bench.ledger, bench.run).unwrap();
     let rows = bench.ledger.run_view(bench.run).unwrap().verdicts;
     assert!(!rows.is_empty());
@@ -24,13 +24,55 @@ fn a_stored_verdict_is_shown_though_the_rule_would_now_decide_otherwise() {
     let by_hand = rusqlite::Connection::open(&path).unwrap();
     by_hand.execute("UPDATE verdict SET verdict = 'same' WHERE is_primary", []).unwrap();
     let summary = bench.summary();
-    assert_eq!(report::json(&summary).unwrap()["comparisons"][0]["verdict"], "same");
+    assert_eq!(report::json(&summary)["comparisons"][0]["verdict"], "same");
     let text = report::text(&summary, false);
     assert!(text.contains("verdict: same within ±2 %, 0.501× [0.500, 0.502]"), "{text}");
     assert!(!outcome(&summary).worse);
     // Without any, as after a run that was killed, the rule decides.
     by_hand.execute("DELETE FROM verdict", []).unwrap();
     assert!(outcome(&bench.summary()).worse);
+}
+
+#[test]
+fn a_word_that_nobody_writes_is_named_and_not_guessed() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("ledger.sqlite");
+    let mut bench = Bench::on_disk(&path, &["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[50_000, 50_100, 50_200, 50_100, 50_000]);
+    judged(&mut bench);
+    let by_hand = rusqlite::Connection::open(&path).unwrap();
+    by_hand.execute_batch("PRAGMA ignore_check_constraints = ON").unwrap();
+    let likely = "likely_ratio = 1, likely_low = 1, likely_high = 1, likely_rounds = 5, \
+                  likely_disturbed_rounds = 5, least_disturbance = 0, most_disturbance = 0";
+    for (column, set) in [
+        ("verdict.likely", format!("likely = 'odd', {likely}")),
+        ("verdict.why", "likely = NULL, verdict = 'cant_tell', why = 'odd'".to_owned()),
+        ("verdict.bound", "verdict = 'same', bound = 'odd'".to_owned()),
+        ("verdict.verdict", "bound = NULL, verdict = 'odd'".to_owned()),
+    ] {
+        by_hand.execute(&format!("UPDATE verdict SET {set} WHERE is_primary"), []).unwrap();
+        let view = bench.ledger.run_view(bench.run).unwrap();
+        let said = findings::Summary::of(view).unwrap_err().to_string();
+        assert!(said.starts_with(&format!("{column} in the ledger is \"odd\"")), "{said}");
+    }
+}
+
+#[test]
+fn targets_that_ran_on_from_round_to_round_are_said_to_have_been_started_once() {
+    let is_said = |restarts: bool| {
+        let mut bench = Bench::new(&["loadline", "memcached"]);
+        bench.point("p", 1);
+        for round in 0..5 {
+            bench.round();
+            for (target, rate) in [(0, 200_000), (1, 100_000)] {
+                let warm_up = (restarts || round == 0).then_some(500_000_000);
+                bench.trial(target, rate + round, 33_000, |row| row.warmup_ns = warm_up);
+            }
+        }
+        report::conclusion(&bench.finish()).join(" ").contains("Started once for all rounds")
+    };
+    assert!(is_said(false) && !is_said(true));
 }
 
 /// Comparisons with a bound, with one round, of a ladder, and from disturbed rounds.
@@ -61,7 +103,7 @@ fn verdicts_come_back_as_they_were_stored() {
     }
     for bench in [&mut ladder, &mut noisy] {
         let json = judged(bench);
-        let again = report::json(&bench.summary()).unwrap();
+        let again = report::json(&bench.summary());
         assert_eq!(json["comparisons"], again["comparisons"]);
         assert_eq!(json["rungs"], again["rungs"]);
         assert_eq!(json["conclusion"], again["conclusion"]);

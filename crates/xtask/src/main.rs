@@ -1,6 +1,6 @@
 //! The project's own tasks: `cargo xtask tidy`, `peers`, `oracles`, `bench`, `credibility`, `soak`,
-//! `memcheck`, `fuzz`, `races`, `simulate`, `proof`, `test`. This file only wires: each subcommand
-//! is a file of the same name, and what they share is in `process`.
+//! `memcheck`, `fuzz`, `races`, `simulate`, `shots`, `proof`, `size`, `wheel`, `test`. This file
+//! only wires: each subcommand is a file of the same name, and what they share is in `process`.
 
 mod bench;
 mod credibility;
@@ -11,12 +11,16 @@ mod peers;
 mod process;
 mod proof;
 mod races;
+mod shots;
 mod simulate;
+mod size;
 mod skips;
 mod soak;
 mod step;
 mod test;
 mod tidy;
+mod touched;
+mod wheel;
 
 use std::process::ExitCode;
 
@@ -52,8 +56,14 @@ enum Task {
     Races(races::Args),
     /// Run a service's server on a simulated clock and network
     Simulate(simulate::Args),
+    /// Draw every kind of page as a picture, to be looked at
+    Shots(shots::Args),
     /// Run heavy proofs: what CI and `make soak` run beside the tests
     Proof(proof::Args),
+    /// Say how large the shipped program is, and what its features add
+    Size(size::Args),
+    /// Build the program as a Python wheel, with its symbols apart
+    Wheel(wheel::Args),
     /// Run every check that a change must pass: what `make test` runs
     Test(test::Args),
 }
@@ -70,7 +80,10 @@ fn main() -> ExitCode {
         Task::Fuzz(args) => fuzz::run(&args),
         Task::Races(args) => races::run(&args),
         Task::Simulate(args) => simulate::run(&args),
+        Task::Shots(args) => shots::run(&args),
         Task::Proof(args) => proof::run(&args),
+        Task::Size(args) => size::run(&args),
+        Task::Wheel(args) => wheel::run(&args),
         Task::Test(args) => test::run(&args),
     };
     match done {

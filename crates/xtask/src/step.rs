@@ -31,17 +31,8 @@ impl Step {
         match self.work {
             Work::Own(work, _) => work(),
             Work::Cargo(args, variable) => {
-                let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
-                // Cargo passes this program its own package. Build scripts may watch these
-                // variables, and would run again whenever `cargo test` is called directly.
-                for (name, _) in env::vars_os() {
-                    let text = name.to_string_lossy();
-                    if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                        cargo.env_remove(&name);
-                    }
-                }
-                cargo.args(args).envs(variable).env(testing::SKIPS, process::skips());
-                process::run(cargo.current_dir(process::repository()))
+                let mut cargo = cargo();
+                process::run(cargo.args(args).envs(variable))
             }
         }
     }
@@ -56,4 +47,19 @@ impl Step {
             }
         }
     }
+}
+
+/// Cargo in the repository, whose tests append their skips.
+pub(crate) fn cargo() -> Command {
+    let mut cargo = Command::new(env::var_os("CARGO").unwrap_or("cargo".into()));
+    // Cargo passes this program its own package. Build scripts may watch these variables, and would
+    // run again whenever `cargo test` is called directly.
+    for (name, _) in env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo.current_dir(process::repository()).env(testing::SKIPS, process::skips());
+    cargo
 }

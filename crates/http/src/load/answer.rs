@@ -3,11 +3,12 @@
 
 use crate::protocol::Head;
 use sha2::{Digest, Sha256};
+use wire::ProtocolError;
 
 use super::limits::MAX_BODY_BYTES;
 use super::request::{ExpectedBody, Request};
-use ::load::Finding;
 use ::load::kv::Keys;
+use ::load::{Done, Events, Finding, Tag};
 
 /// As much of a wrong answer is shown; a finding keeps no more.
 const MAX_SHOWN_BYTES: usize = 4096;
@@ -26,6 +27,7 @@ struct Wrong {
 #[derive(Debug, Default)]
 pub(super) struct Answer {
     body_bytes: u64,
+    /// Whether it is a "not there", which may be the right answer.
     is_missing: bool,
     digest: Sha256,
     /// The right body, where it holds the key.
@@ -132,8 +134,25 @@ impl Answer {
         self.show(rest);
         self.wrong.get_or_insert_with(|| Wrong {
             note: note.to_owned(),
-            expected: b"an answer of HTTP/1.1 within its limits".to_vec(),
+            expected: b"a whole answer within its limits".to_vec(),
         });
+    }
+
+    /// Reports the request `tag`, whose answer is whole or given up on.
+    #[inline]
+    pub(super) fn report(
+        &self,
+        tag: Tag,
+        is_right: bool,
+        asked: (&Request, &Keys, u64),
+        events: &mut Events,
+    ) {
+        if !is_right {
+            let (request, keys, key) = asked;
+            events.found(|| self.finding(request, keys, key));
+        }
+        let (misses, wrong) = (u32::from(self.is_missing), u32::from(!is_right));
+        events.done.push(Done { misses, wrong, ..Done::right(tag) });
     }
 
     /// Forgets what was found so far: the next answer begins.
@@ -145,12 +164,6 @@ impl Answer {
         self.wrong = None;
     }
 
-    /// Whether it is a "not there", which may be the right answer.
-    #[inline]
-    pub(super) fn is_missing(&self) -> bool {
-        self.is_missing
-    }
-
     #[inline]
     fn show(&mut self, bytes: &[u8]) {
         let room = MAX_SHOWN_BYTES.saturating_sub(self.shown.len());
@@ -159,7 +172,7 @@ impl Answer {
 
     /// What is wrong, with the bytes that came.
     #[cold]
-    pub(super) fn finding(&self, request: &Request, keys: &Keys, key: u64) -> Finding {
+    fn finding(&self, request: &Request, keys: &Keys, key: u64) -> Finding {
         let mut text = Vec::new();
         if request.has_key {
             keys.put(key, &mut text);
@@ -175,13 +188,19 @@ impl Answer {
     }
 }
 
+/// That a body is larger than one may be.
+#[cold]
+pub(super) fn too_large() -> ProtocolError {
+    ProtocolError::new(format!("the answer's body is larger than {} GiB", MAX_BODY_BYTES >> 30))
+}
+
 #[cold]
 fn wrong_head(request: &Request, head: &Head<'_>) -> Wrong {
     let expected = &request.expected;
     if head.status != expected.status {
         return Wrong {
             note: format!("the status is {}, not {}", head.status, expected.status),
-            expected: format!("HTTP/1.1 {}", expected.status).into_bytes(),
+            expected: format!("{} {}", head.version(), expected.status).into_bytes(),
         };
     }
     let missed = |(name, value): &&(String, Vec<u8>)| !head.values(name).any(|v| v == value);

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use crate::protocol::{Body, Ending, Part, Responses};
 use wire::{Input, Ns, Output, ProtocolError};
 
-use ::load::{Dialect, Done, Events, Op, Tag};
+use ::load::{Dialect, Events, Op, Tag};
 
-use super::answer::Answer;
+use super::answer::{Answer, too_large};
 use super::limits::MAX_BODY_BYTES;
 use super::request::Request;
 use super::requests::Requests;
@@ -47,12 +47,10 @@ impl Http {
     /// Reports the oldest request, whose answer is whole or given up on.
     #[inline]
     fn finish(&mut self, is_right: bool, events: &mut Events) {
-        if let Some(InFlight { tag: Some(tag), operation, key }) = self.in_flight.pop_front() {
-            if !is_right && let Some(request) = self.requests.requests.get(operation) {
-                events.found(|| self.answer.finding(request, &self.requests.keys, key));
-            }
-            let (misses, wrong) = (u32::from(self.answer.is_missing()), u32::from(!is_right));
-            events.done.push(Done { misses, wrong, ..Done::right(tag) });
+        if let Some(InFlight { tag: Some(tag), operation, key }) = self.in_flight.pop_front()
+            && let Some(request) = self.requests.requests.get(operation)
+        {
+            self.answer.report(tag, is_right, (request, &self.requests.keys, key), events);
         }
         self.answer.clear();
     }
@@ -115,11 +113,6 @@ impl Http {
         }
         Ok((used, goes_on))
     }
-}
-
-#[cold]
-fn too_large() -> ProtocolError {
-    ProtocolError::new(format!("the answer's body is larger than {} GiB", MAX_BODY_BYTES >> 30))
 }
 
 impl Dialect for Http {

@@ -15,9 +15,31 @@ pub(super) struct Request {
     pub(super) is_idempotent: bool,
     /// Whether it holds a key.
     pub(super) has_key: bool,
-    /// Head and body, as they are sent.
+    /// Head and body, as they are sent in HTTP/1.1.
     pub(super) bytes: Template,
+    pub(super) parts: Parts,
     pub(super) expected: Expected,
+}
+
+/// The parts of a request, for protocols that don't send it as lines.
+#[derive(Debug)]
+pub(super) struct Parts {
+    pub(super) method: String,
+    /// Path and query, with `{key}` where a key goes, as in the headers' values.
+    pub(super) path: String,
+    /// Headers in order, with `host` and without `content-length`.
+    pub(super) headers: Vec<(String, String)>,
+    pub(super) body: Option<Template>,
+    /// The value of `content-length`, where it is sent.
+    pub(super) body_bytes: Option<u64>,
+}
+
+impl Parts {
+    /// Whom it is asked of, by its header.
+    pub(super) fn host(&self) -> &str {
+        let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
+        host.map_or("localhost", |(_, host)| host)
+    }
 }
 
 /// What a right answer is.
@@ -49,7 +71,7 @@ pub(super) const KEY: &str = "{key}";
 const SHARED_AT_LEAST_BYTES: usize = 1024;
 
 /// Bytes with places for a key, all of them the same key's.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Template {
     /// The key stands between each two of them; there is at least one.
     pieces: Vec<Bytes>,
@@ -106,6 +128,16 @@ impl Template {
         }
     }
 
+    /// The bytes with `key` in its places; nothing is copied where it has none.
+    pub(super) fn bytes(&self, keys: &Keys, key: u64) -> Bytes {
+        if let [only] = &self.pieces[..] {
+            return only.clone();
+        }
+        let mut bytes = Vec::new();
+        self.put(keys, key, &mut bytes);
+        bytes.into()
+    }
+
     /// Sends it with `key` in its places.
     #[inline]
     pub(super) fn send(&self, keys: &Keys, key: u64, out: &mut Output) {
@@ -135,6 +167,7 @@ mod tests {
         let (mut rendered, mut out) = (Vec::new(), Output::new(1));
         template.put(&keys, 7, &mut rendered);
         template.send(&keys, 7, &mut out);
+        assert_eq!(template.bytes(&keys, 7), rendered);
         assert_eq!(rendered, format!("/k007/k007?{long}{{key}}").into_bytes());
         assert_eq!(out.take(), rendered);
         assert_eq!(template.len(4), rendered.len() as u64);

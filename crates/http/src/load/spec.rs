@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::protocol::{RequestHead, is_field_value, is_token};
 
 use super::limits::{MAX_BODY_BYTES, MAX_SAID_BYTES};
-use super::request::{Expected, ExpectedBody, KEY, Request, Template};
+use super::request::{Expected, ExpectedBody, KEY, Parts, Request, Template};
 
 /// `[[workload.request]]` as written.
 #[derive(Clone, Debug, Deserialize, PartialEq)]
@@ -84,10 +84,12 @@ impl RequestSpec {
         let key_bytes = keys.map_or(0, Keys::bytes);
         let needs_length = body.is_some() || matches!(self.method(), "POST" | "PUT" | "PATCH");
         let body_bytes = body.as_ref().map_or(0, |body| body.len(key_bytes));
-        let head = self.head(needs_length.then_some(body_bytes))?;
+        let body_bytes = needs_length.then_some(body_bytes);
+        let headers = self.headers();
+        let head = self.head(&headers, body_bytes)?;
         let bytes = Template::text(&head);
-        let bytes = match body {
-            Some(body) => bytes.followed_by(body),
+        let bytes = match &body {
+            Some(body) => bytes.followed_by(body.clone()),
             None => bytes,
         };
         let is_head = self.method() == "HEAD";
@@ -104,15 +106,27 @@ impl RequestSpec {
         }
         let is_idempotent = IDEMPOTENT.contains(&self.method());
         let name = self.name.clone();
-        Ok(Request { name, is_head, is_idempotent, has_key, bytes, expected })
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let parts = Parts {
+            method: self.method().to_owned(),
+            path: self.path.clone(),
+            headers: headers.into_iter().map(owned).collect(),
+            body,
+            body_bytes,
+        };
+        Ok(Request { name, is_head, is_idempotent, has_key, bytes, parts, expected })
     }
 
-    /// The head as it is sent, with `{key}` where keys go.
-    fn head(&self, body_bytes: Option<u64>) -> Result<String, Problem> {
+    /// The headers in order, with a `host`.
+    fn headers(&self) -> Vec<(&str, &str)> {
         let has_host = self.headers.keys().any(|name| name.eq_ignore_ascii_case("host"));
         let host = (!has_host).then_some(("host", "localhost"));
         let said = self.headers.iter().map(|(name, value)| (&name[..], &value[..]));
-        let headers: Vec<_> = host.into_iter().chain(said).collect();
+        host.into_iter().chain(said).collect()
+    }
+
+    /// The head as it is sent in HTTP/1.1, with `{key}` where keys go.
+    fn head(&self, headers: &[(&str, &str)], body_bytes: Option<u64>) -> Result<String, Problem> {
         // Any key stands for all of them: they are letters and digits.
         let example = self.path.replace(KEY, "k");
         let method = self.method();
@@ -121,9 +135,9 @@ impl RequestSpec {
             let is_method = !is_token(method);
             (if is_method { "method" } else { "path" }, fault.to_string())
         })?;
-        part(&headers).check().map_err(|fault| ("headers", fault.to_string()))?;
+        part(headers).check().map_err(|fault| ("headers", fault.to_string()))?;
         let mut head = Vec::new();
-        RequestHead { target: &self.path, ..part(&headers) }.put(&mut head);
+        RequestHead { target: &self.path, ..part(headers) }.put(&mut head);
         String::from_utf8(head).map_err(|error| ("path", error.to_string()))
     }
 }

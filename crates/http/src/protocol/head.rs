@@ -86,6 +86,17 @@ impl<'a> Head<'a> {
         Ok(Self { status, body, closes, bytes, fields })
     }
 
+    /// The head of an answer of another version, with its status and headers written as lines.
+    pub fn written(status: u16, bytes: &'a [u8]) -> Self {
+        let fields = split_line(bytes).map_or(&[][..], |(_, fields)| fields);
+        Self { status, body: Body::UntilClose, closes: false, bytes, fields }
+    }
+
+    /// The version, as it begins the status line.
+    pub fn version(&self) -> &'static str {
+        if self.bytes.starts_with(b"HTTP/2") { "HTTP/2" } else { "HTTP/1.1" }
+    }
+
     /// The headers, in order.
     pub fn fields(&self) -> Fields<'a> {
         Fields(self.fields)

@@ -119,6 +119,30 @@ fn picked(name: &str, pattern: &Regex, text: &str) -> Result<Option<f64>, Protoc
     Ok(number.replace(['_', ','], "").parse().ok())
 }
 
+/// What came of a single run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SingleRun {
+    /// How long it took.
+    pub took: Duration,
+    /// How it failed, with its last lines; `None` where it ended well.
+    pub failure: Option<String>,
+}
+
+impl SingleRun {
+    /// Runs a command to its end, once, as it is run over and over.
+    ///
+    /// # Errors
+    /// When it can't be started.
+    pub fn of(batch: Batch) -> Result<Self, ProtocolError> {
+        let caller = BatchCaller::new(batch, Arc::default(), Duration::MAX);
+        let caller = caller.map_err(|error| ProtocolError::new(error.to_string()))?;
+        let once = caller.run()?;
+        let (_, last) = caller.read_output()?;
+        let failure = once.failure().map(|how| format!("{how}; {last}"));
+        Ok(Self { took: Duration::from_nanos(once.wall_ns), failure })
+    }
+}
+
 /// A run that went wrong. There are no bytes to compare: what it printed is part of the note.
 fn wrong(note: String) -> Outcome {
     let (key, expected, received) = (Vec::new(), Vec::new(), Vec::new());
@@ -129,8 +153,10 @@ impl Caller for BatchCaller {
     fn call(&mut self, _: Op) -> Result<Outcome, ProtocolError> {
         let once = self.run()?;
         let (mut figures, last) = self.read_output()?;
-        let own = [once.wall_ns, once.user_ns, once.system_ns, once.peak_bytes];
-        figures.extend(BATCH_FIGURES.iter().zip(own).map(|(name, n)| ((*name).into(), n as f64)));
+        let Once { wall_ns, user_ns, system_ns, peak_bytes, .. } = once;
+        let own = [Some(wall_ns), Some(user_ns), Some(system_ns), peak_bytes];
+        let own = BATCH_FIGURES.iter().zip(own);
+        figures.extend(own.filter_map(|(name, n)| Some(((*name).into(), n? as f64))));
         let outcome = if let Some(how) = once.failure() {
             wrong(format!("{how}; {last}"))
         } else if let Some((_, wrong)) =
@@ -140,9 +166,8 @@ impl Caller for BatchCaller {
         } else {
             Outcome::right()
         };
-        let Once { user_ns, system_ns, peak_bytes, .. } = once;
-        let cost = Some(Cost { user_ns, system_ns, peak_bytes });
-        Ok(Outcome { took_ns: Some(once.wall_ns), cost, figures, ..outcome })
+        let cost = Some(Cost { user_ns, system_ns, peak_bytes: peak_bytes.unwrap_or(0) });
+        Ok(Outcome { took_ns: Some(wall_ns), cost, figures, ..outcome })
     }
 }
 

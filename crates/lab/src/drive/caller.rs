@@ -59,6 +59,8 @@ pub(super) struct CallWorker {
     cost: Option<Cost>,
     watched: Arc<Watched>,
     runs: u64,
+    /// How long the calls of a closed loop took, all together.
+    looped_ns: u64,
 }
 
 /// A call that is back.
@@ -67,6 +69,8 @@ struct Answered {
     /// When it began and ended.
     sent: Ns,
     at: Ns,
+    /// How long it took: less than that, where the client says so.
+    took_ns: u64,
 }
 
 impl CallWorker {
@@ -88,12 +92,14 @@ impl CallWorker {
             cost: None,
             watched,
             runs: 0,
+            looped_ns: 0,
         })
     }
 
     /// Executes a command.
     pub(super) fn execute(&mut self, command: Command) -> LoadResult {
         self.recorder.clear();
+        self.looped_ns = 0;
         let (start, cpu) = (clock::now(), thread_cpu());
         let worked = match command {
             Command::Prepare(parts) => self.prepare(parts).map(|()| None),
@@ -108,7 +114,7 @@ impl CallWorker {
         let each = self.recorder.take_each(self.config.workload.operations());
         let result = self.recorder.result();
         LoadResult {
-            duration_ns: self.recorder.last_answer.saturating_sub(start),
+            duration_ns: self.duration_ns(start, timed.as_ref()),
             // A call blocks while the target works, so CPU time is the client's own work.
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
@@ -117,6 +123,17 @@ impl CallWorker {
             figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),
             cost: self.cost.take(),
             ..result
+        }
+    }
+
+    /// How long a command took that began at `start`. Between two calls of a closed loop that time
+    /// themselves the client has work of its own, such as starting what watches a process: that
+    /// time is nothing that the target took.
+    fn duration_ns(&self, start: Ns, timed: Option<&Timed>) -> u64 {
+        let ends = timed.map_or(0, Timed::ends);
+        match self.looped_ns {
+            0 => self.recorder.last_answer.max(ends).saturating_sub(start),
+            looped_ns => looped_ns,
         }
     }
 
@@ -132,7 +149,7 @@ impl CallWorker {
             }
             let sent = clock::now();
             let outcome = self.watched(timeout_ns, |caller| caller.prepare(part))?;
-            self.record(0, sent, sent, timeout_ns, outcome);
+            let _ = self.record(0, sent, sent, timeout_ns, outcome);
         }
         Ok(())
     }
@@ -153,14 +170,16 @@ impl CallWorker {
         let Some(mut timed) = self.config.timed(self.runs, start, until, &[0]) else {
             let mut now = start;
             while now < until && !self.is_stopped() {
-                now = self.call(now)?.at;
+                let answered = self.call(now)?;
+                self.looped_ns += answered.took_ns;
+                now = answered.at;
             }
             return Ok(None);
         };
         let mut now = start;
         while !timed.is_over(now) && !self.is_stopped() {
             if let Some(due) = timed.due(now) {
-                let Answered { operation, sent, at } = self.call(due.scheduled)?;
+                let Answered { operation, sent, at, .. } = self.call(due.scheduled)?;
                 self.recorder.record(Figure::Lag, operation, sent - due.possible);
                 self.recorder.record(Figure::Service, operation, at - sent);
                 timed.free(0, at);
@@ -185,8 +204,8 @@ impl CallWorker {
         let (operation, timeout_ns) = (op.operation, self.config.timeout_ns);
         let sent = clock::now();
         let outcome = self.watched(timeout_ns, |caller| caller.call(op))?;
-        let at = self.record(operation, scheduled, sent, timeout_ns, outcome);
-        Ok(Answered { operation, sent, at })
+        let (at, took_ns) = self.record(operation, scheduled, sent, timeout_ns, outcome);
+        Ok(Answered { operation, sent, at, took_ns })
     }
 
     /// Calls, and publishes the time of the call's begin meanwhile.
@@ -198,7 +217,7 @@ impl CallWorker {
         outcome
     }
 
-    /// Records an answer, or that it came too late; returns when that is.
+    /// Records an answer, or that it came too late. Returns when that is, and how long it took.
     fn record(
         &mut self,
         operation: usize,
@@ -206,7 +225,7 @@ impl CallWorker {
         sent: Ns,
         timeout_ns: u64,
         outcome: Outcome,
-    ) -> Ns {
+    ) -> (Ns, u64) {
         let now = clock::now();
         self.events.clear();
         let Outcome { answers, misses, wrong, refused, finding, took_ns, cost, figures } = outcome;
@@ -214,16 +233,18 @@ impl CallWorker {
             self.events.found(|| finding);
         }
         self.recorder.answers_at(now, &mut self.events);
+        let mut latency_ns = now - scheduled;
         if now - sent > timeout_ns {
-            self.recorder.missing(now, operation, now - scheduled);
+            self.recorder.missing(now, operation, latency_ns);
         } else {
+            latency_ns = took_ns.unwrap_or(latency_ns);
             let done = Done { tag: 0, answers, misses, wrong, refused };
-            self.recorder.done(operation, took_ns.unwrap_or(now - scheduled), &done);
+            self.recorder.done(operation, latency_ns, &done);
         }
         self.figures.extend(figures);
         if let Some(cost) = cost {
             self.cost.get_or_insert_default().add(cost);
         }
-        now
+        (now, latency_ns)
     }
 }

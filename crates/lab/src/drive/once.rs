@@ -12,6 +12,8 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use nix::sys::resource::{UsageWho, getrusage};
+use nix::sys::time::{TimeVal, TimeValLike as _};
 use rustix::process::{Signal, getpgrp, kill_process_group};
 use serde::{Deserialize, Serialize};
 use wire::ProtocolError;
@@ -22,13 +24,19 @@ const MAX_OUTPUT_BYTES: u64 = 16 << 20;
 /// The interval at which a run is polled. The watcher's clock measures it, not this.
 const LOOK_EVERY: Duration = Duration::from_micros(500);
 
+/// One copy of the watcher may have so much more memory than another: a few hundred kilobytes were
+/// seen.
+const MORE_BYTES: u64 = 1 << 20;
+
 /// The watching process' report of one run.
 #[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Once {
     pub(super) wall_ns: u64,
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
-    pub(super) peak_bytes: u64,
+    /// The most memory of it and the processes that it waited for, one at a time; none where that
+    /// is no more than the watcher's own.
+    pub(super) peak_bytes: Option<u64>,
     pub(super) code: Option<i32>,
     pub(super) signal: Option<i32>,
 }
@@ -146,18 +154,30 @@ fn measure(output: &Path, program: &str, rest: &[String]) -> std::io::Result<Onc
     let mut command = Command::new(program);
     let errors = std::fs::File::create(errors_beside(output))?;
     command.args(rest).stdin(Stdio::null()).stdout(file).stderr(errors);
+    // The kernel keeps the most memory of a process over its execve(2): a child begins with the
+    // watcher's, which is more than many a command ever has. A copy of the watcher, by fork(2), has
+    // only the pages that the watcher has written; the standard library makes one, rather than
+    // share the memory, where a group is to be set, though it be the same one. How much a copy has
+    // is seen of one that can't become a program.
+    let group = rustix::process::getgid().as_raw();
+    let copy = Command::new("").gid(group).status();
+    let is_copy = copy.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound);
+    if is_copy {
+        command.gid(group);
+    }
+    let before = getrusage(UsageWho::RUSAGE_CHILDREN)?;
     let started = Instant::now();
     let status = command.status()?;
     let wall_ns = started.elapsed().as_nanos() as u64;
-    let usage = nix::sys::resource::getrusage(nix::sys::resource::UsageWho::RUSAGE_CHILDREN)?;
-    let ns = |time: nix::sys::time::TimeVal| {
-        (time.tv_sec() as u64) * 1_000_000_000 + (time.tv_usec() as u64) * 1000
-    };
+    let usage = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+    let ns = |time: TimeVal| time.num_microseconds().unsigned_abs() * 1000;
+    let peak_bytes = usage.max_rss().unsigned_abs() * 1024;
+    let own_bytes = before.max_rss().unsigned_abs() * 1024 + MORE_BYTES;
     Ok(Once {
         wall_ns,
-        user_ns: ns(usage.user_time()),
-        system_ns: ns(usage.system_time()),
-        peak_bytes: usage.max_rss() as u64 * 1024,
+        user_ns: ns(usage.user_time()).saturating_sub(ns(before.user_time())),
+        system_ns: ns(usage.system_time()).saturating_sub(ns(before.system_time())),
+        peak_bytes: (is_copy && peak_bytes > own_bytes).then_some(peak_bytes),
         code: status.code(),
         signal: status.signal(),
     })

@@ -117,7 +117,7 @@ impl Program {
         let cost = Cost {
             user_ns: sums.user_ns.unwrap_or_else(|| used(|once| once.user_ns)),
             system_ns: sums.system_ns.unwrap_or_else(|| used(|once| once.system_ns)),
-            peak_bytes: used(|once| once.peak_bytes),
+            peak_bytes: used(|once| once.peak_bytes.unwrap_or(0)),
         };
         let spent = Cpu::exact(cost.user_ns, cost.system_ns);
         let generator = if self.is_target { Cpu::default() } else { spent };
@@ -125,7 +125,7 @@ impl Program {
             duration_ns: sums.duration_ns,
             generator,
             program_ns: used(|once| once.user_ns) + used(|once| once.system_ns),
-            generator_bytes: Some(cost.peak_bytes).filter(|_| !self.is_target),
+            generator_bytes: Some(cost.peak_bytes).filter(|bytes| *bytes > 0 && !self.is_target),
             busy: generator.total_ns as f64 / wall_ns.max(1) as f64,
             trouble,
             figures: sums.figures,

@@ -78,7 +78,8 @@ pub struct WrongAnswer {
 /// The result of a run of load or of the preparation, summed over its threads.
 #[derive(Clone, Debug, Default)]
 pub struct LoadResult {
-    /// From the first request to the last answer, in nanoseconds.
+    /// From the first request to the last answer, in nanoseconds: of closed loops the mean of all
+    /// slots, of a schedule to its end at least.
     pub duration_ns: u64,
     /// Operations by outcome.
     pub counts: Counts,

@@ -9,6 +9,7 @@ use std::time::Duration;
 use load::{Caller, Preparation, Reach, Scenario, Speaks, Workload};
 use wire::{Address, Backend, Ns, ProtocolError, clock};
 
+use super::arrivals::Arrivals;
 use super::batch::{Batch, BatchCaller};
 use super::busy::BusyWorker;
 use super::caller::{CallWorker, Watched};
@@ -96,6 +97,8 @@ struct Thread {
     watched: Option<Arc<Watched>>,
     /// Why it is given up: it hangs in a call, and is left behind.
     given_up: Option<String>,
+    /// How many closed loops it drives; none where it sends on a schedule.
+    loops: u64,
 }
 
 impl Session {
@@ -142,7 +145,12 @@ impl Session {
                     stop: load.stop.clone(),
                     live: load.live.clone(),
                 };
+                let loops = match clients.arrivals {
+                    Arrivals::Closed => config.slots.len() as u64,
+                    _ => 0,
+                };
                 let opened = start(load, clients, workload.clone(), config);
+                let opened = opened.map(|thread| Thread { loops, ..thread });
                 let opened = opened.map_err(|source| DriveError::Connect {
                     clients: clients.name.clone(),
                     address: load.address.clone(),
@@ -205,9 +213,17 @@ impl Session {
             }
         }
         let mut sum = LoadResult::default();
+        // Closed loops end with their last answers, at different times: their mean counts.
+        let (mut loops, mut looped_ns) = (0, 0);
         for thread in &mut self.threads {
-            sum.add(thread.result()?);
+            let mut result = thread.result()?;
+            if thread.loops > 0 {
+                loops += thread.loops;
+                looped_ns += std::mem::take(&mut result.duration_ns) * thread.loops;
+            }
+            sum.add(result);
         }
+        sum.duration_ns = sum.duration_ns.max(looped_ns.checked_div(loops).unwrap_or(0));
         sum.streams = super::streams::joined(sum.streams);
         Ok(sum)
     }
@@ -288,7 +304,8 @@ impl Thread {
                 RecvTimeoutError::Disconnected => "the thread ended".to_owned(),
             }))
         })?;
-        Ok(Self { commands, results, handle: Some(handle), watched: None, given_up: None })
+        let (watched, given_up) = (None, None);
+        Ok(Self { commands, results, handle: Some(handle), watched, given_up, loops: 0 })
     }
 
     /// The result of its command; of a thread that hangs in a call, that it does.

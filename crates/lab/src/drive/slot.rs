@@ -90,6 +90,8 @@ pub(super) struct Slot {
     /// all that it may: a closed loop's next requests were due then. The wait for the others and
     /// for a new connection is part of their latency.
     free_since: Vec<Ns>,
+    /// When the last of its requests was answered or given up.
+    pub(super) last_answer: Ns,
 }
 
 impl Slot {
@@ -111,6 +113,7 @@ impl Slot {
             depth: slot_config.depth,
             left: slot_config.reconnect_every.unwrap_or(u64::MAX),
             free_since: Vec::with_capacity(places),
+            last_answer: 0,
         })
     }
 
@@ -154,6 +157,7 @@ impl Slot {
             self.dialect.expire(tag);
             recorder.missing(now, pending.operation, now - pending.scheduled);
             self.free.push(tag);
+            self.last_answer = now;
         }
     }
 
@@ -230,6 +234,37 @@ impl Slot {
     #[inline]
     pub(super) fn take_free_since(&mut self, now: Ns) -> Ns {
         self.free_since.pop().unwrap_or(now)
+    }
+
+    /// The same of a loop that ends: `None` where the next request is not due before `until`.
+    #[inline]
+    pub(super) fn take_due(&mut self, now: Ns, until: Ns) -> Option<Ns> {
+        match self.free_since.last() {
+            None => (now < until).then_some(now),
+            Some(since) if *since < until => self.free_since.pop(),
+            Some(_) => None,
+        }
+    }
+
+    /// Whether a request that was due before `until` waits for a connection. It belongs to the
+    /// loop that ends then, however long it waits.
+    pub(super) fn waits_for_connection(&self, until: Ns) -> bool {
+        let is_being_made = matches!(self.state, State::Connecting | State::Opening);
+        is_being_made && self.free_since.iter().any(|since| *since < until)
+    }
+
+    /// Gives up the requests that were due before `until` and wait for a connection.
+    pub(super) fn give_up_waiting(&mut self, now: Ns, until: Ns, recorder: &mut Recorder) {
+        if !self.waits_for_connection(until) {
+            return;
+        }
+        for since in &mut self.free_since {
+            if *since < until {
+                let operation = self.stream.next_op().operation;
+                recorder.missing(now, operation, now - *since);
+                (*since, self.last_answer) = (now, now);
+            }
+        }
     }
 
     /// A run begins: nothing of it was due before.
@@ -335,6 +370,9 @@ impl Slot {
         timed: bool,
         recorder: &mut Recorder,
     ) {
+        if !events.done.is_empty() {
+            self.last_answer = now;
+        }
         for done in &events.done {
             let place = self.pending.get_mut(done.tag as usize).and_then(Option::take);
             // An answer to no request is a bug of the dialect; it must not be counted.
@@ -400,6 +438,7 @@ impl Slot {
                     recorder.missing(now, pending.operation, now - pending.scheduled);
                 }
                 self.free.push(tag as Tag);
+                self.last_answer = now;
                 expired += 1;
             }
         }
@@ -455,6 +494,22 @@ mod tests {
         due.sort_unstable();
         assert_eq!(due, [20, 35]);
         assert_eq!(slot.take_free_since(90), 90, "there are two places");
+    }
+
+    #[test]
+    fn a_request_that_was_due_before_the_end_is_sent_or_missing_and_none_after_it_is() {
+        let (slot_config, mut slot, mut recorder) = slot();
+        assert_eq!([slot.take_due(99, 100), slot.take_due(100, 100)], [Some(99), None]);
+        slot.reopen(&slot_config, 40, &mut recorder).unwrap();
+        assert!(slot.waits_for_connection(100) && !slot.waits_for_connection(40));
+        slot.state = State::Ready;
+        assert_eq!(slot.take_due(250, 100), Some(40), "its connection was made late");
+        slot.state = State::Connecting;
+        slot.give_up_waiting(1_000, 100, &mut recorder);
+        assert_eq!((recorder.counts.missing, slot.last_answer), (1, 1_000));
+        assert!(!slot.waits_for_connection(100), "it is given up once");
+        slot.state = State::Ready;
+        assert_eq!(slot.take_due(1_000, 100), None);
     }
 
     #[test]

@@ -161,6 +161,15 @@ impl Timed {
         }
     }
 
+    /// Until when it lasts, whether its last requests are answered sooner or not. After a pause
+    /// nothing need be due.
+    pub(super) fn ends(&self) -> Ns {
+        match self.source {
+            Source::Think { .. } => 0,
+            Source::Open { .. } => self.until,
+        }
+    }
+
     /// When the last request may become due.
     pub(super) fn until(&self) -> Ns {
         self.until

@@ -5,7 +5,8 @@
 //! between slices, never within what is measured, and is taken again only once the time since
 //! the last is [`PAUSE_PER_COST`] times what that took: at most a twentieth of a run's length. CPU
 //! times are in clock ticks, exact to one. What came and went in between counts through the parent
-//! that waited for it; what no reading can see remains.
+//! that waited for it; what no reading can see remains. On which core a program used its time is
+//! known only where it may use no others.
 
 use rustix::process::Pid;
 
@@ -42,7 +43,8 @@ pub(super) struct RunProcesses<'a> {
 pub struct OtherPrograms {
     /// Names, and the cores of all programs of that name, most first.
     pub cores: Vec<(String, f64)>,
-    /// Whether some of that may have been on cores that are none of the run's.
+    /// Whether some of that may have been on cores that are none of the run's: one of them may use
+    /// others.
     pub also_elsewhere: bool,
 }
 
@@ -97,15 +99,17 @@ impl Census {
 
     /// Reads the start mark of a slice that begins now, unless the last reading is recent.
     pub(super) fn before_slice(&mut self) {
-        let pause_ns = wire::clock::now().saturating_sub(self.last.at);
-        if pause_ns >= PAUSE_PER_COST * self.last.took_ns {
+        if self.is_due() {
             self.last = self.read();
         }
     }
 
     /// The programs, other than the run's own, that used CPU time since the reading before the
-    /// slice; `None` is unseen.
+    /// slice; `None` is unseen, also where that reading is too recent for what it took.
     pub(super) fn after_slice(&mut self, run: &RunProcesses<'_>) -> Option<OtherPrograms> {
+        if !self.is_due() {
+            return None;
+        }
         let now = self.read();
         let before = std::mem::replace(&mut self.last, now);
         let now = &self.last;
@@ -113,18 +117,23 @@ impl Census {
             return None;
         }
         let length_ns = now.at.saturating_sub(before.at).max(1);
-        let here = crate::cpus::cpus_here();
-        let may_run = |process: &Process| match process.threads {
-            _ if run.cpus.is_empty() => true,
-            0 | 1 => run.cpus.contains(&process.cpu),
-            _ => may_use(process.pid, run.cpus),
+        let elsewhere: Vec<usize> = match run.cpus.is_empty() {
+            true => Vec::new(),
+            false => crate::cpus::cpus_here(),
         };
-        let used = used(&before.processes, &now.processes, run, &may_run);
+        let elsewhere: Vec<usize> =
+            elsewhere.into_iter().filter(|cpu| !run.cpus.contains(cpu)).collect();
+        let place = |process: &Process| Place::of(process, run.cpus, &elsewhere);
+        let (used, also_elsewhere) = used(&before.processes, &now.processes, run, &place);
         let cores = |ticks| (ticks * self.tick_ns) as f64 / length_ns as f64;
-        Some(OtherPrograms {
-            cores: used.into_iter().map(|(name, ticks)| (name, cores(ticks))).collect(),
-            also_elsewhere: !run.cpus.is_empty() && here.iter().any(|cpu| !run.cpus.contains(cpu)),
-        })
+        let cores = used.into_iter().map(|(name, ticks)| (name, cores(ticks))).collect();
+        Some(OtherPrograms { cores, also_elsewhere })
+    }
+
+    /// Whether the last reading is old enough for another.
+    fn is_due(&self) -> bool {
+        let pause_ns = wire::clock::now().saturating_sub(self.last.at);
+        pause_ns >= PAUSE_PER_COST.saturating_mul(self.last.took_ns)
     }
 
     fn read(&mut self) -> Reading {
@@ -141,11 +150,36 @@ impl Census {
     }
 }
 
-/// Whether a process may run on one of these cores; a thread of it may still not.
-fn may_use(pid: u32, cpus: &[usize]) -> bool {
-    let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let set = pid.and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
-    set.is_none_or(|set| cpus.iter().any(|cpu| set.is_set(*cpu)))
+/// Where a process may have used its CPU time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// On the run's cores only.
+    Here,
+    /// On these or others.
+    Anywhere,
+    /// On others only.
+    Elsewhere,
+}
+
+impl Place {
+    /// By the cores that it may use; a thread of it may still use fewer.
+    fn of(process: &Process, cpus: &[usize], elsewhere: &[usize]) -> Self {
+        if elsewhere.is_empty() {
+            return Self::Here;
+        }
+        let pid = i32::try_from(process.pid).ok().and_then(Pid::from_raw);
+        let set = pid.and_then(|pid| rustix::thread::sched_getaffinity(Some(pid)).ok());
+        let may_use =
+            |of: &[usize]| set.as_ref().is_none_or(|set| of.iter().any(|cpu| set.is_set(*cpu)));
+        // The kernel says where a thread ran last: of one alone that is something, if not all.
+        let was_elsewhere = process.threads <= 1 && !cpus.contains(&process.cpu);
+        match (may_use(cpus), may_use(elsewhere)) {
+            (false, _) => Self::Elsewhere,
+            (true, false) => Self::Here,
+            (true, true) if was_elsewhere => Self::Elsewhere,
+            (true, true) => Self::Anywhere,
+        }
+    }
 }
 
 impl Process {
@@ -196,36 +230,42 @@ fn find(processes: &[Process], pid: u32) -> Option<&Process> {
 }
 
 /// Ticks by name that processes other than the run's own used from one reading to the other, most
-/// first.
+/// first, and whether some of that may have been elsewhere.
 fn used(
     before: &[Process],
     after: &[Process],
     run: &RunProcesses<'_>,
-    may_run: &dyn Fn(&Process) -> bool,
-) -> Vec<(String, u64)> {
+    place: &dyn Fn(&Process) -> Place,
+) -> (Vec<(String, u64)>, bool) {
     let mut used: Vec<(String, u64)> = Vec::new();
     let mut add = |name: String, ticks: u64| match used.iter_mut().find(|one| one.0 == name) {
         _ if ticks == 0 => {}
         Some((_, sum)) => *sum += ticks,
         None => used.push((name, ticks)),
     };
+    let mut also_elsewhere = false;
     for process in after {
         let Some(name) = foreign_name(process, after, run) else { continue };
         let earlier = find(before, process.pid).filter(|one| one.started == process.started);
-        if !may_run(process) || earlier.is_some_and(|one| !may_run(one)) {
+        let [own, waited] = earlier.map_or([0; 2], |one| [one.ticks, one.ticks_of_children]);
+        let own = process.ticks.saturating_sub(own);
+        let waited = match process.ticks_of_children.saturating_sub(waited) {
+            0 => 0,
+            waited => waited.saturating_sub(known_of_ended_children(process, before, after)),
+        };
+        if own + waited == 0 {
             continue;
         }
-        let [own, waited] = earlier.map_or([0; 2], |one| [one.ticks, one.ticks_of_children]);
-        let waited = process.ticks_of_children.saturating_sub(waited);
-        let waited = match waited {
-            0 => 0,
-            _ => waited.saturating_sub(known_of_ended_children(process, before, after)),
-        };
-        add(name.clone(), process.ticks.saturating_sub(own));
+        let places = [Some(process), earlier].map(|one| one.map_or(Place::Here, place));
+        if places.contains(&Place::Elsewhere) {
+            continue;
+        }
+        also_elsewhere |= places.contains(&Place::Anywhere);
         add(format!("{name}'s children"), waited);
+        add(name, own);
     }
     used.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
-    used
+    (used, also_elsewhere)
 }
 
 /// What children of a process that have ended in between had used before.
@@ -238,7 +278,8 @@ fn known_of_ended_children(process: &Process, before: &[Process], after: &[Proce
 }
 
 /// What a process that isn't the run's own is called; `None` for one that is, and for the kernel's
-/// threads for received packets, whose work is the run's.
+/// threads for received packets, whose work is the run's. Those that a target has started belong to
+/// it, in whatever group they are.
 fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> Option<String> {
     let lab = std::process::id();
     if process.pid == lab || run.group == Some(process.group) {
@@ -249,17 +290,24 @@ fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> O
         return None;
     }
     let lab_group = find(all, lab).map(|one| one.group);
-    let target = run.followed.iter().find(|(_, group)| *group == process.group);
-    if let Some((target, _)) = target.filter(|(_, group)| lab_group != Some(*group)) {
-        return Some(format!("{target} between its slices"));
-    }
-    let mut ancestor = process.parent;
+    let target_of = |group: u32| {
+        let found = run.followed.iter().find(|(_, followed)| *followed == group);
+        found.filter(|_| lab_group != Some(group)).map(|(target, _)| target.as_str())
+    };
+    let mut one = process;
     for _ in 0..ANCESTORS_LIMIT {
-        if ancestor == lab {
+        if run.group == Some(one.group) {
+            let target = target_of(one.group).unwrap_or("the target");
+            return Some(format!("{target} in other process groups"));
+        }
+        if let Some(target) = target_of(one.group) {
+            return Some(format!("{target} between its slices"));
+        }
+        if one.parent == lab {
             return (!run.programs_load).then_some(name);
         }
-        let Some(parent) = find(all, ancestor).filter(|_| ancestor > 1) else { break };
-        ancestor = parent.parent;
+        let Some(parent) = find(all, one.parent).filter(|parent| parent.pid > 1) else { break };
+        one = parent;
     }
     Some(name)
 }
@@ -290,7 +338,7 @@ mod tests {
         RunProcesses { group: None, followed: &[], programs_load: false, cpus: &[] };
 
     fn used_by(before: &[String], after: &[String], run: &RunProcesses<'_>) -> Vec<(String, u64)> {
-        used(&processes(before), &processes(after), run, &|_| true)
+        used(&processes(before), &processes(after), run, &|_| Place::Here).0
     }
 
     fn named(all: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -338,6 +386,61 @@ mod tests {
         assert_eq!(used_by(&all(0), &all(6), &NOTHING), named(&[("wrk", 6)]));
         let loads = RunProcesses { programs_load: true, ..NOTHING };
         assert_eq!(used_by(&all(0), &all(6), &loads), []);
+    }
+
+    #[test]
+    fn what_a_target_started_in_a_group_of_its_own_is_named_as_the_targets() {
+        let all = |ticks| {
+            vec![
+                line(30, "postgres", std::process::id(), ticks, 0),
+                line(31, "worker", 30, 2 * ticks, 0),
+                line(32, "helper", 31, ticks, 0),
+                line(50, "redis", std::process::id(), 0, 0),
+                line(51, "saver", 50, 4 * ticks, 0),
+            ]
+        };
+        let followed = [("postgres".to_owned(), 30), ("redis".to_owned(), 50)];
+        let run = RunProcesses { group: Some(30), followed: &followed, ..NOTHING };
+        let expected = [("redis between its slices", 40), ("postgres in other process groups", 30)];
+        assert_eq!(used_by(&all(0), &all(10), &run), named(&expected));
+    }
+
+    #[test]
+    fn what_may_use_other_cores_too_is_no_more_than_probable() {
+        let before = [line(40, "cc1", 1, 0, 0), line(41, "java", 1, 0, 0)];
+        let after = [line(40, "cc1", 1, 50, 0), line(41, "java", 1, 0, 0)];
+        let with = |of_cc1, of_java| {
+            let place = |one: &Process| if one.pid == 40 { of_cc1 } else { of_java };
+            used(&processes(&before), &processes(&after), &NOTHING, &place)
+        };
+        let cc1 = || named(&[("cc1", 50)]);
+        assert_eq!(with(Place::Here, Place::Anywhere), (cc1(), false), "java used nothing");
+        assert_eq!(with(Place::Anywhere, Place::Here), (cc1(), true));
+        assert_eq!(with(Place::Elsewhere, Place::Here), (Vec::new(), false));
+    }
+
+    #[test]
+    fn a_process_that_may_use_every_core_may_have_been_on_any() {
+        let here = crate::cpus::cpus_here();
+        let [first, rest @ ..] = &here[..] else { return };
+        let mut own = processes(&[line(std::process::id(), "lab", 1, 0, 0)])[0];
+        (own.cpu, own.threads) = (*first, 1);
+        assert_eq!(Place::of(&own, &here, &[]), Place::Here, "there are no others");
+        if rest.is_empty() {
+            return;
+        }
+        assert_eq!(Place::of(&own, &[*first], rest), Place::Anywhere, "though it ran here last");
+        assert_eq!(Place::of(&own, rest, &[*first]), Place::Elsewhere);
+        own.threads = 2;
+        assert_eq!(Place::of(&own, rest, &[*first]), Place::Anywhere);
+    }
+
+    #[test]
+    fn a_reading_that_takes_long_is_not_repeated_at_once() {
+        let mut census = Census::open();
+        census.last = Reading { at: wire::clock::now(), took_ns: u64::MAX, processes: Vec::new() };
+        assert_eq!(census.after_slice(&NOTHING), None);
+        assert_eq!(census.last.took_ns, u64::MAX, "nothing was read");
     }
 
     #[test]

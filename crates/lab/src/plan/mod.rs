@@ -66,7 +66,8 @@ impl Plan {
     ) -> Result<Self, Box<SuiteError>> {
         let text = base::read_text(path, MAX_SUITE_BYTES).map_err(|error| {
             let source = error::Source::new(path, String::new());
-            source.error(None, error.to_string(), None)
+            let (message, help) = near::unread(path, &error);
+            source.error(None, message, help)
         })?;
         Self::parse(path, text, settings, registry)
     }

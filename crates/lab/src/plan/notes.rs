@@ -75,16 +75,37 @@ fn shared_cpus(point: &Point) -> Option<String> {
 
 /// Data that don't fit the memory that a target is given, where a read that misses is wrong.
 fn overfull(point: &Point, target: &Target, registry: Registry<'_>) -> Option<String> {
-    let data = ByteCount { bytes: point.workload.workload.preparation().bytes };
-    let memory = memory(target, registry)?;
-    if data <= memory {
-        return None;
-    }
+    let (data, memory) = too_much(point, target, registry)?;
     let name = &target.name;
     Some(format!(
         "{data} of keys and values don't fit the {memory} of {name}: reads of what it evicts are \
          wrong answers. Give it more memory, or say workload.misses = \"allowed\""
     ))
+}
+
+/// The data of a point and the memory of a target that they don't fit.
+fn too_much(
+    point: &Point,
+    target: &Target,
+    registry: Registry<'_>,
+) -> Option<(ByteCount, ByteCount)> {
+    let data = ByteCount { bytes: point.workload.workload.preparation().bytes };
+    let memory = memory(target, registry)?;
+    (data > memory).then_some((data, memory))
+}
+
+/// Keeps with a target that its data don't fit, as reports name it beside misses: its fact
+/// `overfull`, of the point with most data.
+pub(super) fn keep_overfull(points: &mut [Point], registry: Registry<'_>) {
+    for index in 0..points.first().map_or(0, |point| point.targets.len()) {
+        let found = points.iter().filter_map(|point| {
+            let (data, memory) = too_much(point, point.targets.get(index)?, registry)?;
+            Some((data, format!("{data} of keys and values in {memory} of memory")))
+        });
+        if let Some((_, said)) = found.max_by_key(|(data, _)| *data) {
+            points[0].targets[index].facts.push(("overfull".to_owned(), said));
+        }
+    }
 }
 
 /// The memory that a target's command line gives it, where that is known.

@@ -44,6 +44,10 @@ pub(crate) const OF_THOSE_ASKED: &str = " of those asked";
 /// What counts operations, and may therefore be required as a share of them: `missing < 0.1%`.
 const OF_OPERATIONS: [&str; 3] = [ERRORS, "wrong", "missing"];
 
+/// Shares that can't be above one.
+const PARTS_OF_ALL: [&str; 6] =
+    ["hit_ratio", "fairness", "generator.busy", ERRORS, "wrong", "missing"];
+
 /// What must hold for the first target.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Requirement {
@@ -136,7 +140,9 @@ impl Names<'_> {
         }
         let metrics = self.metrics.iter().map(|row| &*row.suite).chain([ERRORS]);
         let known = metrics.chain(self.derived.keys().map(String::as_str));
+        let of_latency = format!("latency.{name}");
         let help = match (name.split_once(".p"), nearest(name, known)) {
+            _ if self.is_metric(&of_latency) => format!("; did you mean \"{of_latency}\"?"),
             (Some(("latency" | "staleness", _)), _) => {
                 "; percentiles lie between 0 and 100: latency.p95, latency.p99.9, latency.max"
                     .to_owned()
@@ -174,6 +180,9 @@ impl Requirement {
             let number = example("1", unit);
             format!("\"{written}\" starts with none of <, <=, >, >=, =; write e.g. \"< {number}\"")
         })?;
+        if let Some(bound) = bound.strip_prefix('=') {
+            return Err(format!("there is no == here: write \"= {}\"", bound.trim()));
+        }
         let bound = Bound::read(bound.trim(), names)?;
         let mut all = Self {
             text: format!("{figure} {}", written.trim()),
@@ -234,6 +243,10 @@ impl<'a> Bound<'a> {
     /// Holds it against the figure's unit. Nothing is the same in every unit.
     fn check(&self, figure: &str, sign: &str, wanted: Option<Unit>) -> Result<(), String> {
         let (Some(wanted), value) = (wanted, self.value.unwrap_or(0.0)) else { return Ok(()) };
+        if value > 1.0 && self.unit == Some(Unit::Fraction) && PARTS_OF_ALL.contains(&figure) {
+            let text = self.text;
+            return Err(format!("{figure} is a part of all, and \"{text}\" is more than 100%"));
+        }
         let fits = match (wanted, self.unit) {
             (_, Some(Unit::Number | Unit::Fraction)) if value == 0.0 => true,
             (Unit::Fraction, Some(Unit::Number)) => value <= 1.0,
@@ -315,6 +328,12 @@ mod tests {
             ("misses", "< 1%", "misses is a count, and \"1%\" is a share".to_owned()),
             ("latency.p99", "< 1ms + 1MiB", "a time and a size can't be added".to_owned()),
             ("latency.p99", "< 1,234", "1_234 for thousands".to_owned()),
+            ("wrong", "== 0", "there is no == here: write \"= 0\"".to_owned()),
+            ("p99", "= 5", "did you mean \"latency.p99\"?".to_owned()),
+            ("p99.9", "< 5ms", "did you mean \"latency.p99.9\"?".to_owned()),
+            ("mean", "< 5ms", "did you mean \"latency.mean\"?".to_owned()),
+            ("hit_ratio", "> 950%", "\"950%\" is more than 100%".to_owned()),
+            ("missing", "< 101%", "\"101%\" is more than 100%".to_owned()),
         ] {
             let problem = refused(figure, written);
             assert!(problem.contains(&said), "{figure} {written}: {problem}");

@@ -13,7 +13,7 @@ use super::event::EventSpec;
 use super::figures;
 use super::fill::{self, Unfilled};
 use super::near::nearest;
-use super::notes::notes;
+use super::notes::{keep_overfull, notes};
 use super::require::{Names, Requirement};
 use super::rounds;
 use super::rung;
@@ -62,6 +62,7 @@ pub(super) fn resolve(
         return Err(source.error(None, "the sweep has no point", None));
     }
     let rounds = rounds::resolve(&source, &overridden.rounds, &metrics, &points)?;
+    keep_overfull(&mut points, registry);
     let plan = Plan {
         path: path.to_owned(),
         settings: settings.to_vec(),

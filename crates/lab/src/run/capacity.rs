@@ -10,7 +10,7 @@ use ledger::{RequirementOutcome, RunId, SearchRow};
 
 use super::options::{Ending, RunError, RunOptions};
 use super::persist::RunWriter;
-use super::require;
+use super::require::{self, Terms};
 use super::runner::{Runner, begin, end};
 use super::trial::Trial;
 use crate::plan::{Plan, Point, SuiteError};
@@ -148,7 +148,8 @@ impl<'a> Runner<'a> {
         let text = format!("{label}: {word}{because}");
         self.note(&text);
         let last = confidence_after(looked).unwrap_or(1.0 - ERROR);
-        writer.requirements(0, &self.plan.points[0], &self.trials[0], last)?;
+        let point = &self.plan.points[0];
+        writer.requirements(0, point, &self.trials[0], &terms_at(point, last))?;
         writer.probe(load, outcome, reason)?;
         Ok(ControlFlow::Continue(held))
     }
@@ -158,6 +159,11 @@ impl<'a> Runner<'a> {
 fn confidence_after(rounds: u32) -> Option<f64> {
     let place = LOOKS.iter().position(|look| *look == rounds)?;
     judge::confidence_at(&LOOKS[..=place], LOOKS[LOOKS.len() - 1], ERROR)
+}
+
+/// A load is judged from the first look on, by what decides and by what is written down alike.
+fn terms_at(point: &Point, confidence: f64) -> Terms<'_> {
+    Terms::at(point, confidence, LOOKS[0] as usize)
 }
 
 /// Whether a load holds by its rounds, with what broke or why the outcome is unclear.
@@ -170,8 +176,8 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
     }
     let mut unclear = (overloaded * OVERLOADED_DOUBT > rounds).then_some(doubt);
     for requirement in &point.requirements {
-        let (subject, least) = (&point.targets[0].name, LOOKS[0] as usize);
-        let judged = require::judge_requirement(requirement, subject, trials, confidence, least);
+        let terms = terms_at(point, confidence);
+        let judged = require::judge_requirement(requirement, trials, &terms);
         match judged.outcome {
             RequirementOutcome::Broken => return (Held::No, Some(requirement.text.clone())),
             RequirementOutcome::CantTell => {

@@ -13,18 +13,34 @@ const MAX_CAUSES: usize = 4;
 
 /// Why a trial shows nothing of its target: it failed before its first answer.
 fn failure(trial: &Trial) -> Option<&str> {
-    let answered = trial.counts.operations + trial.counts.updates;
-    trial.reason.as_deref().filter(|_| trial.has_failed() && answered == 0)
+    let answered = trial.answered_outside || trial.counts.operations + trial.counts.updates > 0;
+    trial.reason.as_deref().filter(|_| trial.has_failed() && !answered)
 }
 
-/// A reason without its numbers: ports and process ids differ from start to start.
+/// A reason without the numbers that differ from start to start: ports, addresses, times and the
+/// longer process ids. An exit status, a signal and an error number have three digits at most, and
+/// are what tells two failures apart.
 fn kind(reason: &str) -> String {
-    reason.replace(|c: char| c.is_ascii_digit(), "")
+    reason.split_inclusive(char::is_whitespace).map(without_passing_numbers).collect()
 }
 
-/// What disturbed, without the programs that are named behind a colon.
+/// A word without its digits where four of them follow one another or something stands between
+/// two: `4501`, `12:03:44`, `1.25`.
+fn without_passing_numbers(word: &str) -> String {
+    let digits = |c: char| c.is_ascii_digit();
+    let runs = word.split(|c: char| !digits(c)).filter(|run| !run.is_empty());
+    let is_long = runs.clone().any(|run| run.len() > 3);
+    match is_long || runs.count() > 1 {
+        true => word.replace(digits, ""),
+        false => word.to_owned(),
+    }
+}
+
+/// What disturbed, without how much and without the programs that are named behind a colon.
 fn cause(reason: &str) -> String {
-    reason.split("; ").map(|one| kind(one.split(": ").next().unwrap_or_default())).collect()
+    let head = |one: &str| one.split(": ").next().unwrap_or_default().to_owned();
+    let heads: String = reason.split("; ").map(head).collect();
+    heads.replace(|c: char| c.is_ascii_digit(), "")
 }
 
 /// The failure that the last two of a target's trials share.
@@ -100,8 +116,8 @@ impl DisturbedRounds {
 
 const ADVICE: &str = "\
 What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
-`loadline doctor` says what this host is good for; `--set rounds.disturbed=ignore` compares all
-the same, and the verdict is then about the disturbance, too.";
+`loadline doctor` says what this host is good for; `disturbed = \"ignore\"` in the suite's [rounds]
+compares all the same, and the verdict is then about the disturbance, too.";
 
 #[cfg(test)]
 mod tests {
@@ -133,6 +149,29 @@ mod tests {
         let mut late = [first, again];
         late[1].counts.operations = 1;
         assert!(!is_hopeless(&late, 2), "it failed after an answer");
+    }
+
+    #[test]
+    fn failures_differ_by_their_status_and_not_by_ports_and_times() {
+        let repeats = |one: &str, other: &str| {
+            is_hopeless(&[failed(0, 1, Some(one)), failed(0, 2, Some(other))], 1)
+        };
+        assert!(repeats("exit status: 1", "exit status: 1"));
+        assert!(!repeats("exit status: 1", "exit status: 2"));
+        assert!(!repeats("bind (os error 98)", "bind (os error 111)"));
+        assert!(!repeats("answered 404", "answered 503"));
+        let line =
+            |port, pid, time| format!("{time} [{pid}] can't bind 127.0.0.1:{port}: status 1");
+        assert!(repeats(&line(4501, 31_002, "12:03:44.1"), &line(4502, 31_077, "12:04:59.88")));
+    }
+
+    #[test]
+    fn a_target_that_answered_in_its_warm_up_is_started_again() {
+        let mut both = [1, 2].map(|round| failed(0, round, Some("it died")));
+        assert!(is_hopeless(&both, 1));
+        let counts = crate::drive::Counts { operations: 1, ..crate::drive::Counts::default() };
+        both[1].add_outside(counts);
+        assert!(!is_hopeless(&both, 1));
     }
 
     #[test]

@@ -52,8 +52,9 @@ pub fn run(options: RunOptions<'_>) -> Result<(RunId, Ending), RunError> {
     }
     if outcome.is_ok() {
         for (index, trials) in runner.trials.iter().enumerate() {
-            let confidence = runner.stopping.confidence;
-            writer.requirements(index, &plan.points[index], trials, confidence)?;
+            let (point, confidence) = (&plan.points[index], runner.stopping.confidence);
+            let terms = require::Terms::at(point, confidence, judge::MIN_ROUNDS);
+            writer.requirements(index, point, trials, &terms)?;
         }
     }
     end(writer, outcome)

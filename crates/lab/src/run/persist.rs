@@ -17,7 +17,7 @@ use ledger::{
     ValueRow,
 };
 
-use super::require::judge_requirement;
+use super::require::{Terms, judge_requirement};
 use super::strace::SystemCall;
 use super::trial::Trial;
 use crate::drive::{Figure, empty_histogram, fairness};
@@ -239,11 +239,10 @@ impl<'a> RunWriter<'a> {
         index: usize,
         point: &Point,
         trials: &[Trial],
-        confidence: f64,
+        terms: &Terms<'_>,
     ) -> Result<(), LedgerError> {
         for requirement in &point.requirements {
-            let (subject, least) = (&point.targets[0].name, judge::MIN_ROUNDS);
-            let judged = judge_requirement(requirement, subject, trials, confidence, least);
+            let judged = judge_requirement(requirement, trials, terms);
             let row = judged.row(self.run, self.points[index], requirement);
             self.ledger.add_requirement(&row)?;
         }
@@ -530,7 +529,7 @@ fn add_clients(ledger: &mut Ledger, point_id: PointId, point: &Point) -> Result<
 }
 
 fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialRow {
-    let server = trial.server.filter(|_| trial.server_rss_bytes.is_some());
+    let server = trial.server.filter(|_| trial.measured_ns > 0);
     let server_split = server.and_then(crate::observe::Cpu::split_ns);
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
@@ -547,7 +546,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(point.workload.operations()),
+        hits: trial.hits(&*point.workload.workload),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),

@@ -69,7 +69,7 @@ impl TargetRun {
                 return None;
             }
         };
-        self.keep_largest(result.cost.map(|cost| cost.peak_bytes));
+        self.keep_largest(result.cost.map(|cost| cost.peak_bytes).filter(|bytes| *bytes > 0));
         let exact = result.cost.map(|cost| Cpu::exact(cost.user_ns, cost.system_ns));
         // An answer takes CPU time: a target that used none runs outside its process group.
         let answers = result.counts.operations;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
-use load::{CounterKind, Kind};
+use load::{CounterKind, Kind, Workload};
 use wire::Ns;
 
 use super::distribution::Distribution;
@@ -48,6 +48,8 @@ pub struct Trial {
     pub(crate) counts: Counts,
     /// Wrong answers while preparing and warming up, and in slices that were set aside.
     pub(crate) wrong_outside: u64,
+    /// Whether anything was answered while preparing and warming up, and in such slices.
+    pub(crate) answered_outside: bool,
     /// CPU time of the target while measured; `None` is unseen.
     pub(crate) server: Option<Cpu>,
     pub(crate) server_rss_bytes: Option<u64>,
@@ -105,6 +107,7 @@ impl Trial {
             measured_ns: 0,
             counts: Counts::default(),
             wrong_outside: 0,
+            answered_outside: false,
             server: Some(Cpu::default()),
             server_rss_bytes: None,
             generator: Cpu::default(),
@@ -158,7 +161,7 @@ impl Trial {
     /// Adds the preparation. A target that isn't completely prepared has failed.
     pub(crate) fn prepared(&mut self, result: LoadResult, took_ns: u64) {
         self.prepare_ns = Some(took_ns);
-        self.wrong_outside += result.counts.wrong;
+        self.add_outside(result.counts);
         let missing = result.counts.missing;
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
@@ -258,10 +261,16 @@ impl Trial {
         self.validity == Validity::Valid
     }
 
+    /// Adds answers outside the slices that count.
+    pub(super) fn add_outside(&mut self, counts: Counts) {
+        self.wrong_outside += counts.wrong;
+        self.answered_outside |= counts.operations > 0;
+    }
+
     /// Sets a disturbed slice aside, which is measured again. Its wrong answers count, but apart:
     /// its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
-        self.wrong_outside += result.counts.wrong;
+        self.add_outside(result.counts);
         self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
@@ -366,11 +375,14 @@ impl Trial {
         (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
     }
 
-    /// How many reads found their key.
-    pub(crate) fn hits(&self, operations: &[load::Operation]) -> Option<u64> {
+    /// How many reads found their key; `None` where there are no keys to miss: neither was any
+    /// written before, nor did an answer say "not there".
+    pub(crate) fn hits(&self, workload: &dyn Workload) -> Option<u64> {
+        let operations = workload.operations();
         let reads = |interval: &&Interval| operations[interval.operation].kind == Kind::Read;
         let any = self.intervals.iter().any(|interval| reads(&interval));
-        any.then_some(self.counts.hits)
+        let has_keys = workload.preparation().parts > 0 || self.counts.misses > 0;
+        (any && has_keys).then_some(self.counts.hits)
     }
 
     /// All latencies of all groups and operations.
@@ -404,14 +416,14 @@ impl Trial {
     /// How many of the operations asked for in the slices that count had this outcome (`wrong`,
     /// `missing` or `errors`), and how many were asked for.
     pub(super) fn of_those_asked(&self, outcome: &str) -> Option<(u64, u64)> {
-        let Counts { operations, wrong, missing, .. } = self.counts;
-        let some = match outcome {
-            "wrong" => wrong,
-            "missing" => missing,
-            ERRORS => wrong + missing,
+        let Counts { operations, wrong, missing, unchecked, .. } = self.counts;
+        Some(match outcome {
+            // An answer that nobody checked is not a right one.
+            "wrong" => (wrong, operations.saturating_sub(unchecked).max(wrong) + missing),
+            "missing" => (missing, operations + missing),
+            ERRORS => (wrong + missing, operations + missing),
             _ => return None,
-        };
-        Some((some, operations + missing))
+        })
     }
 
     /// One of the target's own counters by its name in suites: `service.NAME` is its growth in the

@@ -56,7 +56,7 @@ fn tail_ns(result: &LoadResult) -> f64 {
 }
 
 fn keep_wrong_answers(trial: &mut Trial, result: LoadResult) {
-    trial.wrong_outside += result.counts.wrong;
+    trial.add_outside(result.counts);
     trial.judge_answers(&result.wrong_answers, result.trouble.as_deref());
     if let Some(trouble) = result.trouble {
         trial.fail(FailedAt::WarmUp, trouble);

@@ -232,8 +232,8 @@ rows! {
     fact: FactRow {
         /// The target.
         target_id: TargetId,
-        /// `program` (its file), `program_bytes`, `compiler`, and `commit` where commits are
-        /// compared.
+        /// `program` (its file), `program_bytes`, `compiler`, `commit` where commits are compared,
+        /// and `overfull` where its data don't fit its memory.
         name: String,
         /// What is known.
         value: String,

@@ -8,13 +8,15 @@ use std::process::ExitCode;
 
 use anyhow::Context as _;
 use base::units::{ByteCount, Rate, Span, UnitError};
+use http::load::Trust;
 use lab::plan::Plan;
 use lab::run::{RunEvent, RunOptions};
+use report::one_line;
 
-use super::greeting;
 use super::question::Question;
-use super::seconds::Seconds;
+use super::seconds::{self, Seconds};
 use super::side::Side;
+use super::{first_request, greeting};
 use crate::exit::Failure;
 use crate::out::note;
 use crate::run::HowArgs;
@@ -33,9 +35,10 @@ Examples:
 
 It loads what runs already (a command it starts itself), checks every answer, and prints a line a
 second. Unless you say otherwise: 10 s each, 16 connections that each ask again once they are
-answered (a command: one run at a time); of a page, status 200 is right; a cache gets 10,000 keys of
-100 bytes, written into it, nine reads to a write. Two sides take turns, a quarter of a second each.
-The line behind the last one is the verdict: loadline help verdicts.")]
+answered (a command: one run at a time); of a page, status 200 is right, and neither redirects are
+followed nor cookies kept; a cache gets 10,000 keys of 100 bytes, written into it, nine reads to a
+write. Two sides take turns, half a second each; the verdict is about the first of them: loadline
+help verdicts.")]
 pub(crate) struct TryArgs {
     /// A URL, a service's name and address, or a command in quotes
     #[arg(value_name = "WHAT", num_args = 0..=3, required_unless_present = "command")]
@@ -61,6 +64,12 @@ pub(crate) struct TryArgs {
     /// The right status of a page
     #[arg(long, value_name = "CODE", value_parser = clap::value_parser!(u16).range(100..600))]
     status: Option<u16>,
+    /// Trust the authorities in this PEM file behind https://, instead of the system's
+    #[arg(long, value_name = "FILE")]
+    ca: Option<PathBuf>,
+    /// Take any certificate behind https://
+    #[arg(long, conflicts_with = "ca")]
+    insecure: bool,
     /// Load another host than this one; only do that to hosts that you may load
     #[arg(long)]
     allow_remote: bool,
@@ -81,9 +90,14 @@ pub(crate) struct TryArgs {
     command: Vec<String>,
 }
 
-/// A rate, with the text that was typed.
+/// A rate, with the text that was typed. It has only one unit, which may be left out.
 fn rate(text: &str) -> Result<(String, Rate), String> {
-    let rate: Rate = text.parse().map_err(|error: UnitError| error.to_string())?;
+    let whole = format!("{text}/s");
+    let (text, rate) = match (text.parse::<Rate>(), whole.parse::<Rate>()) {
+        (Ok(rate), _) => (text, rate),
+        (_, Ok(rate)) => (&whole[..], rate),
+        (Err(error), _) => return Err(error.to_string()),
+    };
     match rate.per_second > 0.0 {
         true => Ok((text.to_owned(), rate)),
         false => Err("at a rate of 0 nothing is sent".to_owned()),
@@ -94,7 +108,11 @@ fn rate(text: &str) -> Result<(String, Rate), String> {
 const LEAST: Span = Span::from_ms(100);
 
 fn time(text: &str) -> Result<Span, String> {
-    let time: Span = text.parse().map_err(|error: UnitError| error.to_string())?;
+    let wrong = |error: UnitError| match format!("{text}s").parse::<Span>() {
+        Ok(_) => format!("a time has a unit: did you mean {text}s?"),
+        Err(_) => error.to_string(),
+    };
+    let time: Span = text.parse().map_err(wrong)?;
     (time >= LEAST).then_some(time).ok_or_else(|| format!("at least {LEAST}"))
 }
 
@@ -119,6 +137,11 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
         size: args.size.map(|size| size.bytes),
         keys: args.keys,
         status: args.status,
+        trust: match (&args.ca, args.insecure) {
+            (Some(file), _) => Some(Trust::Authorities(absolute(file)?)),
+            (None, true) => Some(Trust::Any),
+            (None, false) => None,
+        },
         allow_remote: args.allow_remote,
         typed: command_line(),
     };
@@ -126,16 +149,45 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
     let path = args.save.as_deref().unwrap_or(Path::new("try.toml"));
     let plan = Plan::parse(path, text.clone(), &[], crate::registry::registry());
     let plan = plan.map_err(crate::exit::suite)?;
-    for side in &question.sides {
-        if let Side::Web(web) = side {
-            greeting::check(web, question.right_status()).map_err(Failure::Usage)?;
+    let mut command_took = Vec::new();
+    for (index, side) in question.sides.iter().enumerate() {
+        match side {
+            // A key is drawn for each request of the run.
+            Side::Web(web) if !web.path.contains("{key}") => {
+                let trust = question.trust.as_ref().unwrap_or(&Trust::System);
+                greeting::check(web, trust, question.right_status())?;
+            }
+            Side::Web(_) | Side::Service(..) => first_request::check(&plan, index)?,
+            Side::Command(words) => command_took.push(first_request::rehearse(side, words)?),
         }
     }
     if let Some(file) = &args.save {
         save(file, &text)?;
     }
-    let how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
+    note(seconds::wrapped(&one_line(&question.announcement(&plan, &command_took))));
+    let mut how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
+    how.doubt = Some(doubt);
     measure(&plan, &how)
+}
+
+/// Why the figures of a run can't be relied on: Little's law is broken, so that a latency or a
+/// count leaves something out.
+fn doubt(summary: &findings::Summary) -> Option<String> {
+    let first = summary.littles_law.first()?;
+    let (broken, all) = (summary.littles_law.len(), summary.trials.len());
+    let name = &summary.targets[summary.trials[first.trial].target].name;
+    Some(seconds::wrapped(&one_line(&format!(
+        "Can't tell: Little's law is broken in {broken} of {all} rounds. By rate × latency {:.1} \
+         of {:.0} requests to {name} were under way: time passes that no latency shows, and these \
+         figures can't be relied on.",
+        first.seen, first.slots
+    ))))
+}
+
+/// The file's path for a suite that may lie elsewhere.
+fn absolute(file: &Path) -> Result<PathBuf, Failure> {
+    let path = std::path::absolute(file);
+    Ok(path.with_context(|| format!("cannot find {}", file.display()))?)
 }
 
 /// Measures the plan with a line a second in place of one a round.
@@ -177,5 +229,23 @@ fn save(file: &Path, text: &str) -> Result<(), Failure> {
             note(format!("wrote {0}: loadline run {0} runs the same again", file.display()));
             Ok(())
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_may_lack_its_unit_and_a_time_may_not() {
+        for (typed, text, per_second) in
+            [("1000", "1000/s", 1e3), ("2k", "2k/s", 2e3), ("5/s", "5/s", 5.0)]
+        {
+            assert_eq!(rate(typed), Ok((text.to_owned(), Rate { per_second })));
+        }
+        assert!(rate("fast").unwrap_err().contains("\"fast\" is not a rate such as"));
+        assert!(rate("0").is_err());
+        assert_eq!(time("5").unwrap_err(), "a time has a unit: did you mean 5s?");
+        assert!(time("soon").unwrap_err().contains("is not a time such as"));
     }
 }

@@ -10,10 +10,10 @@ use crate::exit::Failure;
 use crate::out;
 
 /// The words and their meanings.
-const GLOSSARY: &str = include_str!("../../../../docs/glossary.md");
+const GLOSSARY: &str = include_str!("../../docs/glossary.md");
 
 /// The columns of the ledger, which say what each metric is.
-const COLUMNS: &str = include_str!("../../../../docs/ledger.md");
+const COLUMNS: &str = include_str!("../../docs/ledger.md");
 
 /// Arguments of `loadline explain`.
 #[derive(Debug, clap::Args)]
@@ -60,6 +60,39 @@ fn words() -> Vec<Word> {
     rows.flatten().collect()
 }
 
+/// The words of the glossary and the metrics that occur in a text, each with its meaning; empty
+/// where none does.
+pub(crate) fn glossary(text: &str) -> String {
+    let text = text.to_lowercase();
+    let mut rows: Vec<(Vec<&str>, &str)> = Vec::new();
+    for Word { name, meaning } in words() {
+        match rows.last_mut().filter(|(_, known)| *known == meaning) {
+            _ if !occurs(&text, &name.to_lowercase()) => {}
+            Some((names, _)) => names.push(name),
+            None => rows.push((vec![name], meaning)),
+        }
+    }
+    let is_row = |metric: &&Metric| rows.iter().any(|(names, _)| names.contains(&&*metric.suite));
+    let metrics = METRICS.iter().filter(|metric| occurs(&text, &metric.suite) && !is_row(metric));
+    let metrics = metrics.map(|metric| format!("- {}\n", of_metric(metric)));
+    let rows = rows.iter().map(|(names, said)| format!("- **{}**: {said}\n", names.join(", ")));
+    let all: String = rows.chain(metrics).collect();
+    match all.is_empty() {
+        true => all,
+        false => format!("\n{}", markdown::wrapped(&all, markdown::width())),
+    }
+}
+
+/// Whether a text has this word as a whole, in the singular or the plural.
+fn occurs(text: &str, word: &str) -> bool {
+    let is_part = |letter: Option<char>| letter.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    text.match_indices(word).any(|(at, _)| {
+        let behind = &text[at + word.len()..];
+        let behind = behind.strip_prefix('s').filter(|_| !word.ends_with('s')).unwrap_or(behind);
+        !is_part(text[..at].chars().next_back()) && !is_part(behind.chars().next())
+    })
+}
+
 /// What a word means.
 ///
 /// # Errors
@@ -72,13 +105,17 @@ fn explained(word: &str) -> Result<String, String> {
             found.push(format!("**{}**: {}", known.name, known.meaning));
         }
     }
-    let is_part = |metric: &&Metric| metric.suite.split('.').any(|part| part == asked);
     let named = |metric: &&Metric| {
         let names = [Some(&*metric.suite), Some(&*metric.json), metric.sql];
         names.into_iter().flatten().any(|name| name == asked)
     };
     let mut metrics: Vec<&Metric> = METRICS.iter().filter(named).collect();
-    if metrics.is_empty() && found.is_empty() {
+    if metrics.is_empty() {
+        // A word that is explained already is a metric's name only where it is its last part.
+        let is_part = |metric: &&Metric| match found.is_empty() {
+            true => metric.suite.split('.').any(|part| part == asked),
+            false => metric.suite.rsplit('.').next() == Some(asked.as_str()),
+        };
         metrics = METRICS.iter().filter(is_part).collect();
     }
     found.extend(metrics.into_iter().map(of_metric));
@@ -95,9 +132,12 @@ fn explained(word: &str) -> Result<String, String> {
     Ok(format!("{}\n", found.join("\n\n")))
 }
 
-/// Whether `asked` is this word, in the singular or the plural.
+/// Whether `asked` is this word, in the singular or the plural, with its apostrophe or without.
 fn is_same(name: &str, asked: &str) -> bool {
-    let bare = |text: &str| text.to_lowercase().trim_end_matches('s').to_owned();
+    let bare = |text: &str| {
+        let text = text.to_lowercase().replace(['\'', '’'], "").replace('_', " ");
+        text.trim_end_matches('s').to_owned()
+    };
     bare(name) == bare(asked)
 }
 
@@ -125,7 +165,7 @@ fn column(name: &str) -> Option<&'static str> {
 }
 
 /// The known words that `asked` was most likely meant to be, the nearest first, `most` of them.
-pub(super) fn nearest<'a>(
+pub(crate) fn nearest<'a>(
     asked: &str,
     known: impl Iterator<Item = &'a str>,
     most: usize,
@@ -157,10 +197,24 @@ mod tests {
         }
         assert!(explained("Slices").unwrap().contains("**slice**"));
         assert!(explained("rung").unwrap().contains("**rung**"));
+        assert!(explained("cant_tell").unwrap().contains("**can't tell**"));
+        assert!(explained("little's law").unwrap().contains("throughput"));
+        assert!(explained("peak").unwrap().contains("memory"));
+        assert!(explained("listen queue").unwrap().contains("backlog"));
         let said = explained("p99").unwrap();
         assert!(said.contains("latency.p99") && said.contains("staleness.p99"), "{said}");
         let said = explained("latency.p99").unwrap();
         assert!(said.contains("from the scheduled time on"), "{said}");
+    }
+
+    #[test]
+    fn the_words_of_a_text_are_found_whole_and_in_the_plural() {
+        let said = glossary("cache/get · 5 rounds, verdict: better, latency.p99 0.8×; sliced\n");
+        for word in ["round", "verdict", "latency", "latency.p99"] {
+            assert!(said.contains(&format!("- **{word}**: ")), "{word}: {said}");
+        }
+        assert!(!said.contains("**slice**") && !said.contains("**latency.p999**"), "{said}");
+        assert_eq!(glossary("17\n"), "");
     }
 
     #[test]

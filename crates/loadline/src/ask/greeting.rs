@@ -1,85 +1,173 @@
 //! The first answer of a web server, before it is loaded: what is wrong with every answer is better
 //! known before the first of them.
 
-use std::io::{Read as _, Write as _};
+use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use http::load::{Trust, secured};
+
 use super::side::Web;
+use crate::exit::Failure;
 
 /// How long the first answer may take.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The head of an answer is looked through up to here.
-const MOST_BYTES: u64 = 64 << 10;
+const MOST_BYTES: usize = 64 << 10;
+
+/// How an answer of HTTP begins.
+const HTTP: &[u8] = b"HTTP/";
+
+/// The most of another answer that is shown.
+const SHOWN_CHARS: usize = 60;
+
+/// What a server said to a request of HTTP.
+#[derive(Debug)]
+enum Answer {
+    /// In HTTP, as far as the end of its head.
+    Head(String),
+    /// Something else.
+    Other(Vec<u8>),
+    /// Nothing: it closed the connection.
+    Closed,
+    /// Nothing within [`PATIENCE`].
+    Silence,
+}
 
 /// Asks for the page once.
 ///
 /// # Errors
-/// When another status comes than the right one, with what could be meant. What else may be wrong
-/// with an answer, or that none comes, is for the run to say.
-pub(super) fn check(web: &Web, status: u16) -> Result<(), String> {
-    // A key is drawn for each request of the run.
-    if web.path.contains("{key}") {
-        return Ok(());
-    }
-    let Some(head) = head(web) else { return Ok(()) };
+/// When no answer comes, one that is no HTTP, or one with another status than the right one, with
+/// what could be meant. What else may be wrong with an answer is for the run to say.
+pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure> {
+    let Web { authority, address, path, .. } = web;
+    let url = web.url();
+    let unanswered = |error: Error| Failure::Other(anyhow::anyhow!("{url}: {error}"));
+    let stream = open(address).map_err(unanswered)?;
+    let answer = match web.is_secure {
+        false => ask(stream, authority, path),
+        true => {
+            let stream = secured(stream, trust, web.host());
+            let stream = stream.map_err(|fault| Failure::Usage(format!("{url}: {fault}")))?;
+            ask(stream, authority, path)
+        }
+    };
+    let answer = answer.map_err(unanswered)?;
+    let failure = match answer {
+        Answer::Head(head) => match unexpected(web, &head, status) {
+            None => return Ok(()),
+            Some(said) => return Err(Failure::Usage(said)),
+        },
+        Answer::Other(bytes) => return Err(Failure::Usage(other(&url, address, &bytes))),
+        Answer::Closed => format!(
+            "{url} is not answered: {authority} takes the connection and closes it\n  is it HTTP \
+             that is spoken there?"
+        ),
+        Answer::Silence => format!(
+            "{url} is not answered within {} s, though {authority} takes the connection\n  is it \
+             HTTP that is spoken there?",
+            PATIENCE.as_secs()
+        ),
+    };
+    Err(Failure::Other(anyhow::anyhow!(failure)))
+}
+
+/// Whether HTTP is spoken at an address.
+pub(super) fn speaks_http(address: &str) -> bool {
+    matches!(open(address).and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
+}
+
+/// What is to be said of an answer with another status than the right one.
+fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
     let line = head.lines().next().unwrap_or_default();
     let mut words = line.splitn(3, ' ').skip(1);
-    let Some(Ok(found)) = words.next().map(str::parse::<u16>) else { return Ok(()) };
-    if found == status {
-        return Ok(());
-    }
+    let found = words.next()?.parse::<u16>().ok().filter(|found| *found != status)?;
     let reason = words.next().unwrap_or_default();
     let location = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("location").then(|| value.trim().to_owned())
     });
-    let advice = match location {
-        Some(location) if (300..400).contains(&found) => format!(
-            "redirects are not followed: try {location} itself, or say --status {found} to \
-             measure the redirect"
+    let url = web.url();
+    let (said, advice) = match location {
+        Some(location) if (300..400).contains(&found) => {
+            let there = match location.starts_with('/') && !location.starts_with("//") {
+                true => format!("{}{location}", url.strip_suffix(&web.path).unwrap_or(&url)),
+                false => location,
+            };
+            (
+                format!("{url} is answered with {found} to {there}; redirects are not followed"),
+                format!("try {there}, or say --status {found} to measure the redirect itself"),
+            )
+        }
+        _ => (
+            format!("{url} is answered with {found} {reason}, not {status}"),
+            format!("try another path, or say --status {found} if that is the right answer"),
         ),
-        _ => format!("try another path, or say --status {found} if that is the right answer"),
     };
-    let url = format!("http://{}{}", web.authority, web.path);
-    let said = report::one_line(&format!("{url} answers {found} {reason}, not {status}"));
-    Err(format!("{said}\n  {}", report::one_line(&advice)))
+    Some(format!("{}\n  {}", report::one_line(&said), report::one_line(&advice)))
 }
 
-/// The first bytes of the answer, up to the end of its head.
-fn head(web: &Web) -> Option<String> {
-    let request = format!(
-        "GET {} HTTP/1.1\r\nhost: {}\r\nconnection: close\r\n\r\n",
-        web.path, web.authority
-    );
-    let mut stream = open(&web.address)?;
-    stream.write_all(request.as_bytes()).ok()?;
+/// What is to be said of an answer that is no HTTP: what else may be spoken there.
+fn other(url: &str, address: &str, bytes: &[u8]) -> String {
+    let spoken = match bytes {
+        // An alert, or a handshake.
+        [0x15 | 0x16, 3, ..] => "TLS is spoken there: try https://".to_owned(),
+        [b'E', b'R', b'R', b'O', b'R', ..] => format!("try memcached {address}"),
+        [b'-', b'E', b'R', b'R', ..] => format!("try redis {address}"),
+        [0xca, ..] => format!("try pvaccess {address}"),
+        _ => "try NAME ADDRESS, with the name of what is spoken there".to_owned(),
+    };
+    let text = String::from_utf8_lossy(bytes);
+    let line = text.lines().next().unwrap_or_default();
+    let line: String = report::one_line(line).chars().take(SHOWN_CHARS).collect();
+    format!("{url} is answered, but not in HTTP: \"{line}\"\n  {spoken}")
+}
+
+/// Asks for a page, and reads the answer up to the end of its head.
+fn ask(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Answer, Error> {
+    let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
     let mut bytes = Vec::new();
-    let mut limited = stream.take(MOST_BYTES);
     let mut piece = [0; 4096];
-    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") {
-        match limited.read(&mut piece) {
-            Ok(read @ 1..) => bytes.extend_from_slice(&piece[..read]),
-            _ => break,
+    // A server may have closed the connection already, with an answer or without.
+    let mut read = stream.write_all(request.as_bytes()).map(|()| 1);
+    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") && bytes.len() < MOST_BYTES {
+        read = read.and_then(|_| stream.read(&mut piece));
+        match &read {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&piece[..*count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => read = Ok(1),
+            Err(_) => break,
+        }
+        let begun = bytes.len().min(HTTP.len());
+        if bytes[..begun] != HTTP[..begun] {
+            return Ok(Answer::Other(bytes));
         }
     }
-    Some(String::from_utf8_lossy(&bytes).into_owned())
+    let is_late =
+        |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
+    Ok(match read {
+        _ if bytes.len() >= HTTP.len() => Answer::Head(String::from_utf8_lossy(&bytes).into()),
+        _ if !bytes.is_empty() => Answer::Other(bytes),
+        Err(error) if is_late(&error) => Answer::Silence,
+        _ => Answer::Closed,
+    })
 }
 
-trait Stream: std::io::Read + std::io::Write {}
-impl<T: std::io::Read + std::io::Write> Stream for T {}
+trait Stream: Read + Write {}
+impl<T: Read + Write> Stream for T {}
 
-fn open(address: &str) -> Option<Box<dyn Stream>> {
+fn open(address: &str) -> Result<Box<dyn Stream>, Error> {
     if let Some(path) = address.strip_prefix("unix:") {
-        let stream = UnixStream::connect(path).ok()?;
-        stream.set_read_timeout(Some(PATIENCE)).ok()?;
-        return Some(Box::new(stream));
+        let stream = UnixStream::connect(path)?;
+        stream.set_read_timeout(Some(PATIENCE))?;
+        return Ok(Box::new(stream));
     }
-    let stream = TcpStream::connect_timeout(&address.parse().ok()?, PATIENCE).ok()?;
-    stream.set_read_timeout(Some(PATIENCE)).ok()?;
-    Some(Box::new(stream))
+    let address = address.parse().map_err(Error::other)?;
+    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    Ok(Box::new(stream))
 }
 
 #[cfg(test)]
@@ -88,31 +176,45 @@ mod tests {
 
     use super::*;
 
-    /// The error for a page whose server answers with this status.
-    fn said(answer: &'static str, status: u16) -> Result<(), String> {
+    /// The error for a page whose server answers with these bytes.
+    fn said(answer: &'static [u8], status: u16) -> Result<(), String> {
         let server = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = server.local_addr().unwrap().to_string();
         let serve = std::thread::spawn(move || {
             let (mut stream, _) = server.accept().unwrap();
             let mut request = [0; 1024];
             assert!(stream.read(&mut request).unwrap() > 0);
-            stream.write_all(answer.as_bytes()).unwrap();
+            stream.write_all(answer).unwrap();
         });
-        let web = Web { authority: address.clone(), address, path: "/x".to_owned() };
-        let said = check(&web, status);
+        let (authority, path) = (address.clone(), "/x".to_owned());
+        let web = Web { authority, address, path, is_secure: false };
+        let said = check(&web, &Trust::System, status);
         serve.join().unwrap();
-        said
+        said.map_err(|failure| failure.to_string())
     }
 
     #[test]
     fn another_status_than_the_right_one_is_answered_with_what_could_be_meant() {
-        assert_eq!(said("HTTP/1.1 200 OK\r\n\r\n", 200), Ok(()));
-        assert_eq!(said("HTTP/1.1 404 Not Found\r\n\r\n", 404), Ok(()));
-        assert_eq!(said("nothing of HTTP", 200), Ok(()), "the run says what is wrong with it");
-        let missing = said("HTTP/1.1 404 Not Found\r\n\r\n", 200).unwrap_err();
-        assert!(missing.contains("/x answers 404 Not Found, not 200"), "{missing}");
+        assert_eq!(said(b"HTTP/1.1 200 OK\r\n\r\n", 200), Ok(()));
+        assert_eq!(said(b"HTTP/1.1 404 Not Found\r\n\r\n", 404), Ok(()));
+        let missing = said(b"HTTP/1.1 404 Not Found\r\n\r\n", 200).unwrap_err();
+        assert!(missing.contains("/x is answered with 404 Not Found, not 200"), "{missing}");
         assert!(missing.contains("--status 404"), "{missing}");
-        let moved = said("HTTP/1.1 301 Moved\r\nLocation: /y/\r\n\r\n", 200).unwrap_err();
-        assert!(moved.contains("redirects are not followed: try /y/ itself"), "{moved}");
+        let moved = said(b"HTTP/1.1 301 Moved\r\nLocation: /y/\r\n\r\n", 200).unwrap_err();
+        assert!(moved.contains("/y/; redirects are not followed\n  try http://127."), "{moved}");
+    }
+
+    #[test]
+    fn what_is_no_http_is_named_with_what_it_may_be() {
+        for (answer, expected) in [
+            (&b"ERROR\r\nERROR\r\n"[..], "not in HTTP: \"ERROR\"\n  try memcached 127.0.0.1:"),
+            (b"-ERR unknown command 'GET'\r\n", "try redis 127.0.0.1:"),
+            (b"\x15\x03\x01\x00\x02\x02\x16", "TLS is spoken there"),
+            (b"hello\x1b[2J\n", "try NAME ADDRESS"),
+            (b"", "takes the connection and closes it"),
+        ] {
+            let said = said(answer, 200).unwrap_err();
+            assert!(said.contains(expected) && !said.contains('\u{1b}'), "{said}");
+        }
     }
 }

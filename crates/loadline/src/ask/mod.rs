@@ -6,6 +6,7 @@
 //! | `side` | what is measured: a URL, a service at an address, or a command |
 //! | `place` | an address as it is typed, and whether something listens there |
 //! | `greeting` | the first answer of a web server |
+//! | `first_request` | the first request of another service, and the first run of a command |
 //! | `question` | the one suite that a question stands for, as TOML |
 //! | `seconds` | a line of figures a second |
 //! | `templates` | `loadline new`: suites to begin with |
@@ -15,6 +16,7 @@
 
 mod attempt;
 mod explain;
+mod first_request;
 mod greeting;
 mod markdown;
 mod pages;
@@ -25,6 +27,6 @@ mod side;
 mod templates;
 
 pub(crate) use attempt::{TryArgs, run as attempt};
-pub(crate) use explain::{ExplainArgs, run as explain};
+pub(crate) use explain::{ExplainArgs, glossary, nearest, run as explain};
 pub(crate) use pages::{HelpArgs, run as help};
 pub(crate) use templates::{NewArgs, run as new};

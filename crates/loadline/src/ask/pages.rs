@@ -32,7 +32,7 @@ macro_rules! documents {
         &[$(Document {
             name: $name,
             about: $about,
-            text: include_str!(concat!("../../../../docs/", $name, ".md")),
+            text: include_str!(concat!("../../docs/", $name, ".md")),
         }),*]
     };
 }

@@ -1,11 +1,14 @@
 //! The one suite that a question stands for, as TOML: what `try` runs and what `--save` writes.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use base::units::{Rate, Span};
+use http::load::Trust;
+use lab::plan::Plan;
 use report::one_line;
 
-use super::side::Side;
+use super::side::{Side, Web};
 use crate::registry::Sample;
 
 /// What was asked.
@@ -23,6 +26,8 @@ pub(super) struct Question {
     pub(super) keys: Option<u64>,
     /// The right status of a page.
     pub(super) status: Option<u16>,
+    /// Whose certificates are accepted behind `https://`, where something was said of it.
+    pub(super) trust: Option<Trust>,
     pub(super) allow_remote: bool,
     /// The command line, for the head of the suite.
     pub(super) typed: String,
@@ -35,9 +40,15 @@ const CONNECTIONS: usize = 16;
 const ROUND: Span = Span::from_ms(1_000);
 const ROUNDS: std::ops::RangeInclusive<u64> = 5..=20;
 
-/// What is measured in a piece where two sides take turns.
-const SLICE: Span = Span::from_ms(250);
-const MIN_SLICE: Span = Span::from_ms(10);
+/// What is measured in a piece where two sides take turns; a single one is measured in one piece,
+/// and so are turns of which not two have room in a round.
+const SLICE: Span = Span::from_ms(500);
+
+/// An answer that takes longer is missing. That is late: how slow a slow answer is has to be seen.
+const TIMEOUT: &str = "10s";
+
+/// What a run takes beside the load: readings of the host, and the report.
+const AROUND: Span = Span::from_ms(1_500);
 
 /// Load before measuring begins, once.
 const WARM_UP: Span = Span::from_ms(300);
@@ -87,6 +98,11 @@ impl Question {
 
     /// That both sides can be asked the same.
     fn check_sides(&self) -> Result<(), String> {
+        let is_secure = |side: &Side| matches!(side, Side::Web(web) if web.is_secure);
+        if self.trust.is_some() && !self.sides.iter().any(is_secure) {
+            let message = "--ca and --insecure have no meaning here: nothing is https://";
+            return Err(message.to_owned());
+        }
         let [one, other] = &self.sides[..] else { return Ok(()) };
         if one.service_name() != other.service_name() {
             return Err(format!(
@@ -96,6 +112,9 @@ impl Question {
             ));
         }
         match (one, other) {
+            (Side::Service(_, address), Side::Service(_, same)) if address == same => Err(format!(
+                "both sides are one and the same, {address}: each would read what the other writes"
+            )),
             (Side::Web(one), Side::Web(other)) if one.path != other.path => Err(format!(
                 "side by side both are asked for the same page, not {} and {}: try one after the \
                  other",
@@ -103,6 +122,36 @@ impl Question {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// What is going to be measured, and for how long. Of commands it is known how long one run
+    /// took.
+    pub(super) fn announcement(&self, plan: &Plan, command_took: &[Duration]) -> String {
+        let rounds = u64::from(plan.rounds.at_least);
+        let (measure, warm_up) = (plan.rounds.measure.ns, plan.rounds.warm_up.ns);
+        // A run that has begun is measured to its end, and one that was due is not left out.
+        let at_a_time = self.connections.unwrap_or(1) as f64;
+        let per_ns = self.rate.as_ref().map_or(0.0, |(_, rate)| rate.per_second / 1e9 / at_a_time);
+        let whole = |ns: u64, each: u64| {
+            let due = (ns as f64 * per_ns).ceil() as u64;
+            if per_ns > 0.0 { ns.max(due * each) } else { ns.div_ceil(each).max(1) * each }
+        };
+        let each = command_took.iter().map(|took| took.as_nanos().max(1) as u64);
+        let load = each.map(|each| rounds * whole(measure, each) + whole(warm_up, each));
+        let load_ns: u64 = match self.is_batch() {
+            true => load.sum(),
+            false => self.sides.len() as u64 * (rounds * measure + warm_up),
+        };
+        let seconds = (load_ns + AROUND.ns).div_ceil(1_000_000_000);
+        let takes = Span::from_ms(seconds * 1000);
+        let turns = match plan.rounds.slice {
+            Some(slice) => format!(" in turns of {slice}"),
+            None => String::new(),
+        };
+        let each = if self.sides.len() > 1 { " each" } else { "" };
+        let names = self.names().join(" beside ");
+        let rounds = format!("{rounds} rounds of {}{each}{turns}", plan.rounds.measure);
+        format!("measuring {names}: {rounds}, about {takes} in all")
     }
 
     fn is_batch(&self) -> bool {
@@ -133,14 +182,28 @@ impl Question {
                 let _ = writeln!(text, "batch = [{}]", words.join(", "));
                 return text;
             }
-            Side::Web(web) => (&web.address, http::load::SERVICE.name),
-            Side::Service(spoken, address) => (address, spoken.dialect.name),
+            Side::Web(web) => (&web.address, self.web_dialect(web)),
+            Side::Service(spoken, address) => (address, quoted(spoken.dialect.name)),
         };
-        let _ = writeln!(text, "address = {}\nspeaks = \"{speaks}\"", quoted(address));
+        let _ = writeln!(text, "address = {}\nspeaks = {speaks}", quoted(address));
         if self.allow_remote {
             text.push_str("allow_remote = true\n");
         }
         text
+    }
+
+    /// What a web server speaks.
+    fn web_dialect(&self, web: &Web) -> String {
+        let name = http::load::SERVICE.name;
+        if !web.is_secure {
+            return quoted(name);
+        }
+        let trust = match &self.trust {
+            None | Some(Trust::System) => String::new(),
+            Some(Trust::Authorities(file)) => format!(", ca = {}", quoted(&file.to_string_lossy())),
+            Some(Trust::Any) => ", insecure = true".to_owned(),
+        };
+        format!("{{ {name} = {{ tls = true, name = {}{trust} }} }}", quoted(web.host()))
     }
 
     /// How many keys there are.
@@ -226,9 +289,8 @@ impl Question {
         if let Some((rate, _)) = &self.rate {
             let _ = writeln!(text, "arrivals = {{ rate = {} }}", quoted(rate));
         }
-        if self.is_batch() {
-            let _ = writeln!(text, "timeout = \"{LONGEST_COMMAND}\"");
-        }
+        let timeout = if self.is_batch() { LONGEST_COMMAND } else { TIMEOUT };
+        let _ = writeln!(text, "timeout = \"{timeout}\"");
         text
     }
 
@@ -237,8 +299,8 @@ impl Question {
         let measure = self.time.ns / rounds;
         // A slice of a slow schedule is to hold some requests.
         let some = self.rate.as_ref().map_or(0.0, |(_, rate)| 100e9 / rate.per_second.max(0.01));
-        let slice = (measure / 4).clamp(MIN_SLICE.ns, SLICE.ns).max(some as u64);
-        let slice = match self.is_batch() || slice >= measure {
+        let slice = SLICE.ns.max(some as u64);
+        let slice = match self.is_batch() || self.sides.len() < 2 || 2 * slice > measure {
             true => "none".to_owned(),
             false => typed(slice),
         };
@@ -275,10 +337,8 @@ fn quoted(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::side::Web;
     use super::*;
     use crate::registry::spoken;
-    use lab::plan::Plan;
 
     fn question(sides: Vec<Side>) -> Question {
         Question {
@@ -289,6 +349,7 @@ mod tests {
             size: None,
             keys: None,
             status: None,
+            trust: None,
             allow_remote: false,
             typed: "loadline try".to_owned(),
         }
@@ -296,7 +357,7 @@ mod tests {
 
     fn web(authority: &str, address: &str, path: &str) -> Side {
         let [authority, address, path] = [authority, address, path].map(str::to_owned);
-        Side::Web(Web { authority, address, path })
+        Side::Web(Web { authority, address, path, is_secure: false })
     }
 
     fn plan(question: &Question) -> Plan {
@@ -315,6 +376,7 @@ mod tests {
             assert_eq!(planned.targets().len(), 2, "{:?}", spoken.dialect);
             assert_eq!(planned.targets()[1].name, format!("{} 2", spoken.dialect.name));
             assert_eq!((planned.rounds.at_least, planned.rounds.at_most), (10, 10));
+            assert_eq!(planned.rounds.slice, Some(SLICE), "they take turns");
         }
     }
 
@@ -335,8 +397,46 @@ mod tests {
         let planned = plan(&asked);
         assert_eq!(planned.rounds.at_least, 20);
         assert_eq!(planned.rounds.measure, Span::from_ms(6_000));
+        assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
         assert!(asked.suite().unwrap().contains("host = \"my.test:80\""));
         assert!(asked.suite().unwrap().contains("bytes = 9"));
+    }
+
+    #[test]
+    fn a_page_over_tls_is_asked_of_the_host_that_was_typed() {
+        let secure = |authority: &str| match web(authority, "127.0.0.1:443", "/x") {
+            Side::Web(web) => Side::Web(Web { is_secure: true, ..web }),
+            other => other,
+        };
+        let mut asked = question(vec![secure("my.test:443")]);
+        let suite = |asked: &Question| {
+            plan(asked);
+            asked.suite().unwrap()
+        };
+        assert!(suite(&asked).contains("{ http = { tls = true, name = \"my.test\" } }"));
+        asked.trust = Some(Trust::Any);
+        assert!(suite(&asked).contains("name = \"my.test\", insecure = true } }"));
+        asked.trust = Some(Trust::Authorities("/a/ca.pem".into()));
+        asked.sides = vec![secure("[::1]:443")];
+        assert!(suite(&asked).contains("name = \"::1\", ca = \"/a/ca.pem\" } }"));
+        asked.sides = vec![web("my.test:80", "127.0.0.1:80", "/x")];
+        assert!(asked.suite().unwrap_err().contains("nothing is https://"));
+    }
+
+    #[test]
+    fn it_is_said_how_long_it_takes() {
+        let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
+        let said = asked.announcement(&plan(&asked), &[]);
+        assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 s in all");
+        let command = |word: &str| Side::Command(vec!["sleep".into(), word.into()]);
+        let asked = question(vec![command("3"), command("4")]);
+        let took = [3, 4].map(Duration::from_secs);
+        let said = asked.announcement(&plan(&asked), &took);
+        assert!(said.ends_with("10 rounds of 1 s each, about 79 s in all"), "{said}");
+        let rate = Some(("2/s".to_owned(), Rate { per_second: 2.0 }));
+        let asked = Question { rate, ..question(vec![command("3")]) };
+        let said = asked.announcement(&plan(&asked), &took[..1]);
+        assert!(said.ends_with("about 65 s in all"), "two are due in each second: {said}");
     }
 
     #[test]

@@ -15,6 +15,15 @@ const LINE: Duration = Duration::from_secs(1);
 /// Columns of a side's name where there are two.
 const NAME: usize = 12;
 
+/// Columns of a line of text.
+const COLUMNS: usize = 100;
+
+/// The text in lines that fit a terminal, all but the first one indented.
+pub(super) fn wrapped(text: &str) -> String {
+    let options = textwrap::Options::new(COLUMNS).subsequent_indent("    ");
+    textwrap::fill(text, options.break_words(false))
+}
+
 /// The figures since the last line.
 pub(super) struct Seconds {
     sides: Vec<Side>,
@@ -54,7 +63,7 @@ impl Seconds {
     /// Takes what a run reports, and prints a line if a second is over.
     pub(super) fn progress(&mut self, event: &RunEvent<'_>) {
         match event {
-            RunEvent::Note(text) => text.lines().for_each(|line| note(one_line(line))),
+            RunEvent::Note(text) => text.lines().for_each(|line| note(wrapped(&one_line(line)))),
             RunEvent::SliceEnds(stats) => {
                 self.add(stats);
                 let slice = Duration::from_nanos(stats.duration_ns);
@@ -93,7 +102,7 @@ impl Seconds {
             let words: String = name.chars().chain(words).collect();
             if !self.said.contains(&words) {
                 self.said.push(words);
-                note(one_line(&format!("{name}: {reason}")));
+                note(wrapped(&one_line(&format!("{name}: {reason}"))));
             }
         }
     }

@@ -28,6 +28,22 @@ pub(super) struct Web {
     pub(super) address: String,
     /// The path, with its query.
     pub(super) path: String,
+    /// Whether it is `https://`.
+    pub(super) is_secure: bool,
+}
+
+impl Web {
+    /// The URL.
+    pub(super) fn url(&self) -> String {
+        let scheme = if self.is_secure { "https" } else { "http" };
+        format!("{scheme}://{}{}", self.authority, self.path)
+    }
+
+    /// The host's name, without brackets and port: whom its certificate has to be for.
+    pub(super) fn host(&self) -> &str {
+        let host = self.authority.rsplit_once(':').map_or(&self.authority[..], |(host, _)| host);
+        host.trim_start_matches('[').trim_end_matches(']')
+    }
 }
 
 impl Side {
@@ -42,6 +58,7 @@ impl Side {
         match split[..] {
             [] => Err(Failure::Usage(format!("there is nothing to try\n  {WAYS}"))),
             [url] if url.contains("://") => web(url, allow_remote),
+            [url] if lacks_scheme(url) => web(&format!("http://{url}"), allow_remote),
             [address] if looks_like_address(address) => Err(Failure::Usage(format!(
                 "{address}: what is spoken there? Say it, as in `loadline try memcached {address}` \
                  or `loadline try http://{address}/`\n{}",
@@ -136,6 +153,13 @@ impl Side {
     }
 }
 
+/// Whether it is a URL of which `http://` was left out: an address with a path, and no program.
+fn lacks_scheme(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(authority, _)| looks_like_address(authority))
+        && !text.starts_with("unix:")
+        && !is_program(text)
+}
+
 /// Whether a command has signs that only a shell understands.
 fn is_for_shell(text: &str) -> bool {
     text.contains(|c: char| "|&;<>()$`\\\"'*?[]#~!{}\n".contains(c))
@@ -184,17 +208,12 @@ fn service(name: &str, address: &str, allow_remote: bool) -> Result<Side, Failur
     Ok(Side::Service(spoken, address))
 }
 
-/// Reads `http://HOST[:PORT][/PATH]`.
+/// Reads `http://HOST[:PORT][/PATH]`, or the same of `https`.
 fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    if scheme == "https" {
-        return Err(Failure::Usage(format!(
-            "{url}: the web client speaks no TLS yet; try the plain port behind it, such as \
-             http://127.0.0.1:8080/"
-        )));
-    }
-    if scheme != "http" {
-        return Err(Failure::Usage(format!("{url}: only http:// is spoken\n{}", list())));
+    let is_secure = scheme == "https";
+    if !is_secure && scheme != "http" {
+        return Err(Failure::Usage(format!("{url}: only http:// and https:// are\n{}", list())));
     }
     let rest = rest.split('#').next().unwrap_or(rest);
     let at = rest.find(['/', '?']).unwrap_or(rest.len());
@@ -208,7 +227,8 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         port.parse::<u16>().is_ok() && (!host.starts_with('[') || host.ends_with(']'))
     });
-    let authority = if has_port { authority.to_owned() } else { format!("{authority}:80") };
+    let port = if is_secure { 443 } else { 80 };
+    let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
     let start = |address: &str| {
         let port = address.rsplit(':').next().unwrap_or("8080");
         format!(
@@ -217,14 +237,14 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
         )
     };
     let address = resolve(&authority, Reach::Stream, allow_remote, start)?;
-    Ok(Side::Web(Web { authority, address, path }))
+    Ok(Side::Web(Web { authority, address, path, is_secure }))
 }
 
 /// The services by name, a line each.
 fn list() -> String {
     let shown =
         spoken().filter(|one| !one.is_hidden).map(|one| (one.dialect.name, one.dialect.doc));
-    let all = [("http", "a URL: http://HOST:PORT/PATH")].into_iter().chain(shown);
+    let all = [("http", "a URL: http://HOST:PORT/PATH, or https://")].into_iter().chain(shown);
     let lines = all.map(|(name, doc)| {
         format!("  {name:<14} {}", doc.split(';').next().unwrap_or(doc).trim_end_matches('.'))
     });
@@ -264,14 +284,15 @@ mod tests {
             (&["nosuch"], "pvaccess "),
             (&["127.0.0.1:11211"], "loadline try memcached 127.0.0.1:11211"),
             (&["redis"], "loadline try redis 127.0.0.1:11211"),
-            (&["https://localhost/x"], "no TLS yet"),
-            (&["ftp://localhost/x"], "only http://"),
+            (&["https://127.0.0.1:1/x"], "nothing listens on 127.0.0.1:1"),
+            (&["ftp://localhost/x"], "only http:// and https://"),
             (&["http://me:secret@localhost/"], "authorization header"),
             (&["a", "b", "c"], "neither SERVICE ADDRESS nor one command"),
             (&["nosuchprogram --x"], "there is no program \"nosuchprogram\""),
             (&["memcached", "127.0.0.1:1"], "loadline serve cache --listen 127.0.0.1:1"),
             (&["redis", "127.0.0.1:1"], "start what speaks redis there"),
             (&["http://127.0.0.1:1/x"], "python3 -m http.server 1"),
+            (&["127.0.0.1:1/x"], "python3 -m http.server 1"),
         ] {
             let error = read(words).unwrap_err();
             assert!(error.contains(said), "{words:?}: {error}");

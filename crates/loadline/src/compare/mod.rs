@@ -56,7 +56,9 @@ fn judge_samples(args: &CompareArgs, files: &[String]) -> Result<ExitCode, Failu
     let judged = findings::Samples::judge(a, b, direction, rule, args.factor.clone());
     match args.how.json {
         true => out::print(format!("{:#}\n", report::samples_json(&judged)))?,
-        false => out::print(report::samples_text(&judged))?,
+        false => {
+            crate::report::print_text(report::samples_text(&judged), args.how.explain)?;
+        }
     }
     Ok(ExitCode::from(args.how.exit_code(judged.outcome())))
 }

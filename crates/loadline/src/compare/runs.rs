@@ -10,13 +10,13 @@ use anyhow::Context;
 use findings::{Difference, Samples, Series};
 use judge::{Metric, Rule, Verdict};
 use ledger::{FactRow, Ledger, RunView};
-use report::{samples_json, samples_text};
+use report::{one_line, samples_json, samples_text, wrapped};
 use serde_json::json;
 
 use super::args::CompareArgs;
 use crate::exit::Failure;
 use crate::out::{self, note};
-use crate::report::run_named;
+use crate::report::{print_text, run_named};
 use crate::storage::Storage;
 
 /// A difference in these alone is a warning: kernels are updated all the time.
@@ -64,12 +64,15 @@ pub(super) fn judge(args: &CompareArgs, names: &[String]) -> Result<ExitCode, Fa
             "differences": differ, "points": points, "conclusion": conclusion });
         out::print(format!("{whole:#}\n"))?;
     } else {
+        let mut text = String::new();
         for (point, samples) in &judged {
-            out::print(format!("{point}  {}\n{}\n", metric.suite, samples_text(samples)))?;
+            let head = wrapped(&format!("{}  {}\n", one_line(point), metric.suite));
+            text += &format!("{head}{}\n", samples_text(samples));
         }
         if judged.len() > 1 {
-            out::print(format!("{conclusion}\n"))?;
+            text += &wrapped(&format!("{conclusion}\n"));
         }
+        print_text(text, args.how.explain)?;
     }
     let outcomes = || judged.iter().map(|(_, samples)| samples.outcome());
     let whole = findings::Outcome {

@@ -1,6 +1,6 @@
-//! `loadline ledger list`: which runs there are.
+//! `loadline ledger list`: which runs there are, each with its sentence.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 
 use ledger::RunLine;
@@ -23,15 +23,20 @@ pub(super) struct ListArgs {
 
 pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
     let storage = Storage::find(args.common.ledger.as_deref())?;
-    let runs = storage.read()?.runs()?;
+    let ledger = storage.read()?;
+    let runs = ledger.runs()?;
     let mut out = out::stream();
     if args.common.json {
         writeln!(out, "{:#}", as_json(&runs))?;
     } else {
+        let results = ledger.results()?;
+        let colour = std::io::stdout().is_terminal() && crate::live::may_colour();
         for run in runs {
+            let sentence = report::run_sentence(&run, results.get(&run.id), colour);
             let (state, trials) = (run.state.word(), run.trials);
             let (id, started, title) = (run.id, run.started_at, report::one_line(&run.title));
             writeln!(out, "{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get())?;
+            writeln!(out, "       {sentence}")?;
         }
     }
     Ok(ExitCode::SUCCESS)

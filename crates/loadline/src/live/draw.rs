@@ -20,9 +20,6 @@ const COLOURS: [Color; 5] = [Color::Cyan, Color::Yellow, Color::Magenta, Color::
 /// No latencies are higher than this many lines.
 const MAX_HEIGHT: usize = 4;
 
-/// Of a mean whose interval isn't shown.
-const CONFIDENCE: f64 = 0.95;
-
 /// The most notes shown.
 const SAID_SHOWN: usize = 6;
 
@@ -269,7 +266,7 @@ struct Column {
 
 /// Every column, the one that matters most first.
 const COLUMNS: &[Column] = &[
-    Column { head: "rate", width: 8, cell: |side| last_rate(side) },
+    Column { head: "rate", width: 8, cell: |side| side.last_rate().map_or(unseen(), report::rate) },
     Column { head: "p99", width: 8, cell: |side| latency(side, 0.99) },
     Column { head: "wrong", width: 6, cell: |side| report::count(side.wrong) },
     Column { head: "p50", width: 8, cell: |side| latency(side, 0.5) },
@@ -286,19 +283,8 @@ fn unseen() -> String {
     "–".to_owned()
 }
 
-/// The rate of the last slice at this point, else over the earlier rounds of it.
-fn last_rate(side: &Side) -> String {
-    let earlier = || side.rounds.rate(CONFIDENCE).map(|rate| rate.mean);
-    side.rate.or_else(earlier).map_or(unseen(), report::rate)
-}
-
-/// The same of the median or the 99th percentile of latencies.
 fn latency(side: &Side, q: f64) -> String {
-    let earlier = if q > 0.5 { side.rounds.p99_ns() } else { side.rounds.p50_ns() };
-    match earlier.filter(|_| side.latency.is_empty()) {
-        Some(ns) => report::duration(ns),
-        None => quantile(&side.latency, q),
-    }
+    side.latency_ns(q).map_or(unseen(), report::duration)
 }
 
 fn quantile(histogram: &Histogram<u64>, q: f64) -> String {

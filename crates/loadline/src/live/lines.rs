@@ -8,6 +8,7 @@ use lab::run::{RunEvent, TargetStatus};
 use ledger::Validity;
 use report::one_line;
 
+use super::published::Published;
 use super::state::{Side, State};
 
 /// The most columns of a line, unless a name is longer.
@@ -29,8 +30,11 @@ impl Lines {
     }
 
     /// The lines to be printed about this event.
-    pub(super) fn show(&mut self, event: &RunEvent<'_>) -> Vec<String> {
-        self.at(self.began.elapsed(), event)
+    pub(super) fn show(&mut self, event: &RunEvent<'_>, published: &mut Published) -> Vec<String> {
+        let at = self.began.elapsed();
+        let lines = self.at(at, event);
+        published.write(&self.state, at);
+        lines
     }
 
     /// The same `at` this time of the run.
@@ -98,7 +102,7 @@ impl Lines {
         lines
     }
 
-    /// `memcached 0.43M/s, p99 91 µs (disturbed)`.
+    /// `memcached 430k/s, p99 91.0 µs (disturbed)`.
     fn figure(&self, side: &Side, status: &TargetStatus) -> String {
         let name = one_line(&side.name);
         let primary = &self.state.primary;
@@ -172,15 +176,15 @@ mod tests {
             let statuses = [ended(0, 5.2e5, None), ended(1, 4.3e5, Some(&reason))];
             all.extend(lines.at(at, &RunEvent::RoundEnds(&statuses)));
         }
-        let figures = "loadline 0.52M/s, p99 84 µs · memcached 0.43M/s, p99 84 µs (disturbed)";
+        let figures = "loadline 520k/s, p99 84.0 µs · memcached 430k/s, p99 84.0 µs (disturbed)";
         assert!(all[0].starts_with("cache/get  round 1, at least "), "{all:?}");
         let wanted = [
             format!("cache/get  round 1: {figures}"),
             "  memcached is disturbed: others used 15 % of its cores: rustc 1.1 cores".to_owned(),
             // With the time that is left it would be too long for one line.
             "cache/get  round 2 · 45 s left".to_owned(),
-            "  loadline 0.52M/s, p99 84 µs".to_owned(),
-            "  memcached 0.43M/s, p99 84 µs (disturbed)".to_owned(),
+            "  loadline 520k/s, p99 84.0 µs".to_owned(),
+            "  memcached 430k/s, p99 84.0 µs (disturbed)".to_owned(),
         ];
         assert_eq!(all[1..], wanted);
         let unmeasured = TargetStatus { measured_ns: 0, ..ended(0, 0.0, None) };

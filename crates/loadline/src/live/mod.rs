@@ -1,7 +1,8 @@
 //! Progress of a run on standard error: a full-screen view on a terminal, else a line a round. Both
 //! show one state, which `state` folds from the events of the run. The results are printed when
 //! this is over. The browser's page is another process, which has the ledger's trials for events;
-//! their fold into a target's figures, `findings::TargetProgress`, is the same.
+//! their fold into a target's figures, `findings::TargetProgress`, is the same. What the ledger
+//! doesn't have yet is published to it in a file, once a second.
 //!
 //! A frame (less than a millisecond of one core) is drawn between slices, when nothing is measured.
 //! Slices of a second and less are shown when they end. Within a longer one the clock, the sensors
@@ -16,9 +17,11 @@
 //! | `state` | the state of a run, folded from its events |
 //! | `draw` | the state as a full screen, for any size of terminal |
 //! | `lines` | the state as a line a round |
+//! | `published` | the state as a file, for the browser's page |
 
 mod draw;
 mod lines;
+mod published;
 mod screen;
 mod signals;
 mod state;
@@ -39,7 +42,10 @@ use ratatui::backend::CrosstermBackend;
 use rustix::fs::FileType;
 
 use crate::out::note;
+use crate::storage::Storage;
 use lines::Lines;
+use published::Published;
+pub(crate) use published::published;
 use screen::{Canvas, Out};
 pub(crate) use signals::stop_flag;
 use state::State;
@@ -56,21 +62,22 @@ pub(crate) struct Live {
 }
 
 enum Shown {
-    Lines(Box<Lines>),
+    Lines(Box<Lines>, Published),
     View(View),
 }
 
 impl Live {
     /// Begins to show a run of this plan.
-    pub(crate) fn begin(plan: &Plan, plain: bool) -> Self {
-        let view = if !plain && may_view() { View::begin(plan).ok() } else { None };
-        let lines = || Shown::Lines(Box::new(Lines::begin(State::of(plan))));
+    pub(crate) fn begin(plan: &Plan, plain: bool, storage: &Storage) -> Self {
+        let published = || Published::begin(storage);
+        let view = if !plain && may_view() { View::begin(plan, published()).ok() } else { None };
+        let lines = || Shown::Lines(Box::new(Lines::begin(State::of(plan))), published());
         Self { shown: view.map_or_else(lines, Shown::View) }
     }
 
     pub(crate) fn show(&mut self, event: &RunEvent<'_>) {
         match &mut self.shown {
-            Shown::Lines(lines) => lines.show(event).iter().for_each(note),
+            Shown::Lines(lines, published) => lines.show(event, published).iter().for_each(note),
             Shown::View(view) => view.show(event),
         }
     }
@@ -110,10 +117,11 @@ struct Picture {
     colour: bool,
     began: Instant,
     drawn: Option<Instant>,
+    published: Published,
 }
 
 impl View {
-    fn begin(plan: &Plan) -> std::io::Result<Self> {
+    fn begin(plan: &Plan, published: Published) -> std::io::Result<Self> {
         let canvas = Canvas::default();
         let wanted = Arc::new(AtomicBool::new(true));
         signals::keep_the_terminal(wanted.clone())?;
@@ -125,6 +133,7 @@ impl View {
             colour: may_colour(),
             began: Instant::now(),
             drawn: None,
+            published,
         }));
         let aside = cpus_aside(plan);
         let quiet = if aside.is_empty() { QUIET } else { FRAME };
@@ -180,6 +189,7 @@ impl Picture {
         for event in self.feed.iter().flat_map(LiveFeed::events) {
             self.state.fold(at, &event);
         }
+        self.published.write(&self.state, at);
         let canvas = Canvas::now();
         if canvas != self.canvas {
             let Ok(wiped) = canvas.wiped() else { return };

@@ -15,6 +15,9 @@ use ledger::{Histogram, Validity};
 /// Slices or seconds whose rates are kept: as many as the widest terminal shows.
 const RATES_KEPT: usize = 240;
 
+/// Of a mean whose interval isn't shown.
+const CONFIDENCE: f64 = 0.95;
+
 /// Lines worth saying that are kept until the end; what is more is in the ledger, too.
 const SAID_KEPT: usize = 200;
 
@@ -59,7 +62,7 @@ struct Within {
 /// One target's figures.
 pub(super) struct Side {
     pub(super) name: String,
-    is_skipped: bool,
+    pub(super) is_skipped: bool,
     /// Latencies over the rounds of the current point, since the run last came to it; or how old
     /// updates were, where there are only updates.
     pub(super) latency: Histogram<u64>,
@@ -121,6 +124,21 @@ impl Side {
             reason: None,
             limit: None,
             disturbed: None,
+        }
+    }
+
+    /// The rate of the last slice at this point, else over the earlier rounds of it.
+    pub(super) fn last_rate(&self) -> Option<f64> {
+        let earlier = || self.rounds.rate(CONFIDENCE).map(|rate| rate.mean);
+        self.rate.or_else(earlier)
+    }
+
+    /// The median or the 99th percentile of latencies in the same way, in ns.
+    pub(super) fn latency_ns(&self, q: f64) -> Option<f64> {
+        let earlier = if q > 0.5 { self.rounds.p99_ns() } else { self.rounds.p50_ns() };
+        match self.latency.is_empty() {
+            true => earlier,
+            false => Some(self.latency.value_at_quantile(q) as f64),
         }
     }
 

@@ -112,10 +112,10 @@ fn a_usual_terminal_shows_where_the_run_is_and_every_figure() {
     assert!(lines[0].starts_with("Cache: reads under load") && lines[0].ends_with(" 23 s"));
     has(&lines, &["round 3 of 5", "measuring loadline, slice 4 of 10", " 42 %  at least 3"]);
     has(&lines, &["rate", "p99", "wrong", "valid", "server", "load", "backlog", "lag p99"]);
-    has(&lines, &["0.52M/s", "0.98", "84 %", "7", "1/2", "12"]);
+    has(&lines, &["516k/s", "0.98", "84 %", "7", "1/2", "12"]);
     has(
         &lines,
-        &["rate of each slice, up to 0.52M/s", "█", "30 µs", "latency", "CPU now: loadline 0.97"],
+        &["rate of each slice, up to 516k/s", "█", "30.0 µs", "latency", "CPU now: loadline 0.97"],
     );
     has(&lines, &["generator 1.02  cores ▕█▄ ▏", "loadline limit so far: one server thread"]);
     has(&lines, &["memcached: not all trials count: wrong answers", "24 rounds would show"]);
@@ -171,13 +171,13 @@ fn figures_stay_from_round_to_round_and_come_back_with_their_point() {
     state.targets[0].latency.record(50_000).expect("in its bounds");
     fold(&mut state, &RunEvent::RoundEnds(&[status]));
     place(&mut state, "small", 2, "starting ours");
-    has(&drawn(&state, 80, 24, false), &["500/s", "50 µs"]);
+    has(&drawn(&state, 80, 24, false), &["500/s", "50.0 µs"]);
     place(&mut state, "large", 1, "starting ours");
     let lines = drawn(&state, 80, 24, false).join("\n");
-    assert!(!lines.contains("50 µs") && !lines.contains("70 µs"), "of another point: {lines}");
+    assert!(!lines.contains("50.0 µs") && !lines.contains("70.0 µs"), "of another point: {lines}");
     // No slice of this round is over, so these are the figures of the earlier one.
     place(&mut state, "small", 2, "starting ours");
-    has(&drawn(&state, 80, 24, false), &["500/s", "70 µs", "30 µs"]);
+    has(&drawn(&state, 80, 24, false), &["500/s", "70.0 µs", "30.0 µs"]);
 }
 
 #[test]

@@ -10,11 +10,12 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use findings::{ChartData, History, Progress, Question, Summary};
-use ledger::{Ledger, LedgerError, RunId, RunKind};
+use ledger::{Ledger, LedgerError, RunId, RunKind, RunState};
 use report::Listed;
 use serde_json::Value;
 
 use super::site::Site;
+use crate::storage::Storage;
 
 pub(super) fn router(site: Arc<Site>) -> Router {
     Router::new()
@@ -99,13 +100,14 @@ async fn list(State(site): State<Arc<Site>>, Query(asked): Asked) -> Answer {
     };
     made(site, move |ledger, path| {
         let listed = Listed { kind, skipped };
-        Ok(Made::Page(report::runs(&path.display().to_string(), &ledger.runs()?, listed)))
+        let (runs, results) = (ledger.runs()?, ledger.results()?);
+        Ok(Made::Page(report::runs(&path.display().to_string(), &runs, &results, listed)))
     })
     .await
 }
 
 fn kind(word: &str) -> Result<RunKind, Refused> {
-    let found = RunKind::ALL.into_iter().find(|kind| kind.word() == word);
+    let found = RunKind::of_word(word);
     found.ok_or_else(|| bad_request("kind is sweep, comparison, ladder or capacity."))
 }
 
@@ -119,7 +121,7 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
     let run = run_of(number)?;
     made(site, move |ledger, _| {
         if as_json {
-            return Ok(said(&report::json(&Summary::of(ledger.run_view(run)?)?).map_err(no_json)?));
+            return Ok(said(&report::json(&Summary::of(ledger.run_view(run)?)?)));
         }
         let (summary, data) = crate::report::page_of(ledger, run)?;
         Ok(Made::Page(report::run_served(&summary, &data)))
@@ -129,8 +131,11 @@ async fn one_run(State(site): State<Arc<Site>>, InPath(name): InPath<String>) ->
 
 async fn live(State(site): State<Arc<Site>>, InPath(name): InPath<String>) -> Answer {
     let run = run_of(&name)?;
-    let page = move |ledger: &Ledger, _: &Path| {
-        Ok(Made::Page(report::live(&Progress::of(ledger.so_far(run)?))))
+    let page = move |ledger: &Ledger, path: &Path| {
+        let progress = Progress::of(ledger.so_far(run)?);
+        let is_running = progress.so_far.run.state == RunState::Running;
+        let now = is_running.then(|| crate::live::published(&Storage::named(path))).flatten();
+        Ok(Made::Page(report::live(&progress, now.as_ref())))
     };
     made(site, page).await
 }
@@ -160,7 +165,7 @@ async fn one_point(
             return Err(none());
         }
         if as_json {
-            let json = report::point_json(&Summary::of(view)?, index).map_err(no_json)?;
+            let json = report::point_json(&Summary::of(view)?, index);
             return json.map(|json| said(&json)).ok_or_else(none);
         }
         let data = ChartData::read(ledger, &view, index..=index)?;
@@ -212,10 +217,6 @@ fn history_asked(ledger: &Ledger, asked: &HashMap<String, String>) -> Result<His
 
 fn said(json: &Value) -> Made {
     Made::Json(format!("{json:#}\n"))
-}
-
-fn no_json(error: serde_json::Error) -> Refused {
-    Refused(StatusCode::INTERNAL_SERVER_ERROR, format!("No JSON: {error}."))
 }
 
 fn plain_or_json(name: &str) -> (&str, bool) {

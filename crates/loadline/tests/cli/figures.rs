@@ -36,9 +36,17 @@ fn a_figure_of_any_name_carries_verdicts_requirements_and_history() {
     let required = &json["requirements"][0];
     assert!(required["outcome"] == "held" && near(&required["value"], 125.0), "{required:#}");
     let said = json["conclusion"].as_str().expect("text");
-    assert!(said.contains("ours is better than theirs (widgets_per_s 1.250×)"), "{said}");
+    assert!(
+        said.contains("ours has a 25 % higher widgets_per_s than theirs (125/s against"),
+        "{said}"
+    );
     let text = stdout(&place.loadline(&["report"]));
     assert!(text.contains("widgets_per_s 125/s"), "{text}");
+    let explained = stdout(&place.loadline(&["report", "--explain"]));
+    assert!(
+        explained.starts_with(&text) && explained.contains("- **requirement**: "),
+        "{explained}"
+    );
     assert!(text.contains("require widgets_per_s > 110/s: held, 125/s (14 % room)"), "{text}");
     let page = place.path().join("page.html");
     place.loadline(&["report", "--html", page.to_str().expect("UTF-8")]);
@@ -92,7 +100,8 @@ echo '{"t_ns": 20000001, "operations": 1, "figures": {"widgets_per_s": 50}}'"#;
     );
     let place = Place::with(&text);
     let json = place.json(&["run", "suite.toml", "--wait", "--json"], &[0]);
-    assert_eq!(json["conclusion"], "ours showed widgets_per_s 40.0/s.", "{json:#}");
+    let said = json["conclusion"].as_str().expect("text");
+    assert!(said.starts_with("ours had a widgets_per_s of 40.0/s"), "{json:#}");
 }
 
 #[test]

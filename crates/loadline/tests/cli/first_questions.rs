@@ -80,6 +80,8 @@ fn a_page_is_asked_for_at_a_rate_and_the_suite_that_it_stands_for_runs_the_same(
     }
     place.refuses(&["try", &url, "--save", "mine.toml"], 2, "mine.toml is there already");
     place.refuses(&["try", &format!("{url}x")], 2, "say --status 404");
+    let speaks = "HTTP is spoken there: try http://127.0.0.1:";
+    place.refuses(&["try", "memcached", &format!("127.0.0.1:{}", web.1)], 2, speaks);
 }
 
 #[test]
@@ -92,6 +94,12 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     assert!(trial["rate_per_s"].as_f64().expect("a rate") > 0.0);
     assert!(!lines(&output).is_empty(), "{}", stderr(&output));
     assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
+    assert!(stderr(&output).contains("5 rounds of 20 ms, about "), "{}", stderr(&output));
+    let page = format!("{}/x", cache.address());
+    place.refuses(&["try", &page], 1, "is it HTTP that is spoken there?");
+    let (one, same) = (cache.address(), "one and the same");
+    place.refuses(&["try", "memcached", one, "--beside", "memcached", one], 2, same);
+    place.refuses(&["try", "redis", null.address()], 1, "doesn't answer as redis does");
     let (_, json) = attempt(&place, &["null", null.address(), "--connections", "2"]);
     assert_eq!(json["trials"][0]["wrong"], 0, "{json:#}");
     place.refuses(&["try", "null", null.address(), "--keys", "5"], 2, "--keys has no meaning");
@@ -103,9 +111,8 @@ fn a_command_is_run_over_and_over_and_a_failing_one_is_named() {
     let (output, json) = attempt(&place, &["--", "true"]);
     assert_eq!(json["trials"][0]["target"], "true", "{json:#}");
     assert!(lines(&output).iter().all(|line| line.contains("run")), "{}", stderr(&output));
-    let (output, _) = attempt(&place, &["exit 3; true"]);
-    assert_eq!(code(&output), 3, "a requirement is broken");
-    assert!(stderr(&output).contains("exited with status 3"), "{}", stderr(&output));
+    let failing = "exit 3; true";
+    place.refuses(&["try", failing], 1, "fails, twice in the same way: it exited with status 3");
     place.refuses(&["try", "--", "nosuchprogram"], 2, "no program \"nosuchprogram\"");
 }
 
@@ -137,10 +144,15 @@ fn what_can_not_be_tried_is_answered_with_what_can() {
         ("try memcachd 127.0.0.1:1", 2, "did you mean memcached?"),
         ("try memcached 127.0.0.1:1", 1, "loadline serve cache --listen 127.0.0.1:1"),
         ("try memcached 192.0.2.7:11211", 2, "unless --allow-remote"),
-        ("try https://localhost/", 2, "no TLS yet"),
+        ("try https://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/", 1, "nothing listens on 127.0.0.1:1"),
         ("try http://127.0.0.1:1/ --for 1ms", 2, "at least 100 ms"),
         ("try http://127.0.0.1:1/ --rate 0/s", 2, "nothing is sent"),
+        ("try http://127.0.0.1:1/ --for 5", 2, "did you mean 5s?"),
+        ("try 127.0.0.1:1/x", 1, "nothing listens on 127.0.0.1:1"),
+        ("tyr http://127.0.0.1:1/", 2, "'try'"),
+        ("run suit", 2, "did you mean suite.toml?"),
+        ("run nosuch.toml", 2, "there is no such file"),
         ("explain slise", 2, "near it: slice"),
         ("help verdict", 2, "near it: verdicts"),
         ("new nosuch", 2, "possible values: http, cache, records, program, compare"),
@@ -173,6 +185,8 @@ fn documents_and_words_are_in_the_program() {
         ("explain slice", "targets take"),
         ("explain latency.p99", "lower is better"),
         ("explain", "overrun"),
+        ("explain can't tell", "verdict"),
+        ("explain listen queue", "accepted"),
     ] {
         let output = place.loadline(&line.split(' ').collect::<Vec<_>>());
         assert_eq!(code(&output), 0, "{line}: {}", stderr(&output));

@@ -1,6 +1,8 @@
 //! The http workload against real web servers.
 
+use std::net::{TcpListener, TcpStream};
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
 
 use crate::common::{Place, code, stderr, stdout};
 
@@ -20,9 +22,9 @@ fn run(suite: &Path, settings: &[&str]) -> (i32, serde_json::Value) {
     (code(&output), json)
 }
 
-/// The suite of this repository, with settings that make it quick and fit any host.
-fn run_http_static(settings: &[&str]) -> (i32, serde_json::Value) {
-    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/http-static.toml");
+/// A suite of this repository, with settings that make it quick and fit any host.
+fn run_quickly(name: &str, targets: &[&str], settings: &[&str]) -> (i32, serde_json::Value) {
+    let suite = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites").join(name);
     let quick = [
         "rounds.measure=60ms",
         "rounds.slice=30ms",
@@ -30,10 +32,14 @@ fn run_http_static(settings: &[&str]) -> (i32, serde_json::Value) {
         "rounds.at_least=1",
         "rounds.at_most=1",
         "clients.cpus=[]",
-        "target.nginx.cpus=[]",
-        "target.lighttpd.cpus=[]",
     ];
-    run(&suite, &[&quick, settings].concat())
+    let cpus: Vec<_> = targets.iter().map(|target| format!("target.{target}.cpus=[]")).collect();
+    let cpus: Vec<_> = cpus.iter().map(String::as_str).collect();
+    run(&suite, &[&quick[..], &cpus, settings].concat())
+}
+
+fn run_http_static(settings: &[&str]) -> (i32, serde_json::Value) {
+    run_quickly("http-static.toml", &["nginx", "lighttpd"], settings)
 }
 
 fn assert_all_right(json: &serde_json::Value, trials: usize) {
@@ -58,6 +64,115 @@ fn nginx_and_lighttpd_answer_every_request_of_their_suite_rightly() {
     assert_all_right(&json, 2);
     let (_, json) = run_http_static(&["clients.connections=2", "clients.reconnect_every=1"]);
     assert_all_right(&json, 2);
+}
+
+#[test]
+fn nginx_answers_rightly_over_tls_and_in_http_2() {
+    if !are_here(&["nginx", "openssl"]) {
+        return;
+    }
+    let targets = ["http1", "http1-tls", "http2-tls"];
+    let run = |settings: &[&str]| run_quickly("http-tls.toml", &targets, settings).1;
+    assert_all_right(&run(&[]), 6);
+    let many_streams = ["clients.connections=2", "clients.pipeline=100"];
+    assert_all_right(&run(&many_streams), 3);
+    let again = ["clients.connections=2", "clients.pipeline=1", "clients.reconnect_every=3"];
+    assert_all_right(&run(&again), 3);
+}
+
+/// An nginx of the script of a suite, which is ended with it.
+struct Nginx {
+    process: Child,
+    folder: tempfile::TempDir,
+    port: u16,
+}
+
+impl Nginx {
+    /// With these words behind its port. Another program may take the port before it.
+    fn start(arguments: &[&str]) -> Self {
+        let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../suites/http-tls.sh");
+        let folder = tempfile::tempdir().expect("a folder");
+        for _ in 0..5 {
+            let free = TcpListener::bind("127.0.0.1:0").expect("a port");
+            let port = free.local_addr().expect("an address").port();
+            drop(free);
+            let written = Command::new("sh")
+                .arg(&script)
+                .arg(folder.path())
+                .arg(port.to_string())
+                .args(arguments)
+                .stderr(Stdio::null())
+                .status();
+            assert!(written.expect("a shell").success());
+            let mut process = Command::new("nginx")
+                .args(["-e", "stderr", "-c", "nginx.conf", "-p"])
+                .arg(format!("{}/", folder.path().display()))
+                .stderr(Stdio::null())
+                .spawn()
+                .expect("nginx");
+            while process.try_wait().expect("its state").is_none() {
+                if TcpStream::connect(("127.0.0.1", port)).is_ok() {
+                    return Self { process, folder, port };
+                }
+                std::thread::yield_now();
+            }
+        }
+        panic!("nginx does not start");
+    }
+}
+
+impl Drop for Nginx {
+    fn drop(&mut self) {
+        // Killed, it would leave its worker behind.
+        let process = rustix::process::Pid::from_child(&self.process);
+        let _ = rustix::process::kill_process(process, rustix::process::Signal::TERM);
+        let _ = self.process.wait();
+    }
+}
+
+#[test]
+fn try_asks_a_page_over_tls_and_says_what_it_lacks() {
+    if !are_here(&["nginx", "openssl"]) {
+        return;
+    }
+    let server = Nginx::start(&["ssl"]);
+    let place = Place::with("");
+    let asks = |host: &str, path: &str, options: &[&str]| {
+        let url = format!("https://{host}:{}/{path}", server.port);
+        let output =
+            place.loadline(&[&["try", &url, "--for", "100ms", "--wait"], options].concat());
+        (code(&output), stderr(&output) + &stdout(&output))
+    };
+    let certificate = server.folder.path().join("cert.pem");
+    let certificate = certificate.to_str().expect("UTF-8");
+    let (code, said) = asks("localhost", "page.txt", &["--ca", certificate]);
+    assert!([0, 4].contains(&code), "{said}");
+    let (code, said) = asks("127.0.0.1", "page.txt", &["--insecure"]);
+    assert!([0, 4].contains(&code), "{said}");
+
+    let (code, said) = asks("localhost", "page.txt", &[]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("--ca") && said.contains("--insecure"), "{said}");
+    let (code, said) = asks("127.0.0.1", "page.txt", &["--ca", certificate]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("only valid for") && said.contains("localhost"), "{said}");
+    let (code, said) = asks("localhost", "missing", &["--insecure"]);
+    assert_eq!(code, 2, "{said}");
+    assert!(said.contains("is answered with 404 Not Found, not 200"), "{said}");
+}
+
+#[test]
+fn try_names_a_port_without_tls() {
+    if !are_here(&["nginx"]) {
+        return;
+    }
+    let server = Nginx::start(&[]);
+    let place = Place::with("");
+    let url = format!("https://127.0.0.1:{}/page.txt", server.port);
+    let output = place.loadline(&["try", &url, "--insecure"]);
+    let said = stderr(&output);
+    assert_eq!(code(&output), 2, "{said}");
+    assert!(said.contains("no TLS is spoken at this port"), "{said}");
 }
 
 #[test]

@@ -63,7 +63,7 @@ fn a_file_without_end_or_text_is_refused_by_name_and_line() {
     for (arguments, expected, said) in [
         (&["run", "/dev/zero"][..], 2, "/dev/zero: it is longer than 4 MiB"),
         (&["plan", "latin.toml"], 2, "latin.toml:2: this line is no UTF-8 text"),
-        (&["plan", "."], 2, ".: Is a directory"),
+        (&["plan", "."], 2, ".: it is a directory"),
         (&["compare", "--samples", "/dev/zero", "suite.toml"], 2, "longer than 64 MiB"),
         (&["serve", "records", "--config", "latin.toml"], 2, "latin.toml:2: this line"),
         (&["serve", "cache", "--tls-cert", "/dev/zero"], 2, "/dev/zero: it is a device"),

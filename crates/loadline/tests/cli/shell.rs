@@ -1,4 +1,4 @@
-//! `loadline completions` and `loadline man`.
+//! `loadline completions`, `loadline man` and `loadline --version`.
 
 use crate::common::{Place, code, stdout};
 
@@ -16,6 +16,20 @@ fn every_shell_completes_the_lab_and_the_services() {
     let help = stdout(&place.loadline(&["--help"]));
     assert!(help.contains("\n  completions ") && help.contains("\n  man "), "{help}");
     assert!(!help.contains("in-process"), "{help}");
+}
+
+#[test]
+fn the_version_names_the_commit() {
+    let place = Place::with("");
+    let said = stdout(&place.loadline(&["--version"]));
+    assert!(said.starts_with(concat!("loadline ", env!("CARGO_PKG_VERSION"))), "{said}");
+    let facts = stdout(&place.loadline(&["version"]));
+    assert_eq!(facts.lines().next(), Some(said.trim_end()));
+    // A tree without git has no commit to name.
+    if let Some((_, rest)) = facts.split_once("program commit: ") {
+        let commit = rest.lines().next().unwrap_or_default();
+        assert!(said.trim_end().ends_with(&format!(" ({commit})")), "{said}");
+    }
 }
 
 #[test]

@@ -103,7 +103,7 @@ fn a_run_that_is_measured_has_a_page_that_reloads_itself_until_it_ends() {
     let page = ui.page("/runs/1/live");
     assert!(page.contains("Measuring round 2 of <strong>cache/get</strong>"), "{page}");
     assert!(page.contains("1 of 1") && page.contains("0 of 500"), "{page}");
-    assert!(page.contains("A round is shown here once it has ended, which takes about"), "{page}");
+    assert!(page.contains("this table once it has ended, which takes about"), "{page}");
     let json: serde_json::Value =
         serde_json::from_str(&ui.page("/runs/1/live.json")).expect("JSON");
     assert_eq!((&json["state"], &json["round"]), (&"running".into(), &2.into()));

@@ -20,7 +20,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
                 false => held,
             };
             format!(
-                "{name} carries {} [{}, {}]; what breaks first: {}.",
+                "{name} carries {} (between {} and {}); what breaks first: {}.",
                 load(capacity, middle),
                 load(capacity, held),
                 load(capacity, broken),

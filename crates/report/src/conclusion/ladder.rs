@@ -1,11 +1,10 @@
-//! A ladder in a sentence.
+//! A ladder in two sentences.
 
 use findings::{Summary, ladder};
-use judge::Verdict;
 
-use crate::number;
+use crate::phrases::many;
 
-/// The ladder in a sentence; `None` when the run is none.
+/// The ladder in two sentences; `None` when the run is none.
 pub(super) fn sentence(summary: &Summary) -> Option<String> {
     let steps = ladder(summary);
     let last = steps.last().filter(|_| steps.len() > 1)?;
@@ -27,18 +26,10 @@ pub(super) fn sentence(summary: &Summary) -> Option<String> {
         .map(|(count, word)| format!("{count} {word}"))
         .collect();
     let whole = if last.first.is_empty() { &last.before } else { &last.first };
-    let name = |target: usize| &summary.targets[target].name;
-    let ratio = match whole.first().map(|one| (one.verdict, one.interval)) {
-        Some((Verdict::CantTell { why, .. }, _)) => format!("can't be told ({})", why.words()),
-        Some((_, Some(interval))) => format!("is {}×", number::ratio(interval.ratio)),
-        _ => "is unseen".to_owned(),
+    let whole = match whole.first() {
+        Some(one) => crate::against::single(summary, one, None),
+        None => "The last one is unseen.".to_owned(),
     };
-    Some(format!(
-        "Of {} steps, {}; {} against {} {ratio} ({}).",
-        steps.len() - 1,
-        parts.join(", "),
-        name(last.target),
-        name(steps[0].target),
-        summary.run.primary_metric,
-    ))
+    let steps = many(steps.len() - 1, "step");
+    Some(format!("Of {steps}, {}. {whole}", parts.join(", ")))
 }

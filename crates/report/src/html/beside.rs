@@ -6,8 +6,9 @@ use judge::Metric;
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::ladder::shown as shown_as;
-use super::page::{moment, page, page_budget};
+use super::names;
+use super::names::shown as shown_as;
+use super::page::{moment, page, page_budget, table};
 use super::served::ledger_nav;
 use crate::conclusion::conclusion;
 use crate::number::ratio;
@@ -23,8 +24,8 @@ pub fn beside(a: &Summary, b: &Summary) -> String {
     let metrics = metrics(a, b);
     let share = budget.left() / metrics.len().max(1);
     let tables = metrics.into_iter().map(|metric| {
-        let table = table(a, b, metric, &rows, budget.share(share));
-        html! { section { h2 { (metric.suite) } (table) } }
+        let table = values(a, b, metric, &rows, budget.share(share));
+        html! { section { h2 { (names::metric(metric)) } (table) } }
     });
     let contents = html! {
         (ledger_nav(None))
@@ -50,34 +51,31 @@ fn facts(a: &Summary, b: &Summary) -> Markup {
         let (a, b) = (of(a), of(b));
         let differ = a != b;
         html! { tr.parted[differ] {
-            th { (name) } td.wrap { (fit(&a, 1_000)) } td.wrap { (fit(&b, 1_000)) }
+            th scope="row" { (name) } td.wrap { (fit(&a, 1_000)) } td.wrap { (fit(&b, 1_000)) }
         } }
     };
     let settings = |one: &Summary| {
         let all = one.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));
         all.collect::<Vec<_>>().join(", ")
     };
-    html! {
-        div.wide tabindex="0" { table {
-            thead { tr {
-                th { "" }
-                @for one in [a, b] {
-                    th {
-                        a href=(format!("/runs/{}", one.id)) { "run " (one.id) }
-                        " of " (moment(&one.run.started_at))
-                    }
-                }
-            } }
-            tbody {
-                (row("suite", &|one| one.suite.title.clone()))
-                (row("its text", &|one| one.suite.hash.chars().take(12).collect()))
-                (row("set beside it", &settings))
-                (row("primary metric", &|one| one.run.primary_metric.clone()))
-                (row("state", &|one| one.run.state.word().to_owned()))
-                (row("loadline", &|one| one.run.version.clone()))
-                (row("note", &|one| one.run.note.clone().unwrap_or_default()))
+    let names = [a, b].map(|one| format!("run {}", one.id));
+    let body = html! { tbody {
+        tr {
+            th scope="row" { "started" }
+            @for one in [a, b] {
+                td { a href=(format!("/runs/{}", one.id)) { (moment(&one.run.started_at)) } }
             }
-        } }
+        }
+        (row("suite", &|one| one.suite.title.clone()))
+        (row("its text", &|one| one.suite.hash.chars().take(12).collect()))
+        (row("set beside it", &settings))
+        (row("primary metric", &|one| one.run.primary_metric.clone()))
+        (row("state", &|one| one.run.state.word().to_owned()))
+        (row("loadline", &|one| one.run.version.clone()))
+        (row("note", &|one| one.run.note.clone().unwrap_or_default()))
+    } };
+    html! {
+        (table("Both runs", &[("", "fact"), ("", &names[0]), ("", &names[1])], &body))
         dl.said { @for one in [a, b] {
             dt { "run " (one.id) } dd { (fit(&conclusion(one).join(" "), 4_000)) }
         } }
@@ -87,19 +85,19 @@ fn facts(a: &Summary, b: &Summary) -> Markup {
 /// Facts of host and build that may move figures and aren't the same.
 fn apart(a: &Summary, b: &Summary) -> Markup {
     let found = differences(&a.fingerprint.json, &b.fingerprint.json);
+    let names = [a, b].map(|one| format!("run {}", one.id));
     let words = |text: &str| if text.is_empty() { "unseen".to_owned() } else { text.to_owned() };
     html! {
         h3 { "Host and build" }
         @if found.is_empty() {
             p { "No fact that is known to move figures differs." }
         } @else {
-            div.wide tabindex="0" { table {
-                thead { tr { th { "differs" } th { "run " (a.id) } th { "run " (b.id) } } }
+            (table("Facts that differ", &[("", "fact"), ("", &names[0]), ("", &names[1])], &html! {
                 tbody { @for one in found { tr.parted {
-                    th { (one.name) }
+                    th scope="row" { (one.name) }
                     td.wrap { (clipped(&words(&one.a))) } td.wrap { (clipped(&words(&one.b))) }
                 } } }
-            } }
+            }))
         }
     }
 }
@@ -143,7 +141,7 @@ fn rows(a: &Summary, b: &Summary) -> Vec<(String, String)> {
     rows
 }
 
-fn table(
+fn values(
     a: &Summary,
     b: &Summary,
     metric: &Metric,
@@ -153,7 +151,7 @@ fn table(
     let row = |(label, name): &(String, String)| {
         let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
         html! { tr {
-            td { (clipped(label)) } td { (clipped(name)) }
+            th scope="row" { (clipped(label)) } td { (clipped(name)) }
             @for one in [of_a, of_b] { td.n { (said(one, metric)) } }
             td.n { (quotient(of_a, of_b)) }
         } }
@@ -161,14 +159,15 @@ fn table(
     let shown = rows.iter().take(MAX_ROWS);
     let over = rows.len() - shown.len();
     let (shown, more) = budget.list(shown.map(row));
+    let names = [a, b].map(|one| format!("run {}", one.id));
+    let ratio = format!("{} ÷ {}", b.id, a.id);
+    let columns =
+        [("", "point"), ("", "target"), ("n", &*names[0]), ("n", &names[1]), ("n", &ratio)];
     html! {
-        div.wide tabindex="0" { table {
-            thead { tr {
-                th { "point" } th { "target" }
-                th.n { "run " (a.id) } th.n { "run " (b.id) } th.n { (b.id) " ÷ " (a.id) }
-            } }
-            tbody { (shown) }
-        } }
+        @if rows.is_empty() { p { "Neither run has a point yet." } }
+        @else {
+            (table("Point by point", &columns, &html! { tbody { (shown) } }))
+        }
         @if over + more > 0 {
             p.note {
                 (over + more) " more rows have no room here: "

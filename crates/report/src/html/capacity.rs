@@ -5,14 +5,36 @@ use maud::{Markup, html};
 
 use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use crate::number::{duration, plain, plain_rate};
+use super::page::{MAX_POINTS_IN_FULL, table};
+use crate::number::{duration, plain, rate};
 use crate::phrases::load;
+
+/// The columns of its table that hold numbers.
+const NUMBERS: std::ops::Range<usize> = 2..7;
 
 /// The search; nothing when the run is none.
 pub(super) fn section(summary: &Summary) -> Markup {
     let Some(capacity) = &summary.capacity else { return Markup::default() };
     let rows = crate::text::capacity_rows(capacity, summary);
     let (head, rows) = rows.split_first().expect("a table has a head");
+    let columns: Vec<(&str, &str)> = head
+        .iter()
+        .enumerate()
+        .map(|(at, cell)| (if NUMBERS.contains(&at) { "n" } else { "" }, &**cell))
+        .collect();
+    let body = html! { tbody { @for row in rows { tr {
+        @for (column, cell) in row.iter().enumerate() {
+            @match (column, cell.as_str()) {
+                (0, load) => { th scope="row" { (load) } }
+                (1, "held") => { td { span class="word good" { "held" } } }
+                (1, "broken") => { td { span class="word bad" { "broken" } } }
+                (1, word) => { td { span class="word unsure" { (word) } } }
+                (7, reason) => { td.wrap { (fit(reason, 600)) } }
+                (at, text) if NUMBERS.contains(&at) => { td.n { (text) } }
+                (_, text) => { td { (text) } }
+            }
+        }
+    } } } };
     html! {
         section {
             h2 { "Highest load" }
@@ -20,28 +42,15 @@ pub(super) fn section(summary: &Summary) -> Markup {
                 (latency(summary, capacity))
                 (answered(summary, capacity))
             }
-            div.wide tabindex="0" { table {
-                thead { tr { @for cell in head { th { (cell) } } } }
-                tbody { @for row in rows { tr {
-                    @for (column, cell) in row.iter().enumerate() {
-                        @match (column, cell.as_str()) {
-                            (1, "held") => { td { span class="word good" { "held" } } }
-                            (1, "broken") => { td { span class="word bad" { "broken" } } }
-                            (1, word) => { td { span class="word unsure" { (word) } } }
-                            (7, reason) => { td.wrap { (fit(reason, 600)) } }
-                            (_, text) => { td { (text) } }
-                        }
-                    }
-                } } }
-            } }
+            (table("Every load that was tried", &columns, &body))
         }
     }
 }
 
 fn latency(summary: &Summary, capacity: &CapacitySummary) -> Markup {
     let lines = vec![
-        line(summary, capacity, "median", 0, |one| ns(one.figures.latency.p50_ns)),
-        line(summary, capacity, "99th percentile", 1, |one| ns(one.figures.latency.p99_ns)),
+        line(capacity, summary, ("median", 0), |one| ns(one.figures.latency.p50_ns)),
+        line(capacity, summary, ("99th percentile", 1), |one| ns(one.figures.latency.p99_ns)),
     ];
     let y =
         Axis { label: "latency".to_owned(), scale: Scale::Log, show: duration, ..Axis::default() };
@@ -50,8 +59,8 @@ fn latency(summary: &Summary, capacity: &CapacitySummary) -> Markup {
 
 fn answered(summary: &Summary, capacity: &CapacitySummary) -> Markup {
     let name = &summary.targets[0].name;
-    let lines = vec![line(summary, capacity, name, 0, |one| one.figures.rate_per_s)];
-    let y = Axis { label: "answered".to_owned(), show: plain_rate, ..Axis::default() };
+    let lines = vec![line(capacity, summary, (name, 0), |one| one.figures.rate_per_s)];
+    let y = Axis { label: "answered".to_owned(), show: rate, ..Axis::default() };
     drawn(capacity, "Answered over load", y, lines)
 }
 
@@ -59,20 +68,21 @@ fn ns(value: Option<u64>) -> Option<f64> {
     value.map(|value| value as f64)
 }
 
+/// A figure of the one target over the loads; its colour is the target's, its dash the figure's.
 fn line(
-    summary: &Summary,
     capacity: &CapacitySummary,
-    name: &str,
-    look: usize,
+    summary: &Summary,
+    (name, variant): (&str, usize),
     of: fn(&TargetSummary) -> Option<f64>,
 ) -> Line {
     let dot = |(point, probe): &(usize, ledger::ProbeRow)| {
         let y = of(summary.points.get(*point)?.targets.first()?)?;
-        Some(Dot { x: probe.load, y, range: None })
+        let way = (*point < MAX_POINTS_IN_FULL).then(|| format!("#point-{point}"));
+        Some(Dot { way, ..Dot::from((probe.load, y)) })
     };
     let mut points: Vec<Dot> = capacity.probes.iter().filter_map(dot).collect();
     points.sort_by(|a, b| a.x.total_cmp(&b.x));
-    Line { name: name.to_owned(), look, marked: true, points }
+    Line { variant, ..Line::of(name, 0, points).marked() }
 }
 
 fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> Markup {
@@ -92,7 +102,7 @@ fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> 
         x: Axis {
             label: capacity.search.key.clone(),
             scale: Scale::Log,
-            show: if is_rate { plain_rate } else { plain },
+            show: if is_rate { rate } else { plain },
             ..Axis::default()
         },
         y,

@@ -1,10 +1,14 @@
 //! Charts as SVG: lines over an axis that is linear, logarithmic, or marked by hand.
 //!
-//! A chart is plain data until it is drawn. Colours are classes (`s0` to `s7`) that the style sheet
-//! names for light and dark pages; every line also has a dash or a mark of its own, so that no
-//! reader needs the colour.
+//! A chart is plain data until it is drawn. A colour (`s0` to `s11`) is a target, on every page and
+//! in every chart; the style sheet names it for light and dark pages. A dash and a mark (`d0` to
+//! `d7`) are the value of a second sweep, or else the target's again, so that no reader needs the
+//! colour.
 
 use maud::{Markup, html};
+
+use super::axis::Frame;
+pub(super) use super::axis::{Axis, Scale};
 
 /// Size of the drawing in its own units; the page scales it to the width it has.
 const WIDTH: f64 = 460.0;
@@ -21,8 +25,11 @@ const LETTER: f64 = 8.0;
 /// The most points of a line that are marked one by one; more would be a smear.
 const MAX_MARKS: usize = 40;
 
-/// Number of line styles before they repeat.
-pub(super) const LOOKS: usize = 8;
+/// Number of colours before they repeat.
+pub(super) const LOOKS: usize = 12;
+
+/// Number of dashes, and of marks, before they repeat.
+pub(super) const VARIANTS: usize = 8;
 
 /// One chart.
 #[derive(Debug, Default)]
@@ -32,6 +39,8 @@ pub(super) struct Chart {
     pub(super) y: Axis,
     pub(super) lines: Vec<Line>,
     pub(super) bands: Vec<Band>,
+    /// The id of a drawing behind it that several charts share.
+    pub(super) behind: Option<&'static str>,
     /// Stretches of the x axis that are marked at its foot, each list in a look.
     pub(super) stripes: Vec<(usize, Vec<(f64, f64)>)>,
     /// Where lines are broken if they have a gap there: nothing was measured before these places.
@@ -61,62 +70,51 @@ pub(super) const EVENT_MARKS: usize = 8;
 /// Events that begin closer together than this on the drawing share a mark.
 const EVENTS_APART: f64 = 5.0;
 
-/// One axis.
-#[derive(Debug)]
-pub(super) struct Axis {
-    pub(super) label: String,
-    pub(super) scale: Scale,
-    /// The format of a value.
-    pub(super) show: fn(f64) -> String,
-    /// Whether round values are multiples of powers of 1024: those of memory are.
-    pub(super) binary: bool,
-    /// Values to label in place of round ones: those that were measured, where they are few.
-    pub(super) at: Vec<f64>,
-}
-
-/// The range and the scale of an axis.
-#[derive(Debug, Clone, Default)]
-pub(super) enum Scale {
-    /// From zero, or from the least value when that is below zero.
-    #[default]
-    FromZero,
-    /// Between two ends: charts with the same ends lie on the same clock.
-    Within(f64, f64),
-    /// Powers of ten; values that aren't positive are left out.
-    Log,
-    /// Between the least and the greatest value, with labels at these places only.
-    Marked(Vec<(f64, String)>),
-}
-
-impl Default for Axis {
-    fn default() -> Axis {
-        let (label, scale) = (String::new(), Scale::FromZero);
-        Axis { label, scale, show: crate::number::plain, binary: false, at: Vec::new() }
-    }
-}
-
 /// One line.
 #[derive(Debug, Default)]
 pub(super) struct Line {
     pub(super) name: String,
-    /// Which look it has; the same thing has the same look in every chart of a page.
+    /// The other swept values that it is of; empty without a second sweep.
+    pub(super) swept: String,
+    /// Its colour: its target has the same in every chart of a page.
     pub(super) look: usize,
+    /// Its dash and mark.
+    pub(super) variant: usize,
     /// Whether each of its points is a mark: measured points are, distributions aren't.
     pub(super) marked: bool,
     pub(super) points: Vec<Dot>,
 }
 
+impl Line {
+    /// A line of a target, whose dash and mark are the target's, too.
+    pub(super) fn of(name: &str, look: usize, points: Vec<Dot>) -> Line {
+        let (name, swept) = (name.to_owned(), String::new());
+        Line { name, swept, look, variant: look, marked: false, points }
+    }
+
+    /// The same with a mark at each point.
+    pub(super) fn marked(self) -> Line {
+        Line { marked: true, ..self }
+    }
+
+    fn class(&self) -> String {
+        format!("s{} d{}", self.look % LOOKS, self.variant % VARIANTS)
+    }
+}
+
 /// One point, with its interval where it has one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(super) struct Dot {
     pub(super) x: f64,
     pub(super) y: f64,
     pub(super) range: Option<(f64, f64)>,
+    /// The address of what it stands for: its round, its point, its run.
+    pub(super) way: Option<String>,
 }
 
 impl From<(f64, f64)> for Dot {
     fn from((x, y): (f64, f64)) -> Dot {
-        Dot { x, y, range: None }
+        Dot { x, y, range: None, way: None }
     }
 }
 
@@ -149,36 +147,36 @@ impl Chart {
         for one in &self.events {
             said.push_str(&format!("; {} events: {}", one.times.len(), one.name));
         }
+        // The parts of an image can't be reached one by one; those of a group can.
+        let role = if dots().any(|dot| dot.way.is_some()) { "group" } else { "img" };
         html! {
             figure.chart {
-                figcaption { (self.title) }
-                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role="img" aria-label=(said) {
+                figcaption { (self.title) span.note { (self.y.scale_name()) } }
+                svg viewBox=(format!("0 0 {WIDTH} {HEIGHT}")) role=(role) aria-label=(said) {
+                    @if let Some(id) = self.behind { use href=(format!("#{id}")) {} }
                     @for band in &self.bands { (draw_band(band, &x)) }
                     (self.axes(&x, &y))
                     @for one in &self.events { (draw_events(one, &x)) }
                     @for (look, stretches) in &self.stripes { (draw_stripes(*look, stretches, &x)) }
                     @for line in &drawn { (self.draw_line(line, &x, &y)) }
                 }
-                @if drawn.len() > 1 || !self.events.is_empty() || !self.note.is_empty() {
-                    p.legend {
-                        @if drawn.len() > 1 {
-                            @for line in &drawn { (key(line)) }
-                        }
-                        @for one in &self.events {
-                            span.key { (event_key(one.mark)) (one.name) }
-                        }
-                        @if !self.note.is_empty() { span.note { (self.note) } }
-                    }
-                }
+                (self.legend(&drawn))
+            }
+        }
+    }
+
+    /// The bands over this axis as a drawing of its own, for [`Chart::behind`].
+    pub(super) fn shared_bands(id: &str, axis: &Axis, bands: &[Band]) -> Markup {
+        let x = Frame::of(axis, std::iter::empty(), LEFT, WIDTH - RIGHT);
+        html! {
+            svg.shared aria-hidden="true" {
+                defs { g id=(id) { @for band in bands { (draw_band(band, &x)) } } }
             }
         }
     }
 
     fn shows(&self, dot: &Dot) -> bool {
-        let fits = |scale: &Scale, value: f64| {
-            value.is_finite() && (!matches!(scale, Scale::Log) || value > 0.0)
-        };
-        fits(&self.x.scale, dot.x) && fits(&self.y.scale, dot.y)
+        self.x.shows(dot.x) && self.y.shows(dot.y)
     }
 
     fn axes(&self, x: &Frame, y: &Frame) -> Markup {
@@ -196,7 +194,7 @@ impl Chart {
                     }
                 }
                 text.axis x=((LEFT + right) / 2.0) y=(HEIGHT - 6.0) text-anchor="middle" {
-                    (self.x.label)
+                    (self.x.label) (self.x.scale_name())
                 }
             }
         }
@@ -204,33 +202,44 @@ impl Chart {
 
     fn draw_line(&self, line: &Line, x: &Frame, y: &Frame) -> Markup {
         let dots: Vec<&Dot> = line.points.iter().filter(|dot| self.shows(dot)).collect();
-        let class = format!("s{}", line.look % LOOKS);
+        let name = if line.name.is_empty() { &self.title } else { &line.name };
+        let comma = if line.swept.is_empty() { "" } else { ", " };
         let words = |dot: &Dot| {
-            let name = if line.name.is_empty() { &self.title } else { &line.name };
-            format!("{name}: {} at {}", (self.y.show)(dot.y), (self.x.show)(dot.x))
+            let (value, at) = ((self.y.show)(dot.y), (self.x.show)(dot.x));
+            let range = dot.range.map_or(String::new(), |(low, high)| {
+                format!(" [{}, {}]", (self.y.show)(low), (self.y.show)(high))
+            });
+            format!("{name}{comma}{}: {value}{range} at {at}", line.swept)
+        };
+        let shape = |dot: &Dot| {
+            html! {
+                path class=(mark_class(line.variant))
+                    d=(mark(line.variant, x.place(dot.x), y.place(dot.y))) {
+                    title { (words(dot)) }
+                }
+            }
         };
         let marked = dots.len() == 1 || (line.marked && dots.len() <= MAX_MARKS);
         html! {
-            g class=(class) {
+            g class=(line.class()) {
                 path.line d=(self.path(&dots, x, y)) {}
-                @for dot in dots.iter().filter(|dot| marked && dot.range.is_some()) {
-                    @let (low, high) = dot.range.unwrap_or_default();
-                    line.whisker x1=(px(x.place(dot.x))) x2=(px(x.place(dot.x)))
-                        y1=(px(y.place(low))) y2=(px(y.place(high))) {}
+                @for dot in dots.iter().filter(|_| marked) {
+                    @if let Some((low, high)) = dot.range {
+                        line.whisker x1=(px(x.place(dot.x))) x2=(px(x.place(dot.x)))
+                            y1=(px(y.place(low))) y2=(px(y.place(high))) {}
+                    }
                 }
-                @if marked {
-                    @for dot in &dots {
-                        path.mark d=(mark(line.look, x.place(dot.x), y.place(dot.y))) {
-                            title { (words(dot)) }
-                        }
+                @for dot in dots.iter().filter(|_| marked) {
+                    @match &dot.way {
+                        // Tables have the same links for who comes by keyboard.
+                        Some(way) => { a href=(way) tabindex="-1" { (shape(dot)) } }
+                        None => { (shape(dot)) }
                     }
                 }
             }
         }
     }
-}
 
-impl Chart {
     /// A line through these points, in parts where it has gaps.
     fn path(&self, dots: &[&Dot], x: &Frame, y: &Frame) -> String {
         let mut steps: Vec<f64> = dots.windows(2).map(|two| two[1].x - two[0].x).collect();
@@ -249,23 +258,61 @@ impl Chart {
         };
         parts.map(part).collect()
     }
+
+    /// The targets by colour and, where there is a second sweep, its values by dash and mark.
+    fn legend(&self, drawn: &[&Line]) -> Markup {
+        let mut targets: Vec<&Line> = Vec::new();
+        let mut swept: Vec<&Line> = Vec::new();
+        for line in drawn {
+            if targets.iter().all(|one| one.name != line.name) {
+                targets.push(line);
+            }
+            if !line.swept.is_empty() && swept.iter().all(|one| one.swept != line.swept) {
+                swept.push(line);
+            }
+        }
+        let has_names = targets.len() > 1 || !swept.is_empty();
+        html! {
+            @if has_names || !self.events.is_empty() || !self.note.is_empty() {
+                p.legend {
+                    @if has_names {
+                        @for line in targets {
+                            @match swept.is_empty() {
+                                true => (key(&line.class(), line, &line.name)),
+                                false => span.key {
+                                    span class=(format!("dot s{}", line.look % LOOKS)) {}
+                                    (line.name)
+                                }
+                            }
+                        }
+                        @for line in swept {
+                            (key(&format!("d{}", line.variant % VARIANTS), line, &line.swept))
+                        }
+                    }
+                    @for one in &self.events { span.key { (event_key(one.mark)) (one.name) } }
+                    @if !self.note.is_empty() { span.note { (self.note) } }
+                }
+            }
+        }
+    }
 }
 
-fn key(line: &Line) -> Markup {
+fn key(class: &str, line: &Line, words: &str) -> Markup {
     html! {
         span.key {
-            svg viewBox="0 0 26 10" class=(format!("s{}", line.look % LOOKS)) aria-hidden="true" {
+            svg viewBox="0 0 26 10" class=(class) aria-hidden="true" {
                 path.line d="M1 5L25 5" {}
-                @if line.marked { path.mark d=(mark(line.look, 13.0, 5.0)) {} }
+                @if line.marked {
+                    path class=(mark_class(line.variant)) d=(mark(line.variant, 13.0, 5.0)) {}
+                }
             }
-            (line.name)
+            (words)
         }
     }
 }
 
 fn draw_band(band: &Band, x: &Frame) -> Markup {
-    let from = x.place(band.from).clamp(LEFT, WIDTH - RIGHT);
-    let to = x.place(band.to).clamp(LEFT, WIDTH - RIGHT);
+    let (from, to) = (x.place(band.from), x.place(band.to));
     html! {
         rect class=(band.class) x=(px(from)) y=(TOP) width=(px((to - from).max(0.5)))
             height=(HEIGHT - TOP - BOTTOM) {
@@ -351,10 +398,14 @@ fn event_mark(mark: usize, x: f64, top: f64) -> String {
     }
 }
 
-/// The mark of a look around a place: a circle, a square, a triangle or a diamond.
-fn mark(look: usize, x: f64, y: f64) -> String {
+fn mark_class(variant: usize) -> &'static str {
+    if variant % VARIANTS < VARIANTS / 2 { "mark" } else { "mark hollow" }
+}
+
+/// The mark of a variant around a place: a circle, a square, a triangle or a diamond.
+fn mark(variant: usize, x: f64, y: f64) -> String {
     let (x, y) = (px(x), px(y));
-    match look % 4 {
+    match variant % (VARIANTS / 2) {
         0 => format!("M{x} {y}m-3.5 0a3.5 3.5 0 1 0 7 0a3.5 3.5 0 1 0-7 0"),
         1 => format!("M{x} {y}m-3-3h6v6h-6z"),
         2 => format!("M{x} {y}m0-4l4 7h-8z"),
@@ -363,99 +414,9 @@ fn mark(look: usize, x: f64, y: f64) -> String {
 }
 
 /// A place on the drawing, to a tenth of its units: more digits only make the page longer.
-fn px(value: f64) -> String {
+pub(super) fn px(value: f64) -> String {
     let tenths = (value * 10.0).round() / 10.0;
     format!("{tenths}")
-}
-
-/// An axis laid out: which values it spans, and where.
-struct Frame {
-    low: f64,
-    high: f64,
-    log: bool,
-    start: f64,
-    end: f64,
-}
-
-impl Frame {
-    fn of(axis: &Axis, values: impl Iterator<Item = f64>, start: f64, end: f64) -> Frame {
-        let (mut low, mut high) =
-            values.fold((f64::INFINITY, f64::NEG_INFINITY), |(a, b), one| (a.min(one), b.max(one)));
-        let log = matches!(axis.scale, Scale::Log);
-        match &axis.scale {
-            Scale::Log => {
-                // An interval may reach to nothing; a logarithm can't.
-                low = low.max(high / 1e9);
-                (low, high) = (low / 1.15, high * 1.15);
-            }
-            Scale::FromZero => {
-                low = low.min(0.0);
-                high += (high - low) * 0.05;
-            }
-            Scale::Within(from, to) => (low, high) = (*from, *to),
-            Scale::Marked(marks) => {
-                low = marks.iter().map(|mark| mark.0).fold(low, f64::min);
-                high = marks.iter().map(|mark| mark.0).filter(|at| *at < high).fold(high, f64::max);
-            }
-        }
-        if high <= low {
-            high = if low == 0.0 { 1.0 } else { low + low.abs() * 0.1 };
-        }
-        Frame { low, high, log, start, end }
-    }
-
-    fn place(&self, value: f64) -> f64 {
-        let share = match self.log {
-            true => (value.max(self.low) / self.low).ln() / (self.high / self.low).ln(),
-            false => (value - self.low) / (self.high - self.low),
-        };
-        self.start + (self.end - self.start) * share.clamp(-0.02, 1.02)
-    }
-
-    /// The places and texts of labels: about `wanted` of them.
-    fn ticks(&self, axis: &Axis, wanted: usize) -> Vec<(f64, String)> {
-        let values = match &axis.scale {
-            Scale::Marked(marks) => {
-                let seen = marks.iter().filter(|mark| mark.0 <= self.high * 1.001);
-                return seen.map(|(at, label)| (self.place(*at), label.clone())).collect();
-            }
-            _ if !axis.at.is_empty() => axis.at.clone(),
-            Scale::Log => log_ticks(self.low, self.high, wanted),
-            Scale::FromZero | Scale::Within(..) => {
-                linear_ticks(self.low, self.high, wanted, axis.binary)
-            }
-        };
-        let label = |value| if value == 0.0 { "0".to_owned() } else { (axis.show)(value) };
-        values.into_iter().map(|value| (self.place(value), label(value))).collect()
-    }
-}
-
-/// Round values between two ends: steps of 1, 2 or 5 times a power of ten, or of ten and 1024.
-fn linear_ticks(low: f64, high: f64, wanted: usize, binary: bool) -> Vec<f64> {
-    let rough = (high - low) / wanted as f64;
-    let unit = match binary {
-        true => 1024_f64.powf((rough.max(1.0).ln() / 1024_f64.ln()).floor()),
-        false => 1.0,
-    };
-    let power = 10_f64.powf((rough / unit).log10().floor()) * unit;
-    let step = [1.0, 2.0, 5.0, 10.0].into_iter().map(|one| one * power);
-    let step = step.into_iter().find(|step| *step >= rough).unwrap_or(rough);
-    let first = (low / step).ceil() as i64;
-    let last = (high / step).floor() as i64;
-    (first..=last).take(wanted * 3).map(|at| at as f64 * step).collect()
-}
-
-/// Powers of ten between two ends, with 2 and 5 between them where there is room.
-fn log_ticks(low: f64, high: f64, wanted: usize) -> Vec<f64> {
-    let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
-    let decades = (last - first).max(1) as usize;
-    let (steps, every): (&[f64], i32) = match decades {
-        d if d * 3 <= wanted + 1 => (&[1.0, 2.0, 5.0], 1),
-        d => (&[1.0], d.div_ceil(wanted).max(1) as i32),
-    };
-    let powers = (first..=last).filter(|power| power.rem_euclid(every) == 0);
-    let all = powers.flat_map(|power| steps.iter().map(move |step| step * 10_f64.powi(power)));
-    all.filter(|value| (low..=high).contains(value)).collect()
 }
 
 #[cfg(test)]
@@ -463,25 +424,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ticks_are_round_and_few() {
-        assert_eq!(linear_ticks(0.0, 10.0, 5, false), [0.0, 2.0, 4.0, 6.0, 8.0, 10.0]);
-        assert_eq!(
-            linear_ticks(0.0, 0.25, 5, false),
-            [0.0, 0.05, 0.1, 0.15000000000000002, 0.2, 0.25]
-        );
-        let mib = f64::from(1 << 20);
-        assert_eq!(linear_ticks(0.0, 7.0 * mib, 5, true), [0.0, 2.0 * mib, 4.0 * mib, 6.0 * mib]);
-        assert_eq!(log_ticks(900.0, 1.1e6, 5), [1e3, 1e4, 1e5, 1e6]);
-        assert_eq!(log_ticks(8.0, 60.0, 5), [10.0, 20.0, 50.0]);
-    }
-
-    #[test]
     fn a_line_is_broken_where_nothing_was_measured_and_only_there() {
         let at = [0.0, 1.0, 2.0, 10.0, 11.0, 14.5, 15.0, 30.0];
         let points = at.iter().map(|x| Dot::from((*x, 5.0))).collect();
         let chart = Chart {
             x: Axis { scale: Scale::Within(0.0, 30.0), ..Axis::default() },
-            lines: vec![Line { points, ..Line::default() }],
+            lines: vec![Line::of("", 0, points)],
             breaks: vec![0.5, 9.0, 29.0],
             ..Chart::default()
         };
@@ -501,14 +449,23 @@ mod tests {
         let chart = |points: &[(f64, f64)]| Chart {
             x: axis(),
             y: axis(),
-            lines: vec![Line {
-                points: points.iter().copied().map(Dot::from).collect(),
-                ..Line::default()
-            }],
+            lines: vec![Line::of("", 0, points.iter().copied().map(Dot::from).collect())],
             ..Chart::default()
         };
         assert_eq!(chart(&[(1.0, 0.0), (f64::NAN, 2.0)]).draw().into_string(), "");
         let drawn = chart(&[(1.0, 5.0), (2.0, f64::INFINITY)]).draw().into_string();
         assert!(drawn.contains("<svg") && !drawn.contains("NaN") && !drawn.contains("inf"));
+        assert!(drawn.matches("(log scale)").count() == 2, "both axes say so: {drawn}");
+    }
+
+    #[test]
+    fn a_point_is_named_and_leads_to_what_it_stands_for() {
+        let dot = |x: f64| Dot { range: Some((1.0, 3.0)), ..Dot::from((x, 2.0)) };
+        let linked = Dot { way: Some("#round-2".to_owned()), ..dot(2.0) };
+        let line = Line { swept: "depth 4".into(), ..Line::of("ours", 0, vec![dot(1.0), linked]) };
+        let chart = Chart { lines: vec![line.marked()], ..Chart::default() };
+        let drawn = chart.draw().into_string();
+        assert!(drawn.contains("<title>ours, depth 4: 2 [1, 3] at 1</title>"), "{drawn}");
+        assert!(drawn.contains("<a href=\"#round-2\"") && drawn.contains("role=\"group\""));
     }
 }

@@ -1,36 +1,23 @@
 //! The cost of an operation on either side, beside the floors of this host.
 
-use findings::{Figures, Summary};
-use judge::series_interval;
+use findings::Summary;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
 use crate::number::nanoseconds;
 
-type Of = fn(&Figures) -> Option<f64>;
+/// The CPU time of an operation on either side.
+const SIDES: [(&str, &str); 2] =
+    [("server.cpu_ns_per_op", ""), ("generator.cpu_ns_per_op", ": the load on it")];
 
 /// CPU time per operation of each target and of its load, and the host's floors.
 pub(super) fn bars(summary: &Summary, index: usize) -> Markup {
     let mut bars = Vec::new();
     for target in &summary.points[index].targets {
-        let name = &summary.targets[target.target].name;
-        let sides: [(&str, Of); 2] = [
-            ("", |figures| figures.server.cpu_ns_per_op),
-            (": the load on it", |figures| figures.generator.cpu_ns_per_op),
-        ];
-        for (whose, of) in sides {
-            let here = summary.trials_at(index).map(|(_, trial)| trial);
-            let here = here.filter(|trial| trial.target == target.target && trial.is_valid());
-            let values: Vec<f64> = here.filter_map(|trial| of(&trial.figures)).collect();
-            let interval = series_interval(&values, summary.run.confidence);
-            bars.extend(of(&target.figures).map(|value| Bar {
-                name: format!("{name}{whose}"),
-                value,
-                range: interval.map(|one| (one.low, one.high)),
-                look: Some(target.target),
-                said: String::new(),
-            }));
-        }
+        bars.extend(SIDES.iter().filter_map(|(name, whose)| {
+            let bar = Bar::of(summary, index, target, summary.metrics.named(name)?)?;
+            Some(Bar { name: format!("{}{whose}", bar.name), ..bar })
+        }));
     }
     if bars.is_empty() {
         return Markup::default();
@@ -40,7 +27,6 @@ pub(super) fn bars(summary: &Summary, index: usize) -> Markup {
         value: floor.value_ns,
         range: None,
         look: None,
-        said: String::new(),
     }));
     let note = match summary.floors.is_empty() {
         true => String::new(),

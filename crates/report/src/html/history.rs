@@ -6,8 +6,9 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::ladder::shown;
-use super::page::{moment, page, page_budget};
+use super::names;
+use super::names::shown;
+use super::page::{moment, page, page_budget, table};
 use super::served::{encoded, history_of, ledger_nav};
 use crate::contest::change;
 use crate::history::{sentences, settings_words, short};
@@ -32,7 +33,7 @@ pub fn suites(all: &[RunLine]) -> String {
     }
     let row = |(title, runs): &(&str, usize)| {
         html! { tr {
-            td.wrap { a href=(history_of(title)) { (fit(title, 300)) } }
+            th.wrap scope="row" { a href=(history_of(title)) { (fit(title, 300)) } }
             td.n { (count(*runs as u64)) }
         } }
     };
@@ -48,10 +49,7 @@ pub fn suites(all: &[RunLine]) -> String {
             @if titles.is_empty() {
                 p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
             } @else {
-                div.wide tabindex="0" { table {
-                    thead { tr { th { "suite" } th.n { "runs" } } }
-                    tbody { (rows) }
-                } }
+                (table("Suites", &[("", "suite"), ("n", "runs")], &html! { tbody { (rows) } }))
                 @if more > 0 {
                     p.note {
                         (more) " more suites have no room here: "
@@ -70,7 +68,7 @@ pub fn history(history: &History) -> String {
     let (charts, undrawn) =
         budget.share(CHARTS_BYTES).list(history.series.iter().map(|one| chart(history, one)));
     let mut tables = Budget::of(budget.left() - CHARTS_BYTES - HEAD_BYTES);
-    let (tables, more) = tables.list(history.series.iter().map(|one| table(history, one)));
+    let (tables, more) = tables.list(history.series.iter().map(|one| past(history, one)));
     let answer = history.outcome();
     let class = match (answer.worse, answer.cant_tell) {
         (true, _) => "answer bad",
@@ -152,7 +150,12 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
     let label = |(at, run): (usize, &PastFigure)| (at as f64, format!("run {}", run.id));
     let marks = runs.iter().enumerate().filter(|(at, _)| at % every == 0).map(label);
     let dots = runs.iter().enumerate();
-    let points = dots.map(|(at, run)| Dot { x: at as f64, y: run.figure, range: None }).collect();
+    let way = |run: &PastFigure| Some(format!("/runs/{}", run.id));
+    let dot = |(at, run): (usize, &PastFigure)| Dot {
+        way: way(run),
+        ..Dot::from((at as f64, run.figure))
+    };
+    let points = dots.map(dot).collect();
     let bands = series.changes.iter().map(|one| {
         let is_worse = history.is_worse(one);
         Band {
@@ -167,10 +170,16 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
         }
     });
     Chart {
-        title: format!("{} of {} at {}", history.metric.suite, history.target, series.point),
+        title: format!(
+            "{} of {} at {}",
+            names::metric(&history.metric),
+            history.target,
+            series.point
+        ),
         x: Axis {
             label: "runs, oldest first".to_owned(),
             scale: Scale::Marked(marks.collect()),
+            show: |at| format!("number {}", at + 1.0),
             ..Axis::default()
         },
         y: Axis {
@@ -180,14 +189,14 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
             binary: history.metric.unit == judge::Unit::Bytes,
             ..Axis::default()
         },
-        lines: vec![Line { name: String::new(), look: 0, marked: true, points }],
+        lines: vec![Line::of("", 0, points).marked()],
         bands: bands.collect(),
         ..Chart::default()
     }
     .draw()
 }
 
-fn table(history: &History, series: &PointHistory) -> Markup {
+fn past(history: &History, series: &PointHistory) -> Markup {
     let show = shown(&history.metric);
     let said = |at: usize| {
         let found = series.changes.iter().find(|one| one.index == at)?;
@@ -198,24 +207,22 @@ fn table(history: &History, series: &PointHistory) -> Markup {
         let change = change(found.after / found.before);
         Some(html! { span class=(class) { (word) ": " (change) } })
     };
+    let metric = names::metric(&history.metric).to_lowercase();
+    let columns =
+        [("n", "run"), ("", "started"), ("", "commit"), ("n", &metric), ("verdict", "changed")];
+    // The newest runs are requested most.
+    let rows = html! { tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
+        th.n scope="row" { a href=(format!("/runs/{}", run.id)) { (run.id) } }
+        td { (clipped(&moment(&run.started_at))) }
+        td { code { (run.commit.as_deref().map_or("–", short)) } }
+        td.n { (show(run.figure)) }
+        td.verdict { @if let Some(words) = said(at) { (words) } }
+    } } } };
     html! {
         section {
             h2 { (clipped(&series.point)) }
             @if series.settings != "[]" { p.note { (clipped(&settings_words(series))) } }
-            div.wide tabindex="0" { table {
-                thead { tr {
-                    th.n { "run" } th { "started" } th { "commit" }
-                    th.n { (history.metric.suite) } th { "changed" }
-                } }
-                // The newest runs are requested most.
-                tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
-                    td.n { a href=(format!("/runs/{}", run.id)) { (run.id) } }
-                    td { (clipped(&moment(&run.started_at))) }
-                    td { code { (run.commit.as_deref().map_or("–", short)) } }
-                    td.n { (show(run.figure)) }
-                    td { @if let Some(words) = said(at) { (words) } }
-                } } }
-            } }
+            (table("The newest run first", &columns, &rows))
         }
     }
 }

@@ -1,15 +1,24 @@
 //! The rungs of a ladder: each against the one before and the first, with its figure as a bar.
 
 use findings::{Compared, Profile, Step, Summary, ladder};
-use judge::{Metric, series_interval};
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
 use super::budget::{Budget, clipped, fit};
-use super::page::rest;
+use super::names::{self, shown};
+use super::page::{rest, table};
 use super::point::{class_of, reach, said, whiskers};
-use crate::number::{nanoseconds, percent, ratio, value_of};
+use crate::number::{percent, ratio};
 use crate::phrases::bound;
+
+const COLUMNS: &[(&str, &str)] = &[
+    ("", "rung"),
+    ("", "against"),
+    ("n", "ratio"),
+    ("", "interval"),
+    ("", "decision"),
+    ("verdict", "verdict"),
+];
 
 /// The ladder; nothing when the run is none.
 pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
@@ -30,13 +39,7 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
                 code { (summary.run.primary_metric) } ". Ratios are the rung ÷ the other; the line "
                 "is 1."
             }
-            div.wide tabindex="0" { table.forest {
-                thead { tr {
-                    th { "rung" } th { "against" } th.n { "ratio" } th { "interval" }
-                    th { "verdict" } th { "decision" }
-                } }
-                (rows)
-            } }
+            (table("Rungs and their verdicts", COLUMNS, &rows))
             (rest(summary, more, "rungs"))
             div.charts { (charts) }
             (rest(summary, undrawn, "points of this ladder"))
@@ -59,7 +62,7 @@ fn rung(summary: &Summary, at: usize, step: &Step<'_>, reach: f64) -> Markup {
                 }
             }
             @match one {
-                None => { td colspan="4" { "what the others stand on" } }
+                None => { td colspan="3" { "what the others stand on" } }
                 Some((words, one)) => {
                     td {
                         (words)
@@ -74,10 +77,17 @@ fn rung(summary: &Summary, at: usize, step: &Step<'_>, reach: f64) -> Markup {
                             td { (whiskers(interval.ratio, interval.low, interval.high, reach)) }
                         }
                     }
-                    td { span class=(class_of(one.verdict)) { (said(summary, one)) } }
                 }
             }
             @if row == 0 { td rowspan=(height) { (decision(step)) } }
+            td.verdict {
+                @match one {
+                    Some((_, one)) => {
+                        span class=(class_of(one.verdict)) { (said(summary, one)) }
+                    }
+                    None => { "–" }
+                }
+            }
         } } }
     }
 }
@@ -116,24 +126,15 @@ fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
     let Some(metric) = summary.primary() else { return Vec::new() };
     let at = |point: usize| {
         let bar = |step: &Step<'_>| {
-            let here = summary.trials_at(point).map(|(_, trial)| trial);
-            let here = here.filter(|trial| trial.target == step.target && trial.is_valid());
-            let values: Vec<f64> = here.filter_map(|trial| trial.figures.value(metric)).collect();
-            let interval = series_interval(&values, summary.run.confidence)?;
-            Some(Bar {
-                name: summary.targets[step.target].name.clone(),
-                value: interval.mean,
-                range: Some((interval.low, interval.high)),
-                look: Some(step.target),
-                said: String::new(),
-            })
+            let target = summary.points[point].of_target(step.target)?;
+            Bar::of(summary, point, target, metric)
         };
         let place = match summary.points.len() {
             1 => String::new(),
             _ => format!(" at {}", clipped(&summary.points[point].row.label)),
         };
         Bars {
-            title: format!("{}{place}", metric.suite),
+            title: format!("{}{place}", names::metric(metric)),
             show: shown(metric),
             bars: steps.iter().filter_map(bar).collect(),
             note: String::new(),
@@ -141,19 +142,4 @@ fn bars(summary: &Summary, steps: &[Step<'_>]) -> Vec<Markup> {
         .draw()
     };
     (0..summary.points.len()).map(at).collect()
-}
-
-/// The format of a value of this metric.
-pub(super) fn shown(metric: &Metric) -> fn(f64) -> String {
-    use judge::Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, Number, PerSecond};
-    match metric.unit {
-        Nanoseconds if metric.json.ends_with("_ns_per_op") => nanoseconds,
-        Nanoseconds => |value| value_of(value, Nanoseconds),
-        PerSecond => |value| value_of(value, PerSecond),
-        Bytes => |value| value_of(value, Bytes),
-        BytesPerSecond => |value| value_of(value, BytesPerSecond),
-        Count => |value| value_of(value, Count),
-        Fraction => |value| value_of(value, Fraction),
-        Number => |value| value_of(value, Number),
-    }
 }

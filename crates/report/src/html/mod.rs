@@ -8,7 +8,8 @@
 //! | file | what it draws |
 //! |---|---|
 //! | `page`, `budget` | the frame of a page, and the bytes that its parts may take |
-//! | `chart`, `bars` | lines over two axes and bars with intervals, as SVG |
+//! | `chart`, `axis`, `bars` | lines over two axes and bars with intervals, as SVG |
+//! | `names` | metrics and sensors as people say them |
 //! | `point` | a point: its targets and verdicts |
 //! | `spread` | the latency distributions of a point |
 //! | `cost` | the cost of an operation, beside the floors of the host |
@@ -23,6 +24,7 @@
 //! | `live` | a run that is being measured |
 
 mod about;
+mod axis;
 mod bars;
 mod beside;
 mod budget;
@@ -32,6 +34,7 @@ mod cost;
 mod history;
 mod ladder;
 mod live;
+mod names;
 mod page;
 mod point;
 mod served;
@@ -50,20 +53,18 @@ use page::{Place, moment, page, page_budget, rest};
 
 pub use beside::beside;
 pub use history::{history, suites};
-pub use live::live;
-pub use page::LIMIT_BYTES;
+pub use live::{Now, TargetNow, live};
+pub use page::{LIMIT_BYTES, MAX_POINTS_IN_FULL};
 pub use served::{Listed, notice, run_served, runs};
 pub use trials::trials;
 
-/// The most points that a page shows in full, and of which it needs more than trials.
-pub const MAX_POINTS_IN_FULL: usize = 60;
-
-/// The budgets of the parts of a run's page; its points get the rest.
+/// The budgets of the parts of a run's page; its points get the rest, and what they leave goes to
+/// the charts over time.
 const HEAD_BYTES: usize = 30_000;
-const OVERVIEW_BYTES: usize = 60_000;
+const OVERVIEW_BYTES: usize = 45_000;
 const VERDICTS_BYTES: usize = 60_000;
-const SWEEP_BYTES: usize = 80_000;
-const TIMELINE_BYTES: usize = 120_000;
+const SWEEP_BYTES: usize = 120_000;
+const TIMELINE_BYTES: usize = 80_000;
 const ABOUT_BYTES: usize = 50_000;
 
 /// The run as one HTML file.
@@ -89,11 +90,13 @@ fn body(summary: &Summary, data: &ChartData, place: &Place) -> Markup {
     };
     let verdicts = settle(verdicts, "Verdicts");
     let sweep = settle(sweep::section(summary, Budget::of(SWEEP_BYTES)), "Charts of swept values");
-    let timeline =
-        settle(timeline::section(summary, data, Budget::of(TIMELINE_BYTES)), "Charts over time");
     let overview = budget.share(OVERVIEW_BYTES);
+    let behind = budget.left().saturating_sub(OVERVIEW_BYTES);
     let (points, in_full) =
-        points(summary, data, Budget::of(budget.left().saturating_sub(OVERVIEW_BYTES)));
+        points(summary, data, Budget::of(behind.saturating_sub(TIMELINE_BYTES)));
+    // The sensors get whatever is left.
+    let timeline = Budget::of(behind.saturating_sub(points.0.len()));
+    let timeline = timeline::section(summary, data, timeline);
     let overview = match several {
         true => point::overview(summary, in_full, overview, place),
         false => Markup::default(),
@@ -114,6 +117,9 @@ fn body(summary: &Summary, data: &ChartData, place: &Place) -> Markup {
             @if !sweep.0.is_empty() { div #sweep { (sweep) } }
             section #detail {
                 @if several { h2 { "Each point" } }
+                @if summary.points.is_empty() {
+                    p { "Nothing was measured: the run ended before its first point began." }
+                }
                 (points)
             }
             @if !timeline.0.is_empty() { div #time { (timeline) } }
@@ -141,6 +147,10 @@ fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, u
         (PreEscaped(out))
         @if left_out > 0 {
             p.note {
+                // What is marked in charts leads here instead.
+                @for index in shown..summary.points.len().min(MAX_POINTS_IN_FULL) {
+                    span #(format!("point-{index}")) {}
+                }
                 (left_out) " more points have no room in one page: "
                 code { "loadline report " (summary.id) } " shows all of them."
             }
@@ -150,10 +160,11 @@ fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, u
 }
 
 fn head(summary: &Summary, budget: &Budget) -> Markup {
-    let class = match outcome(summary).exit_code(false) {
-        3 => "answer bad",
-        4 => "answer unsure",
-        _ => "answer good",
+    let class = match (summary.run.state, outcome(summary).exit_code(false)) {
+        (RunState::Failed, _) | (_, 3) => "answer bad",
+        (RunState::Interrupted, _) | (_, 4) => "answer unsure",
+        (RunState::Running, _) => "answer",
+        (RunState::Finished, _) => "answer good",
     };
     let state = match summary.run.state {
         RunState::Finished => "",

@@ -8,6 +8,9 @@ use super::budget::{self, Budget, clipped};
 /// The longest a page may be.
 pub const LIMIT_BYTES: usize = 500_000;
 
+/// The most points that a page shows in full, and of which it needs more than trials.
+pub const MAX_POINTS_IN_FULL: usize = 60;
+
 /// The bytes around the parts: the links between them, and those of a served page.
 const AROUND_BYTES: usize = 8_000;
 
@@ -55,6 +58,26 @@ pub(super) fn rest(summary: &Summary, more: usize, what: &str) -> Markup {
             p.note {
                 (more) " more " (what) " have no room here: "
                 code { "loadline report " (summary.id) } " has all of it."
+            }
+        }
+    }
+}
+
+/// A table with its caption, which scrolls by itself where the page is narrow. A column is its
+/// class and its name: `n` holds numbers, `verdict` stays in sight.
+pub(super) fn table(caption: &str, columns: &[(&str, &str)], body: &Markup) -> Markup {
+    html! {
+        div.wide tabindex="0" role="region" aria-label=(caption) {
+            table {
+                caption { (caption) }
+                thead { tr {
+                    @for (class, name) in columns {
+                        th scope="col" class=[Some(*class).filter(|class| !class.is_empty())] {
+                            (name)
+                        }
+                    }
+                } }
+                (body)
             }
         }
     }

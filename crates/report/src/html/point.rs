@@ -1,14 +1,17 @@
-//! A point on the page: its targets and verdicts.
+//! A point on the page: its targets with their verdicts first, then rate and latency with their
+//! intervals, then the rest.
 
 use findings::{ChartData, Compared, StreamFigures, Summary, TargetSummary, ValueFigures};
 use judge::{Metric, Verdict};
 use ledger::{RequirementOutcome, Validity};
 use maud::{Markup, html};
 
+use super::bars::{Bar, Bars};
 use super::budget::{Budget, clipped};
 use super::chart::LOOKS;
-use super::page::{Place, rest};
-use super::{cost, spread};
+use super::names::shown as shown_as;
+use super::page::{Place, rest, table};
+use super::{cost, names, spread};
 use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, ratio, whole_percent};
 use crate::phrases::{self, call_figure, unseen};
 use crate::requirements;
@@ -33,8 +36,14 @@ const SHOWN: &[&str] = &[
     "generator.busy",
 ];
 
+/// The metrics that are drawn with their intervals, besides the run's primary one.
+const DRAWN: &[&str] = &["rate_per_s", "latency.p50", "latency.p99"];
+
 /// The most points in the table of all.
 const MAX_ROWS: usize = 300;
+
+/// The most verdicts of a point that are shown one by one in the table of all points.
+const MAX_VERDICTS: usize = 3;
 
 /// All points in one table, each a link to its own part of the page if it has one: only the first
 /// `in_full` do.
@@ -44,27 +53,27 @@ pub(super) fn overview(
     mut budget: Budget,
     place: &Place,
 ) -> Markup {
-    let head = html! { tr {
-        th { "point" }
-        @for target in &summary.targets {
-            th.n {
-                (clipped(&target.name))
-                @if let Some(primary) = overall(summary) { div.note { (primary.suite) } }
-            }
-        }
-        @if is_judged(summary) { th { "verdict by " (summary.run.primary_metric) } }
-        @if matches!(place, Place::Served) { th { "trials" } }
-    } };
+    let names: Vec<_> = summary.targets.iter().map(|target| clipped(&target.name)).collect();
+    let mut columns = vec![("", "point")];
+    columns.extend(names.iter().map(|name| ("n", &**name)));
+    if matches!(place, Place::Served) {
+        columns.push(("", "trials"));
+    }
+    let verdict = format!("verdict on {}", names.first().map_or("", |name| &**name));
+    if is_judged(summary) {
+        columns.push(("verdict", &verdict));
+    }
+    let metric = summary.primary().map_or("Rate".into(), names::metric);
+    let caption = format!("{metric} at each point");
     let rows = (0..summary.points.len()).take(MAX_ROWS);
     let rows = rows.map(|index| overview_row(summary, index, in_full, place));
+    let head = table(&caption, &columns, &Markup::default());
     let (rows, _) = if budget.fits(&head) { budget.list(rows) } else { (Markup::default(), 0) };
     let shown = rows.0.matches("<tr>").count();
     html! {
         section #points {
             h2 { "Points" }
-            @if shown > 0 {
-                div.wide tabindex="0" { table { thead { (head) } tbody { (rows) } } }
-            }
+            @if shown > 0 { (table(&caption, &columns, &html! { tbody { (rows) } })) }
             (rest(summary, summary.points.len() - shown, "points"))
         }
     }
@@ -75,7 +84,7 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
     let label = clipped(&point.row.label);
     html! {
         tr {
-            td.wrap {
+            th.wrap scope="row" {
                 @if index < in_full {
                     a href=(format!("#point-{index}")) { (label) }
                 } @else { (label) }
@@ -89,8 +98,8 @@ fn overview_row(summary: &Summary, index: usize, in_full: usize, place: &Place) 
                     }
                 }
             }
-            @if is_judged(summary) { td { (verdict_words(summary, index)) } }
             @if matches!(place, Place::Served) { td { (trials_link(summary, index)) } }
+            @if is_judged(summary) { td.verdict { (verdict_words(summary, index)) } }
         }
     }
 }
@@ -117,18 +126,45 @@ fn is_judged(summary: &Summary) -> bool {
     summary.targets.len() > 1 && (summary.rungs.is_empty() || summary.contest.is_some())
 }
 
+/// The verdicts of a point by the primary metric, or how many there are of each.
 fn verdict_words(summary: &Summary, index: usize) -> Markup {
-    let primary = summary.comparisons_at(index).filter(|one| one.primary);
-    let several = summary.targets.len() > 2;
+    let primary: Vec<&Compared> = summary.comparisons_at(index).filter(|one| one.primary).collect();
+    if primary.len() > MAX_VERDICTS {
+        let kinds = [
+            ("better", "better than"),
+            ("worse", "worse than"),
+            ("same", "the same as"),
+            ("cant_tell", "can't tell from"),
+        ];
+        let of = |code: &'static str| primary.iter().filter(move |one| one.verdict.code() == code);
+        return html! {
+            @for (code, words) in kinds {
+                @if let Some(first) = of(code).next() {
+                    div { span class=(class_of(first.verdict)) { (words) " " (of(code).count()) } }
+                }
+            }
+        };
+    }
     html! {
-        @for one in primary {
+        @for one in &primary {
             div {
-                @if several { (clipped(&summary.targets[one.b].name)) ": " }
-                span class=(class_of(one.verdict)) { (said(summary, one)) }
-                " " (phrases::interval(one))
-                @if let Some(likely) = phrases::likely(summary, one) { "; " (likely) }
+                @if primary.len() > 1 { (clipped(&summary.targets[one.b].name)) ": " }
+                (verdict(summary, one))
             }
         }
+    }
+}
+
+/// A verdict of the primary metric with its ratio and interval.
+fn verdict(summary: &Summary, one: &Compared) -> Markup {
+    html! {
+        span class=(class_of(one.verdict)) { (said(summary, one)) }
+        " " span.ratio { (phrases::plain_interval(one)) }
+        @if one.disturbed_rounds > 0 && one.likely.is_none() {
+            " " (one.disturbed_rounds) " of " (one.interval.map_or(0, |all| all.rounds))
+            " rounds disturbed"
+        }
+        @if let Some(likely) = phrases::likely(summary, one) { "; " (likely) }
     }
 }
 
@@ -157,40 +193,25 @@ pub(super) fn article(
     with_text: bool,
 ) -> Markup {
     let point = &summary.points[index];
-    let required: Vec<_> = requirements::at_point(summary, index).collect();
     html! {
         article #(format!("point-{index}")) {
             h3 { (point.row.label) }
             p.note { (validity(summary, index)) }
             (spoiled(summary, index))
-            (table(summary, index))
-            (stream_table(summary, index))
-            @if is_judged(summary) { (comparisons(summary, index)) }
-            (limits(summary, index))
-            @if !required.is_empty() {
-                ul.required {
-                    @for one in required {
-                        @let class = match one.row.outcome {
-                            RequirementOutcome::Held => "word good",
-                            RequirementOutcome::Broken => "word bad",
-                            RequirementOutcome::CantTell => "word unsure",
-                        };
-                        li {
-                            code { (one.row.expression) } " "
-                            span class=(class) { (requirements::outcome(one.row.outcome)) }
-                            " " (requirements::figure(&one.row))
-                        }
-                    }
-                }
+            @if point.targets.is_empty() {
+                p { "Nothing was measured here: the run ended before a round of this point did." }
+            } @else {
+                (targets(summary, index))
+                (requirements(summary, index))
+                // With several points the same figures are drawn against what was swept.
+                @if summary.points.len() == 1 { div.charts { (intervals(summary, index)) } }
+                (stream_table(summary, index))
+                @if is_judged(summary) { (comparisons(summary, index)) }
+                (limits(summary, index))
+                (latencies(summary, data, index))
+                (values(summary, index))
+                (cost::table(summary, index))
             }
-            (spread::displays(summary, data, index))
-            div.charts {
-                (spread::percentiles(summary, data, index))
-                (spread::spread(summary, data, index))
-                (cost::bars(summary, index))
-            }
-            (values(summary, index))
-            (cost::table(summary, index))
             @if with_text {
                 details {
                     summary { "Everything of this point, as the terminal shows it" }
@@ -199,6 +220,59 @@ pub(super) fn article(
             }
         }
     }
+}
+
+/// The primary metric, rate and latencies of each target as bars with their intervals.
+fn intervals(summary: &Summary, index: usize) -> Markup {
+    let own = summary.run.primary_metric.as_str();
+    let names = [own].into_iter().chain(DRAWN.iter().copied().filter(|name| *name != own));
+    let drawn = |metric: &Metric| {
+        let targets = summary.points[index].targets.iter();
+        let targets = targets.filter(|one| one.grade.validity != Validity::Invalid);
+        let bars = targets.filter_map(|one| Bar::of(summary, index, one, metric)).collect();
+        let title = names::metric(metric).into_owned();
+        Bars { title, show: shown_as(metric), bars, note: String::new() }.draw()
+    };
+    let metrics = names.filter_map(|name| summary.metrics.named(name));
+    html! { @for metric in metrics { (drawn(metric)) } }
+}
+
+/// Latencies in figures and charts, and what an operation costs.
+fn latencies(summary: &Summary, data: &ChartData, index: usize) -> Markup {
+    let rows = spread::rows(summary, data, index);
+    let none =
+        rows.0.is_empty() && summary.points[index].targets.iter().all(|one| one.valid_trials == 0);
+    html! {
+        (rows)
+        @if none { p.note { "No trial here is valid, so there are no latencies to draw." } }
+        div.charts {
+            (spread::percentiles(summary, data, index))
+            (spread::spread(summary, data, index))
+            (cost::bars(summary, index))
+        }
+    }
+}
+
+/// The requirements of a point with their values and the room that is left.
+fn requirements(summary: &Summary, index: usize) -> Markup {
+    let columns = [("", "requirement"), ("n", "value"), ("n", "room"), ("verdict", "outcome")];
+    let class = |outcome| match outcome {
+        RequirementOutcome::Held => "word good",
+        RequirementOutcome::Broken => "word bad",
+        RequirementOutcome::CantTell => "word unsure",
+    };
+    let all: Vec<_> = requirements::at_point(summary, index).map(|one| &one.row).collect();
+    let body = html! { tbody { @for row in &all { tr {
+        th scope="row" {
+            code { (row.expression) }
+            @let beside = requirements::beside(row).join("; ");
+            @if !beside.is_empty() { p.note.wrap { (beside) } }
+        }
+        td.n { (requirements::value(row)) }
+        td.n { (requirements::room(row).unwrap_or_else(|| "–".to_owned())) }
+        td.verdict { span class=(class(row.outcome)) { (requirements::outcome(row.outcome)) } }
+    } } } };
+    html! { @if !all.is_empty() { (table("Requirements", &columns, &body)) } }
 }
 
 /// What disturbed and invalidated trials.
@@ -233,58 +307,77 @@ fn grade_class(target: &TargetSummary) -> &'static str {
     }
 }
 
-fn table(summary: &Summary, index: usize) -> Markup {
+/// What each target showed here, and what the first one is against it.
+fn targets(summary: &Summary, index: usize) -> Markup {
     let targets = &summary.points[index].targets;
     let some = |of: fn(&TargetSummary) -> bool| targets.iter().any(of);
     let hits = some(|one| one.figures.hit_ratio.is_some());
     let bandwidth = some(|one| one.figures.bytes_per_s.is_some());
     let memory = some(|one| one.figures.server.rss_bytes.is_some());
     let primary = phrases::primary_unless(summary, SHOWN);
-    html! {
-        div.wide tabindex="0" { table {
-            thead { tr {
-                th { "target" } th { "grade" }
-                @if let Some(primary) = primary { th.n { (primary.suite) } }
-                th.n { "rate" }
-                @if bandwidth { th.n { "bytes" } }
-                th.n { "p50" } th.n { "p90" } th.n { "p99" } th.n { "p99.9" } th.n { "max" }
-                th.n { "answers" }
-                @if hits { th.n { "hits" } }
-                th.n { "server CPU/op" } th.n { "kernel" }
-                @if memory { th.n { "memory" } }
-                th.n { "generator busy" }
-            } }
-            tbody { @for target in targets {
-                @let figures = &target.figures;
-                tr {
-                    th scope="row" {
-                        span class=(format!("dot s{}", target.target % LOOKS)) {}
-                        (summary.targets[target.target].name)
+    let name = primary.map(|metric| names::metric(metric).to_lowercase());
+    let first = format!("verdict on {}", clipped(&summary.targets[0].name));
+    let columns: Vec<(&str, &str)> = [
+        Some(("", "target")),
+        Some(("", "grade")),
+        name.as_deref().map(|name| ("n", name)),
+        Some(("n", "rate")),
+        bandwidth.then_some(("n", "bytes")),
+        Some(("n", "p50")),
+        Some(("n", "p90")),
+        Some(("n", "p99")),
+        Some(("n", "p99.9")),
+        Some(("n", "max")),
+        Some(("n", "server CPU/op")),
+        Some(("n", "kernel")),
+        memory.then_some(("n", "memory")),
+        Some(("n", "generator busy")),
+        hits.then_some(("n", "hits")),
+        Some(("n", "answers")),
+        is_judged(summary).then_some(("verdict", &*first)),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let row = |target: &TargetSummary| {
+        let figures = &target.figures;
+        let latencies = &figures.latency;
+        let mut compared = summary.comparisons_at(index).filter(|one| one.primary);
+        html! { tr {
+            th scope="row" {
+                span class=(format!("dot s{}", target.target % LOOKS)) {}
+                (summary.targets[target.target].name)
+            }
+            td { span class=(grade_class(target)) { (target.grade.word()) } }
+            @if let Some(primary) = primary {
+                td.n { (phrases::primary_cell(Some(target), primary)) }
+            }
+            td.n { (phrases::rate_cell(Some(target))) }
+            @if bandwidth { td.n { (unseen(figures.bytes_per_s.map(bytes_per_s))) } }
+            @for ns in [
+                latencies.p50_ns, latencies.p90_ns, latencies.p99_ns, latencies.p999_ns,
+                latencies.max_ns,
+            ] { td.n { (phrases::latency(ns)) } }
+            td.n { (unseen(figures.server.cpu_ns_per_op.map(nanoseconds))) }
+            td.n { (unseen(figures.server.kernel_share().map(percent))) }
+            @if memory {
+                td.n { (unseen(figures.server.rss_bytes.map(|one| bytes(one as f64)))) }
+            }
+            td.n { (unseen(figures.generator_busy.map(percent))) }
+            @if hits { td.n { (unseen(figures.hit_ratio.map(percent))) } }
+            td.n { (phrases::answers(target)) }
+            @if is_judged(summary) {
+                td.verdict {
+                    @match compared.find(|one| one.b == target.target) {
+                        Some(one) => (verdict(summary, one)),
+                        None => "–",
                     }
-                    td { span class=(grade_class(target)) { (target.grade.word()) } }
-                    @if let Some(primary) = primary {
-                        td.n { (phrases::primary_cell(Some(target), primary)) }
-                    }
-                    td.n { (phrases::rate_cell(Some(target))) }
-                    @if bandwidth {
-                        td.n { (unseen(figures.bytes_per_s.map(bytes_per_s))) }
-                    }
-                    @for ns in [
-                        figures.latency.p50_ns, figures.latency.p90_ns, figures.latency.p99_ns,
-                        figures.latency.p999_ns, figures.latency.max_ns,
-                    ] { td.n { (phrases::latency(ns)) } }
-                    td.n { (phrases::answers(target)) }
-                    @if hits { td.n { (unseen(figures.hit_ratio.map(percent))) } }
-                    td.n { (unseen(figures.server.cpu_ns_per_op.map(nanoseconds))) }
-                    td.n { (unseen(figures.server.kernel_share().map(percent))) }
-                    @if memory {
-                        td.n { (unseen(figures.server.rss_bytes.map(|one| bytes(one as f64)))) }
-                    }
-                    td.n { (unseen(figures.generator_busy.map(percent))) }
                 }
-            } }
+            }
         } }
-    }
+    };
+    let body = html! { tbody { @for target in targets { (row(target)) } } };
+    table("Targets", &columns, &body)
 }
 
 /// The updates of streams, where any do.
@@ -305,20 +398,21 @@ fn stream_table(summary: &Summary, index: usize) -> Markup {
             td.n { (fairness.unwrap_or_else(|| "–".to_owned())) }
         } }
     };
-    html! {
-        @if any {
-            div.wide tabindex="0" { table {
-                thead { tr {
-                    th { "streams of" } th.n { "streams" } th.n { "updates" }
-                    th.n { "stale p50" } th.n { "stale p99" } th.n { "stale max" }
-                    th.n { "missed" } th.n { "merged" } th.n { "fairness" }
-                } }
-                tbody { @for target in targets() {
-                    @if let Some(one) = streams(target) { (row(target, &one)) }
-                } }
-            } }
-        }
-    }
+    let columns = [
+        ("", "streams of"),
+        ("n", "streams"),
+        ("n", "updates"),
+        ("n", "stale p50"),
+        ("n", "stale p99"),
+        ("n", "stale max"),
+        ("n", "missed"),
+        ("n", "merged"),
+        ("n", "fairness"),
+    ];
+    let body = html! { tbody { @for target in targets() {
+        @if let Some(one) = streams(target) { (row(target, &one)) }
+    } } };
+    html! { @if any { (table("Updates of streams", &columns, &body)) } }
 }
 
 /// Figures that calls measured themselves: batches, steps, operations in process.
@@ -333,22 +427,19 @@ fn values(summary: &Summary, index: usize) -> Markup {
             td.n { (crate::number::count(one.count)) }
         } }
     };
-    html! {
-        @if any {
-            details open {
-                summary { "Figures that calls measured themselves" }
-                div.wide tabindex="0" { table {
-                    thead { tr {
-                        th { "of" } th { "figure" } th.n { "min" } th.n { "median" }
-                        th.n { "mean" } th.n { "max" } th.n { "values" }
-                    } }
-                    tbody { @for target in targets() { @for one in &target.values {
-                        (row(&summary.targets[target.target].name, one))
-                    } } }
-                } }
-            }
-        }
-    }
+    let columns = [
+        ("", "of"),
+        ("", "figure"),
+        ("n", "min"),
+        ("n", "median"),
+        ("n", "mean"),
+        ("n", "max"),
+        ("n", "values"),
+    ];
+    let body = html! { tbody { @for target in targets() { @for one in &target.values {
+        (row(&summary.targets[target.target].name, one))
+    } } } };
+    html! { @if any { (table("Figures that calls measured themselves", &columns, &body)) } }
 }
 
 /// The first limit, with its evidence.
@@ -375,31 +466,33 @@ fn limits(summary: &Summary, index: usize) -> Markup {
 fn comparisons(summary: &Summary, index: usize) -> Markup {
     let all: Vec<&Compared> =
         summary.comparisons_at(index).filter(|one| one.interval.is_some()).collect();
+    let Some(one) = all.first() else { return Markup::default() };
+    let caption = format!(
+        "{} ÷ the other, with {} intervals over rounds; the line is 1",
+        clipped(&summary.targets[0].name),
+        whole_percent(one.confidence)
+    );
+    let columns =
+        [("", "against"), ("", "metric"), ("n", "ratio"), ("", "interval"), ("verdict", "verdict")];
     let reach = reach(all.iter().copied());
-    html! {
-        @if !all.is_empty() {
-            div.wide tabindex="0" { table.forest {
-                thead { tr {
-                    th { "against" } th { "metric" } th.n { "ratio" }
-                    th { "interval" } th { "verdict" }
-                } }
-                tbody { @for one in &all {
-                    @if let Some(interval) = one.interval {
-                        tr class=[one.primary.then_some("primary")] {
-                            td { (summary.targets[one.b].name) }
-                            td { (one.metric.suite) }
-                            td.n { (phrases::bound(one)) (ratio(interval.ratio)) "×" }
-                            td { (whiskers(interval.ratio, interval.low, interval.high, reach)) }
-                            td { span class=(class_of(one.verdict)) { (said(summary, one)) } }
-                        }
-                    }
-                } }
-            } }
-            p.note {
-                "Ratios are " (summary.targets[0].name) " ÷ the other, with "
-                (whole_percent(all[0].confidence)) " intervals over rounds; the line is 1. "
-                "The primary metric carries the verdict; nothing is concluded from the others."
+    let body = html! { tbody { @for one in &all {
+        @if let Some(interval) = one.interval {
+            tr class=[one.primary.then_some("primary")] {
+                th scope="row" {
+                    span class=(format!("dot s{}", one.b % LOOKS)) {}
+                    (summary.targets[one.b].name)
+                }
+                td { (names::metric(&one.metric)) }
+                td.n { (phrases::bound(one)) (ratio(interval.ratio)) "×" }
+                td { (whiskers(interval.ratio, interval.low, interval.high, reach)) }
+                td.verdict { span class=(class_of(one.verdict)) { (said(summary, one)) } }
             }
+        }
+    } } };
+    html! {
+        (table(&caption, &columns, &body))
+        p.note {
+            "The primary metric carries the verdict; nothing is concluded from the others."
         }
     }
 }

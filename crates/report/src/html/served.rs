@@ -1,13 +1,18 @@
 //! The pages of a ledger that is looked at in a browser: its runs, one of them, and refusals.
 
+use std::collections::HashMap;
+
 use findings::{ChartData, Summary};
-use ledger::{RunKind, RunLine, RunState};
+use ledger::{RunId, RunKind, RunLine, RunResult, RunState};
 use maud::{Markup, html};
 
 use super::body;
 use super::budget::{clipped, fit};
-use super::page::{Place, moment, page, page_budget};
+use super::page::{self, Place, moment, page, page_budget};
 use crate::number::count;
+use crate::phrases::many;
+use crate::run_line::sentence;
+use crate::text::Role;
 
 /// The most runs that a page lists.
 const RUNS_ON_A_PAGE: usize = 500;
@@ -77,15 +82,18 @@ pub(super) fn encoded(text: &str) -> String {
     text.bytes().map(one).collect()
 }
 
+/// What came of each run, by its number.
+type Results = HashMap<RunId, RunResult>;
+
 /// The runs of a ledger, newest first, at most 500 of them. `all` is in any order.
-pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
+pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) -> String {
     let of_kind = |run: &&RunLine| listed.kind.is_none_or(|kind| run.kind == kind);
     let mut newest: Vec<&RunLine> = all.iter().filter(of_kind).collect();
     // A merged run has a later number than its time.
     newest.sort_by(|a, b| (&b.started_at, b.id).cmp(&(&a.started_at, a.id)));
     let begin = listed.skipped.min(newest.len());
     let end = begin.saturating_add(RUNS_ON_A_PAGE).min(newest.len());
-    let (table, more) = table(&newest[begin..end]);
+    let (table, more) = table(&newest[begin..end], results);
     let end = end - more;
     let trials: u64 = newest.iter().map(|run| run.trials).sum();
     let title = match listed.kind {
@@ -107,13 +115,14 @@ pub fn runs(ledger: &str, all: &[RunLine], listed: Listed) -> String {
             p.kind { span { "Loadline" } span { (clipped(ledger)) } }
             h1 { (title) }
             p {
-                (count(newest.len() as u64)) " runs with " (count(trials)) " trials, newest first. "
+                (many(newest.len(), "run")) " with " (many(trials as usize, "trial"))
+                ", newest first. "
                 a href="/runs.json" { "As JSON" }
             }
         }
         main {
             @if newest.is_empty() {
-                p {
+                p.answer.unsure {
                     "There is none yet: " code { (first_command(listed.kind)) } " makes the first."
                 }
             } @else {
@@ -141,51 +150,62 @@ fn first_command(kind: Option<RunKind>) -> &'static str {
     }
 }
 
+const COLUMNS: &[(&str, &str)] = &[
+    ("n", "run"),
+    ("", "suite, and what came of it"),
+    ("", "started"),
+    ("", "asks"),
+    ("n", "points"),
+    ("n", "valid trials"),
+    ("", "a"),
+    ("", "b"),
+];
+
 /// Each run is a link to its page; two of them can be picked to be shown side by side. Also how
 /// many of them have no room.
-fn table(shown: &[&RunLine]) -> (Markup, usize) {
+fn table(shown: &[&RunLine], results: &Results) -> (Markup, usize) {
     // The newest run and the one before it of the same suite are requested most.
     let later = shown.first();
     let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
     let is = |picked: Option<&&RunLine>, run: &RunLine| picked.is_some_and(|one| one.id == run.id);
-    let row = |run: &&RunLine| line(run, is(earlier, run), is(later, run));
+    let row = |run: &&RunLine| line(run, results.get(&run.id), (is(earlier, run), is(later, run)));
     let (rows, more) = page_budget().list(shown.iter().map(row));
     let table = html! {
         form action="/beside" {
-            div.wide tabindex="0" {
-                table {
-                    thead { tr {
-                        th { "a" } th { "b" } th.n { "run" } th { "started" } th { "suite" }
-                        th { "asks" } th { "state" } th.n { "points" } th.n { "valid trials" }
-                        th { "note" }
-                    } }
-                    tbody { (rows) }
-                }
-            }
+            (page::table("Runs and what came of them", COLUMNS, &html! { tbody { (rows) } }))
             p { button { "Show the two picked runs side by side" } }
         }
     };
     (table, more)
 }
 
-fn line(run: &RunLine, is_earlier: bool, is_later: bool) -> Markup {
+fn line(run: &RunLine, result: Option<&RunResult>, (earlier, later): (bool, bool)) -> Markup {
     let way = format!("/runs/{}", run.id);
+    let (role, words) = sentence(run, result);
+    let class = match role {
+        Role::Good => "sentence good",
+        Role::Bad => "sentence bad",
+        Role::Unsure => "sentence unsure",
+        Role::Strong | Role::Dim => "sentence",
+    };
     html! { tr {
-        td { (radio("a", run, is_earlier)) }
-        td { (radio("b", run, is_later)) }
-        td.n { a href=(way) { (run.id) } }
-        td { time datetime=(clipped(&run.started_at)) { (clipped(&moment(&run.started_at))) } }
-        td.wrap { a href=(way) { (fit(&run.title, 200)) } }
-        td { (run.kind.word()) }
-        td {
-            (state(run.state))
-            @if run.state == RunState::Running {
-                " " a href=(format!("/runs/{}/live", run.id)) { "watch" }
+        th.n scope="row" { a href=(way) { (run.id) } }
+        td.wrap {
+            a href=(way) { (fit(&run.title, 200)) }
+            p class=(class) {
+                (fit(&words, 600))
+                @if run.state == RunState::Running {
+                    " " a href=(format!("/runs/{}/live", run.id)) { "Watch it" }
+                }
             }
+            @if let Some(note) = &run.note { p.note { (fit(note, 200)) } }
         }
+        td { time datetime=(clipped(&run.started_at)) { (clipped(&moment(&run.started_at))) } }
+        td { (run.kind.word()) }
         td.n { (count(run.points)) }
         td.n { (count(run.valid_trials)) " of " (count(run.trials)) }
-        td.wrap { (fit(run.note.as_deref().unwrap_or_default(), 200)) }
+        td { (radio("a", run, earlier)) }
+        td { (radio("b", run, later)) }
     } }
 }
 
@@ -198,8 +218,8 @@ fn radio(name: &str, run: &RunLine, checked: bool) -> Markup {
 
 pub(super) fn state(state: RunState) -> Markup {
     let class = match state {
-        RunState::Finished => "word good",
-        RunState::Running => "word",
+        // That it ended says nothing about what it found.
+        RunState::Finished | RunState::Running => "word",
         RunState::Interrupted => "word unsure",
         RunState::Failed => "word bad",
     };

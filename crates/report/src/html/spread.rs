@@ -1,4 +1,5 @@
-//! The latency distributions of a point: by percentile, as densities, and each target's in a line.
+//! The latency distributions of a point: by percentile, as densities, and each target's in a row
+//! of figures with a small histogram.
 
 use std::collections::BTreeMap;
 
@@ -7,6 +8,7 @@ use ledger::Histogram;
 use maud::{Markup, html};
 
 use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use super::page::table;
 use crate::number::{count, duration, percent, plain};
 
 /// Columns of a small histogram, and of a power of ten of a large one.
@@ -18,18 +20,13 @@ pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> 
     // Each next label is a tenth of the answers before: the axis is -log10(1 - share).
     let marks = ["0", "p90", "p99", "p99.9", "p99.99", "p99.999", "p99.9999"];
     let marks = marks.iter().enumerate().map(|(at, label)| (at as f64, (*label).to_owned()));
-    let line = |target: usize, histogram: &Histogram<u64>| {
+    let points = |histogram: &Histogram<u64>| {
         // Ten answers at least lie beyond the last percentile that is drawn.
         let nines = (histogram.len() as f64 / 10.0).max(1.0).log10();
         let steps = (nines * 12.0).ceil().clamp(1.0, 90.0) as usize;
         let xs = || (0..=steps).map(|step| nines * step as f64 / steps as f64);
         let values = at_shares(histogram, xs().map(|x| 1.0 - 10_f64.powf(-x)));
-        Line {
-            name: summary.targets[target].name.clone(),
-            look: target,
-            points: xs().zip(values).map(|(x, ns)| (x, ns as f64).into()).collect(),
-            marked: false,
-        }
+        xs().zip(values).map(|(x, ns)| (x, ns as f64).into()).collect()
     };
     Chart {
         title: "Latency by percentile".to_owned(),
@@ -45,7 +42,7 @@ pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> 
             show: duration,
             ..Axis::default()
         },
-        lines: each(data, summary, index, line),
+        lines: each(data, summary, index, points),
         ..Chart::default()
     }
     .draw()
@@ -69,57 +66,35 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
     shares.map(at).collect()
 }
 
-/// The latency distributions, over a logarithmic axis and over a linear one.
+/// The latency distributions over a logarithmic axis.
 pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    let chart = |title: &str, scale: Scale, lines| Chart {
-        title: title.to_owned(),
-        x: Axis { label: "latency".to_owned(), scale, show: duration, ..Axis::default() },
+    Chart {
+        title: "Distribution of latency".to_owned(),
+        x: Axis {
+            label: "latency".to_owned(),
+            scale: Scale::Log,
+            show: duration,
+            ..Axis::default()
+        },
         y: Axis {
             label: "share of answers".to_owned(),
             scale: Scale::FromZero,
             show: percent,
             ..Axis::default()
         },
-        lines,
+        lines: each(data, summary, index, binned),
         ..Chart::default()
-    };
-    let log = each(data, summary, index, |target, histogram| {
-        let bin = |value: f64| (value.max(1.0).log10() * BINS_PER_DECADE).floor();
-        let middle = |bin: f64| 10_f64.powf((bin + 0.5) / BINS_PER_DECADE);
-        binned(summary, target, histogram, bin, middle)
-    });
-    // Beyond the last percent lies little that a linear axis can show.
-    let all = data.distributions.iter().filter(|one| one.point == index);
-    let end = all.map(|one| one.histogram.value_at_quantile(0.99)).max().unwrap_or(1).max(1) as f64;
-    let width = end / SMALL_BINS as f64;
-    let linear = each(data, summary, index, |target, histogram| {
-        let mut line = binned(
-            summary,
-            target,
-            histogram,
-            |value| (value / width).floor(),
-            |bin| (bin + 0.5) * width,
-        );
-        line.points.retain(|dot| dot.x <= end);
-        line
-    });
-    html! {
-        (chart("Distribution of latency (logarithmic)", Scale::Log, log).draw())
-        (chart("Distribution of latency (linear, fastest 99 %)", Scale::FromZero, linear).draw())
     }
+    .draw()
 }
 
 /// The share of answers in each bin, empty ones between others included.
-fn binned(
-    summary: &Summary,
-    target: usize,
-    histogram: &Histogram<u64>,
-    bin: impl Fn(f64) -> f64,
-    middle: impl Fn(f64) -> f64,
-) -> Line {
+fn binned(histogram: &Histogram<u64>) -> Vec<Dot> {
+    let middle = |bin: f64| 10_f64.powf((bin + 0.5) / BINS_PER_DECADE);
     let mut bins: BTreeMap<i64, u64> = BTreeMap::new();
     for step in histogram.iter_recorded() {
-        let at = bin(step.value_iterated_to() as f64) as i64;
+        let value = (step.value_iterated_to() as f64).max(1.0);
+        let at = (value.log10() * BINS_PER_DECADE).floor() as i64;
         *bins.entry(at).or_default() += step.count_since_last_iteration();
     }
     let all = histogram.len() as f64;
@@ -134,32 +109,49 @@ fn binned(
         points.push((middle(at as f64), answers as f64 / all).into());
         last = Some(at);
     }
-    let name = summary.targets[target].name.clone();
-    Line { name, look: target, marked: false, points }
+    points
 }
 
 fn each(
     data: &ChartData,
     summary: &Summary,
     index: usize,
-    line: impl Fn(usize, &Histogram<u64>) -> Line,
+    points: impl Fn(&Histogram<u64>) -> Vec<Dot>,
 ) -> Vec<Line> {
-    let targets = 0..summary.targets.len();
-    targets.filter_map(|target| Some(line(target, data.distribution(index, target)?))).collect()
+    let line = |(target, row): (usize, &ledger::TargetRow)| {
+        let histogram = data.distribution(index, target)?;
+        Some(Line::of(&row.name, target, points(histogram)))
+    };
+    summary.targets.iter().enumerate().filter_map(line).collect()
 }
 
-/// The latencies of each target as one line of figures and a small histogram.
-pub(super) fn displays(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    html! {
-        div.displays { @for target in &summary.points[index].targets {
+/// The latencies of each target as one row of figures with a small histogram.
+pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup {
+    let columns = [
+        ("", "target"),
+        ("", "fastest 99 %"),
+        ("n", "min"),
+        ("n", "median"),
+        ("n", "mean"),
+        ("n", "σ"),
+        ("n", "max"),
+        ("n", "answers"),
+    ];
+    let targets = &summary.points[index].targets;
+    let seen = |one: &TargetSummary| data.distribution(index, one.target).is_some();
+    let body = html! {
+        tbody { @for target in targets {
             @if let Some(histogram) = data.distribution(index, target.target) {
-                (display(summary, target, histogram))
+                (row(summary, target, histogram))
             }
         } }
+    };
+    html! {
+        @if targets.iter().any(seen) { (table("Latencies of valid trials", &columns, &body)) }
     }
 }
 
-fn display(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) -> Markup {
+fn row(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) -> Markup {
     let ns = |value: u64| duration(value as f64);
     // The slowest percent would squeeze all others together.
     let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
@@ -171,34 +163,32 @@ fn display(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>
     }
     let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
     let bar = |(at, answers): (usize, &u64)| {
-        let height = 40.0 * *answers as f64 / most;
-        format!("M{} 42v-{height:.1}h3v{height:.1}z", 2 + at * 4)
+        let height = 22.0 * *answers as f64 / most;
+        format!("M{} 23v-{height:.1}h2.4v{height:.1}z", at * 3)
     };
     let bars: String =
         bins.iter().enumerate().filter(|(_, answers)| **answers > 0).map(bar).collect();
-    let trials = if target.valid_trials == 1 { "trial" } else { "trials" };
-    html! {
-        div class=(format!("display s{}", target.target % LOOKS)) {
-            p {
-                strong { (summary.targets[target.target].name) }
-                " " (count(histogram.len())) " answers in " (target.valid_trials) " " (trials)
-            }
-            svg viewBox="0 0 196 44" preserveAspectRatio="none" role="img"
-                aria-label="histogram of the fastest 99 % of latencies" {
+    let words = format!("histogram from {} to p99 {}", ns(low), ns(high));
+    html! { tr {
+        th scope="row" {
+            span class=(format!("dot s{}", target.target % LOOKS)) {}
+            (summary.targets[target.target].name)
+            @if let Some(words) = evaluated(target) { p.note.wrap { (words) } }
+        }
+        td {
+            svg class=(format!("spark s{}", target.target % LOOKS)) viewBox="0 0 144 24" role="img"
+                aria-label=(words) {
+                title { (words) }
                 path.bars d=(bars) {}
             }
-            p.note.ends { span { (ns(low)) } span { "p99 " (ns(high)) } }
-            p { "min … max " (ns(low)) " … " (ns(histogram.max())) }
-            p {
-                "median " strong { (ns(histogram.value_at_quantile(0.5))) }
-                " · mean " (duration(histogram.mean())) " ± " (duration(histogram.stdev())) " σ"
-            }
-            @if let Some(words) = evaluated(target) { p.note { (words) } }
         }
-    }
+        td.n { (ns(low)) } td.n { strong { (ns(histogram.value_at_quantile(0.5))) } }
+        td.n { (duration(histogram.mean())) } td.n { (duration(histogram.stdev())) }
+        td.n { (ns(histogram.max())) } td.n { (count(histogram.len())) }
+    } }
 }
 
-/// `2,963 samples × 64 evaluations · 32 B and 2 allocations each`, of operations in process.
+/// `2,963 samples × 64 evaluations · 32 B in 2 allocations each`, of operations in process.
 fn evaluated(target: &TargetSummary) -> Option<String> {
     let value = |name: &str| target.values.iter().find(|one| one.name == name);
     let samples = value("samples")?;

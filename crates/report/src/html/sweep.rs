@@ -1,87 +1,104 @@
-//! Figures against each swept value: rate, latency, and every resource of either side.
+//! Figures against each swept value: rate and latency with their intervals first, then what else
+//! moves; what doesn't is folded away. A target has its colour, and each value of a second sweep a
+//! dash and a mark, or a chart of its own where that would be too many lines.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use findings::{Summary, TargetSummary};
+use judge::{Metric, Unit};
 use maud::{Markup, html};
 use serde_json::Value;
 
+use super::bars::interval;
 use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
-use super::page::rest;
-use crate::number::{bytes, bytes_per_s, duration, nanoseconds, percent, plain, rate};
+use super::chart::{Axis, Chart, Dot, Line, Scale};
+use super::names;
+use super::names::shown as shown_as;
+use super::page::{MAX_POINTS_IN_FULL, rest};
+use crate::number::plain;
 use crate::phrases::call_figure;
 use crate::scaling::scaling_words;
 
 /// One figure of a target that is drawn against swept values.
-struct Shown {
-    title: Cow<'static, str>,
-    of: Of,
+struct Shown<'a> {
+    title: Cow<'a, str>,
+    of: Of<'a>,
     show: fn(f64) -> String,
-    log: bool,
 }
 
 /// Where a figure comes from.
-enum Of {
+enum Of<'a> {
     /// The lab has measured it.
-    Figure(fn(&TargetSummary) -> Option<f64>),
+    Metric(&'a Metric),
+    /// The CPU time of this metric, per second.
+    Cores(&'a Metric),
     /// Calls measured it themselves, by this name: its mean.
-    Told(String),
+    Told(&'a str),
 }
 
-impl Shown {
+impl Shown<'_> {
     fn value(&self, target: &TargetSummary) -> Option<f64> {
-        match &self.of {
-            Of::Figure(of) => of(target),
-            Of::Told(name) => {
-                target.values.iter().find(|one| one.name == *name).map(|one| one.mean)
+        match self.of {
+            Of::Metric(metric) => target.figures.value(metric),
+            Of::Cores(metric) => {
+                Some(target.figures.value(metric)? * target.figures.rate_per_s? / 1e9)
             }
+            Of::Told(name) => target.values.iter().find(|one| one.name == name).map(|one| one.mean),
         }
+    }
+
+    /// A logarithmic axis holds both ends of what a sweep does to a latency.
+    fn is_log(&self) -> bool {
+        matches!(self.of, Of::Metric(metric) if metric.unit == Unit::Nanoseconds
+            && !metric.suite.ends_with("_per_op"))
     }
 }
 
-/// A figure whose axis starts at zero.
-const fn linear(
-    title: &'static str,
-    show: fn(f64) -> String,
-    of: fn(&TargetSummary) -> Option<f64>,
-) -> Shown {
-    Shown { title: Cow::Borrowed(title), of: Of::Figure(of), show, log: false }
-}
+/// The metrics drawn first, whatever they do, with the run's primary one before them.
+const FIRST: &[&str] = &["rate_per_s", "latency.p50", "latency.p99"];
 
-/// A latency: a logarithmic axis holds both ends of what a sweep does to it.
-const fn latency(title: &'static str, of: fn(&TargetSummary) -> Option<f64>) -> Shown {
-    Shown { title: Cow::Borrowed(title), of: Of::Figure(of), show: duration, log: true }
-}
+/// Those drawn behind them, in this order; those that no target has are left out.
+const BEHIND: &[&str] = &[
+    "updates_per_s",
+    "bytes_per_s",
+    "hit_ratio",
+    "staleness.p50",
+    "staleness.p99",
+    "fairness",
+    "server.cpu_ns_per_op",
+    "generator.busy",
+    "server.rss_bytes",
+    "generator.rss_bytes",
+];
 
-const RATE: &str = "Rate";
-const MEDIAN: &str = "Median latency";
-const P99: &str = "99th percentile of latency";
-
-/// The metrics drawn, in this order; those that no target has are left out.
-const SHOWN: &[Shown] = &[
-    linear(RATE, rate, |one| one.figures.rate_per_s),
-    latency(MEDIAN, |one| ns(one.figures.latency.p50_ns)),
-    latency(P99, |one| ns(one.figures.latency.p99_ns)),
-    linear("Updates", rate, |one| one.figures.streams.as_ref()?.updates_per_s),
-    linear("Bytes of values", bytes_per_s, |one| one.figures.bytes_per_s),
-    linear("Hit ratio", percent, |one| one.figures.hit_ratio),
-    latency("Median staleness", |one| ns(one.figures.streams.as_ref()?.staleness.p50_ns)),
-    latency("99th percentile of staleness", |one| {
-        ns(one.figures.streams.as_ref()?.staleness.p99_ns)
-    }),
-    linear("Fairness over streams", plain, |one| one.figures.streams.as_ref()?.fairness),
-    linear("Server CPU per operation", nanoseconds, |one| one.figures.server.cpu_ns_per_op),
-    linear("Server CPU in cores", plain, |one| cores(one.figures.server.cpu_ns_per_op, one)),
-    linear("Generator CPU in cores", plain, |one| cores(one.figures.generator.cpu_ns_per_op, one)),
-    linear("Generator busy", percent, |one| one.figures.generator_busy),
-    linear("Server memory", bytes, |one| ns(one.figures.server.rss_bytes)),
-    linear("Generator memory", bytes, |one| ns(one.figures.generator.rss_bytes)),
+/// CPU time that is drawn in cores, too.
+const CORES: &[(&str, &str)] = &[
+    ("server.cpu_ns_per_op", "Server CPU in cores"),
+    ("generator.cpu_ns_per_op", "Generator CPU in cores"),
 ];
 
 /// The figures of a batch's runs are drawn as every target's are.
 const OF_RUNS: [&str; 4] = ["wall_ns", "user_ns", "system_ns", "peak_bytes"];
+
+/// A figure whose lines all stay within this factor is flat.
+const FLAT: f64 = 1.1;
+
+/// A figure that changes by this factor is drawn on a logarithmic axis: on a linear one its
+/// small values would all lie at the foot.
+const WIDE: f64 = 30.0;
+
+/// The most lines of one chart; with more, each value of a second sweep has a chart of its own.
+const MAX_LINES: usize = 8;
+
+/// The most of these charts.
+const MAX_MULTIPLES: usize = 6;
+
+/// The most points of one line: more can't be reported apart in its width.
+const MAX_DOTS: usize = 200;
+
+/// The most laws of scalability that are reported here.
+const MAX_LAWS: usize = 12;
 
 /// Whether whole processes were measured: an operation is then a run.
 fn is_batch(summary: &Summary) -> bool {
@@ -91,36 +108,42 @@ fn is_batch(summary: &Summary) -> bool {
     targets.peek().is_some() && targets.filter(|one| one.valid_trials > 0).all(is_one)
 }
 
-/// The name of a figure in a run of batches.
-fn of_runs(title: &str) -> Option<&'static str> {
-    match title {
-        RATE => Some("Runs per second"),
-        MEDIAN => Some("Median time of a run"),
-        P99 => Some("99th percentile of the time of a run"),
+/// The name of a metric in a run of batches.
+fn of_runs(metric: &Metric) -> Option<&'static str> {
+    match &*metric.suite {
+        "rate_per_s" => Some("Runs per second"),
+        "latency.p50" => Some("Median time of a run"),
+        "latency.p99" => Some("99th percentile of the time of a run"),
         _ => None,
     }
 }
 
-/// Figures that calls measured themselves, by name.
-fn reported(summary: &Summary) -> Vec<Shown> {
+/// The figures drawn first, and those behind them.
+fn all_shown(summary: &Summary) -> (Vec<Shown<'_>>, Vec<Shown<'_>>) {
     let is_batch = is_batch(summary);
+    let of_metric = |metric| {
+        let title = of_runs(metric).filter(|_| is_batch).map(Cow::Borrowed);
+        let title = title.unwrap_or_else(|| names::metric(metric));
+        Shown { title, of: Of::Metric(metric), show: shown_as(metric) }
+    };
+    let named = |name: &str| summary.metrics.named(name);
+    let primary = &*summary.run.primary_metric;
+    let own = Some(primary).filter(|name| !FIRST.contains(name));
+    let first = own.into_iter().chain(FIRST.iter().copied()).filter_map(named).map(of_metric);
+    let behind = BEHIND.iter().filter(|name| **name != primary);
+    let mut behind: Vec<Shown<'_>> = behind.filter_map(|name| named(name)).map(of_metric).collect();
+    behind.extend(CORES.iter().filter_map(|(name, title)| {
+        Some(Shown { title: Cow::Borrowed(title), of: Of::Cores(named(name)?), show: plain })
+    }));
     let all = summary.points.iter().flat_map(|point| &point.targets).flat_map(|one| &one.values);
-    let names: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
-    let names = names.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
-    let shown = names.map(|name| {
+    let told: BTreeSet<&str> = all.map(|one| one.name.as_str()).collect();
+    let told = told.into_iter().filter(|name| !(is_batch && OF_RUNS.contains(name)));
+    behind.extend(told.map(|name| {
         let (title, show) = call_figure(name);
         let title = Cow::Owned(format!("Mean of {}", fit(&title, 100)));
-        Shown { title, of: Of::Told(name.to_owned()), show, log: false }
-    });
-    shown.collect()
-}
-
-fn ns(value: Option<u64>) -> Option<f64> {
-    value.map(|value| value as f64)
-}
-
-fn cores(cpu_ns_per_op: Option<f64>, target: &TargetSummary) -> Option<f64> {
-    Some(cpu_ns_per_op? * target.figures.rate_per_s? / 1e9)
+        Shown { title, of: Of::Told(name), show }
+    }));
+    (first.collect(), behind)
 }
 
 /// A chart of each figure against each swept number; nothing when nothing was swept.
@@ -129,15 +152,27 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
     let swept = if summary.capacity.is_some() { Vec::new() } else { swept(summary) };
     let numbers: Vec<&String> =
         swept.iter().copied().filter(|key| is_number(summary, key)).collect();
-    let reported = reported(summary);
+    let (first, behind) = all_shown(summary);
     let mut left_out = 0;
     let mut groups = Vec::new();
     for key in numbers {
-        let charts = SHOWN.iter().chain(&reported).map(|shown| chart(summary, &swept, key, shown));
-        let (charts, more) = budget.list(charts.filter(|chart| !chart.0.is_empty()));
-        left_out += more;
-        if !charts.0.is_empty() || more > 0 {
-            groups.push((key, charts));
+        let drawn = |one: &Shown<'_>| {
+            let (lines, is_flat) = lines(summary, &swept, key, one);
+            (charts(key, one, lines), is_flat, one.title.to_string())
+        };
+        let moving = first.iter().flat_map(|one| drawn(one).0).collect::<Vec<_>>();
+        let (flat, others): (Vec<_>, Vec<_>) =
+            behind.iter().map(drawn).partition(|(_, is_flat, _)| *is_flat);
+        let moving = moving.into_iter().chain(others.into_iter().flat_map(|one| one.0));
+        let (moving, more) = budget.list(moving);
+        let is_drawn =
+            |(charts, _, _): &(Vec<Markup>, _, _)| charts.iter().any(|c| !c.0.is_empty());
+        let (flat, still): (Vec<_>, Vec<_>) =
+            flat.into_iter().filter(is_drawn).map(|(charts, _, title)| (charts, title)).unzip();
+        let (flat, unfolded) = budget.list(flat.into_iter().flatten());
+        left_out += more + unfolded;
+        if !moving.0.is_empty() || !still.is_empty() {
+            groups.push((key, moving, flat, still.join(", ")));
         }
     }
     let laws = summary.scalings.iter().take(MAX_LAWS);
@@ -145,9 +180,19 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
         @if !groups.is_empty() {
             section {
                 h2 { "Against swept values" }
-                @for (key, charts) in groups {
+                p.note {
+                    "A mark leads to its point. Bars are "
+                    (crate::number::whole_percent(summary.run.confidence)) " intervals over rounds."
+                }
+                @for (key, moving, flat, still) in groups {
                     h3 { code { (clipped(key)) } }
-                    div.charts { (charts) }
+                    div.charts { (moving) }
+                    @if !still.is_empty() {
+                        details {
+                            summary { "Hardly moves: " (fit(&still, 600)) }
+                            div.charts { (flat) }
+                        }
+                    }
                 }
                 @for law in laws {
                     p.note {
@@ -159,16 +204,6 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
         }
     }
 }
-
-/// The most laws of scalability that are reported here.
-const MAX_LAWS: usize = 12;
-
-/// The most points of one line: more can't be reported apart in its width.
-const MAX_DOTS: usize = 200;
-
-/// A figure that changes by this factor is drawn on a logarithmic axis: on a linear one its
-/// small values would all lie at the foot.
-const WIDE: f64 = 30.0;
 
 /// The shortest exact form of a swept value: `16`, `10k`, `1M`.
 fn short(value: f64) -> String {
@@ -196,39 +231,81 @@ fn is_number(summary: &Summary, key: &str) -> bool {
     all.map(Value::as_f64).all(|number| number.is_some_and(|number| number >= 0.0))
 }
 
-fn chart(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> Markup {
-    let (lines, left_out) = lines(summary, swept, key, shown);
-    let xs = || lines.iter().flat_map(|line| &line.points).map(|dot| dot.x);
-    let mut at: Vec<f64> = xs().collect();
+/// One chart of these lines, or one for each value of the other sweeps, over the same axes.
+fn charts(key: &str, shown: &Shown<'_>, lines: Vec<Line>) -> Vec<Markup> {
+    let mut values: Vec<String> = Vec::new();
+    for line in &lines {
+        if !values.contains(&line.swept) {
+            values.push(line.swept.clone());
+        }
+    }
+    let dots = || lines.iter().flat_map(|line| &line.points);
+    let xs: Vec<f64> = dots().map(|dot| dot.x).collect();
+    let ends = dots()
+        .flat_map(|dot| [Some(dot.y), dot.range.map(|one| one.0), dot.range.map(|one| one.1)]);
+    let ys: Vec<f64> = ends.flatten().filter(|y| y.is_finite()).collect();
+    if lines.len() <= MAX_LINES || values.len() < 2 {
+        return vec![chart(key, shown, shown.title.to_string(), lines, (&xs, &ys), String::new())];
+    }
+    let left_out = values.len().saturating_sub(MAX_MULTIPLES);
+    let multiple = |(at, value): (usize, &String)| {
+        let own = lines.iter().filter(|line| line.swept == *value);
+        let own = own.map(|line| Line {
+            points: line.points.clone(),
+            ..Line::of(&line.name, line.look, Vec::new()).marked()
+        });
+        let title = format!("{} at {value}", shown.title);
+        let note = match (at + 1 == MAX_MULTIPLES, left_out) {
+            (true, more) if more > 0 => {
+                format!("{more} more charts have no room here: see the table of points.")
+            }
+            _ => String::new(),
+        };
+        chart(key, shown, title, own.collect(), (&xs, &ys), note)
+    };
+    values.iter().take(MAX_MULTIPLES).enumerate().map(multiple).collect()
+}
+
+/// A chart whose axes span these values.
+fn chart(
+    key: &str,
+    shown: &Shown<'_>,
+    title: String,
+    lines: Vec<Line>,
+    (xs, ys): (&[f64], &[f64]),
+    note: String,
+) -> Markup {
+    let ends = |all: &[f64]| {
+        all.iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), one| {
+            (low.min(*one), high.max(*one))
+        })
+    };
+    let mut at = xs.to_vec();
     at.sort_by(f64::total_cmp);
     at.dedup();
-    let least = xs().fold(f64::INFINITY, f64::min);
-    let most = xs().fold(0.0, f64::max);
+    let (least, most) = ends(xs);
     let log = least > 0.0 && most / least >= 8.0;
-    let ys = || lines.iter().flat_map(|line| &line.points).map(|dot| dot.y);
-    let (low, high) = (ys().fold(f64::INFINITY, f64::min), ys().fold(0.0, f64::max));
+    let (low, high) = ends(ys);
     let is_wide = low > 0.0 && high / low >= WIDE;
-    let note = match left_out {
-        0 => String::new(),
-        left_out => format!("{left_out} more lines have no room here: see the table of points."),
-    };
-    let title = of_runs(&shown.title).filter(|_| is_batch(summary)).unwrap_or(&shown.title);
+    let is_memory = matches!(shown.of, Of::Metric(metric) if metric.unit == Unit::Bytes);
     Chart {
-        title: title.to_owned(),
         x: Axis {
             label: key.to_owned(),
             scale: if log { Scale::Log } else { Scale::FromZero },
             at: labelled(&at, log),
             show: short,
+            holds: xs.to_vec(),
             ..Axis::default()
         },
         y: Axis {
             label: title.to_lowercase(),
-            scale: if shown.log || is_wide { Scale::Log } else { Scale::FromZero },
+            scale: if shown.is_log() || is_wide { Scale::Log } else { Scale::FromZero },
             show: shown.show,
-            binary: shown.title.ends_with("memory"),
+            binary: is_memory,
+            holds: ys.to_vec(),
             ..Axis::default()
         },
+        title,
         lines,
         note,
         ..Chart::default()
@@ -246,56 +323,63 @@ fn labelled(values: &[f64], log: bool) -> Vec<f64> {
     if apart { values.to_vec() } else { Vec::new() }
 }
 
-/// One line per target and combination of the other swept values, and the number that don't fit.
-fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown) -> (Vec<Line>, usize) {
+/// One line per target and combination of the other swept values, and whether all are flat.
+fn lines(summary: &Summary, swept: &[&String], key: &str, shown: &Shown<'_>) -> (Vec<Line>, bool) {
     let others: Vec<&String> = swept.iter().copied().filter(|other| *other != key).collect();
     let mut lines: Vec<Line> = Vec::new();
-    for target in 0..summary.targets.len() {
-        for point in &summary.points {
+    let mut variants: Vec<String> = Vec::new();
+    for (look, target) in summary.targets.iter().enumerate() {
+        for (index, point) in summary.points.iter().enumerate() {
             let x = point.row.keys.get(key).and_then(Value::as_f64);
-            let Some(one) = point.of_target(target).filter(|one| one.valid_trials > 0) else {
+            let Some(one) = point.of_target(look).filter(|one| one.valid_trials > 0) else {
                 continue;
             };
             let (Some(x), Some(y)) = (x, shown.value(one)) else { continue };
-            let name = named(summary, target, &others, &point.row.keys);
-            let at = lines.iter().position(|line| line.name == name).unwrap_or_else(|| {
-                lines.push(Line { name, marked: true, ..Line::default() });
+            let value = other_values(&others, &point.row.keys);
+            let variant = variants.iter().position(|one| *one == value).unwrap_or_else(|| {
+                variants.push(value.clone());
+                variants.len() - 1
+            });
+            let is_it = |line: &Line| line.look == look && line.swept == value;
+            let at = lines.iter().position(is_it).unwrap_or_else(|| {
+                let line = Line::of(&target.name, look, Vec::new()).marked();
+                let variant = if others.is_empty() { look } else { variant };
+                lines.push(Line { swept: value.clone(), variant, ..line });
                 lines.len() - 1
             });
-            let range = (shown.title == RATE).then(|| one.rate.map(|rate| (rate.low, rate.high)));
-            lines[at].points.push(Dot { x, y, range: range.flatten() });
+            let range = match shown.of {
+                Of::Metric(metric) => interval(summary, index, one, metric),
+                Of::Cores(_) | Of::Told(_) => None,
+            };
+            let way = (index < MAX_POINTS_IN_FULL).then(|| format!("#point-{index}"));
+            lines[at].points.push(Dot { x, y, range, way });
         }
     }
-    for (look, line) in lines.iter_mut().enumerate() {
-        line.look = look;
+    for line in &mut lines {
         line.points.sort_by(|a, b| a.x.total_cmp(&b.x));
         let every = line.points.len().div_ceil(MAX_DOTS).max(1);
         let last = line.points.len() - 1;
         let mut at = 0..;
         line.points.retain(|_| at.next().is_some_and(|at| at % every == 0 || at == last));
     }
-    let left_out = lines.len().saturating_sub(LOOKS);
-    lines.truncate(LOOKS);
-    (lines, left_out)
+    let is_flat = lines.iter().all(|line| {
+        let ys = || line.points.iter().map(|dot| dot.y);
+        ys().fold(f64::NEG_INFINITY, f64::max) <= FLAT * ys().fold(f64::INFINITY, f64::min)
+    });
+    (lines, is_flat)
 }
 
-fn named(
-    summary: &Summary,
-    target: usize,
-    others: &[&String],
-    keys: &serde_json::Map<String, Value>,
-) -> String {
-    let mut name = summary.targets[target].name.clone();
-    for key in others {
+/// `depth 16 · bytes 100`: the values of these keys.
+fn other_values(keys: &[&String], values: &serde_json::Map<String, Value>) -> String {
+    let words = keys.iter().filter_map(|key| {
         let short = key.rsplit('.').next().unwrap_or(key);
-        let value = match keys.get(*key) {
-            Some(Value::String(text)) => text.clone(),
-            Some(value) => value.to_string(),
-            None => continue,
+        let value = match values.get(*key)? {
+            Value::String(text) => text.clone(),
+            value => value.to_string(),
         };
-        name.push_str(&format!(" · {short} {value}"));
-    }
-    name
+        Some(format!("{short} {value}"))
+    });
+    words.collect::<Vec<_>>().join(" · ")
 }
 
 #[cfg(test)]

@@ -8,6 +8,8 @@ use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
+use super::names;
+use super::page::{rest, table};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
 use crate::phrases::event_took;
 
@@ -15,8 +17,11 @@ use crate::phrases::event_took;
 const MAX_LINES: usize = 6;
 
 /// The most rounds that are shaded, and the most disturbed slices that are marked.
-const MAX_ROUNDS: usize = 60;
-const MAX_DISTURBED: usize = 60;
+const MAX_ROUNDS: usize = 240;
+const MAX_DISTURBED: usize = 240;
+
+/// The drawing of rounds that every chart has behind it.
+const CLOCK: &str = "clock";
 
 /// Rates, latencies and sensors over the time of the run, as many as fit.
 pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -> Markup {
@@ -24,13 +29,11 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
         return html! {};
     }
     let paced = |title: &str, of: fn(&Pace) -> &[(f64, f64)], show, scale| {
-        let lines = data.paces.iter().enumerate().map(|(target, pace)| Line {
-            name: summary.targets[target].name.clone(),
-            look: target,
-            points: of(pace).iter().copied().map(Into::into).collect(),
-            marked: false,
+        let lines = data.paces.iter().enumerate().map(|(target, pace)| {
+            let points = of(pace).iter().copied().map(Into::into).collect();
+            Line::of(&summary.targets[target].name, target, points)
         });
-        let chart = timed(summary, data, None, title, (show, false), scale, lines.collect());
+        let chart = timed(data, None, title, (show, false), scale, lines.collect());
         Chart { stripes: stripes(data), breaks: breaks(data), ..chart }.draw()
     };
     let paced = [
@@ -38,6 +41,8 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
         paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log),
         paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
     ];
+    let clock = Chart::shared_bands(CLOCK, &clock_axis(data), &bands(summary, data));
+    let clock = budget.settle(clock, "The rounds have no room.");
     let (paced, undrawn) = budget.list(paced);
     let events = events(summary, data, &mut budget);
     let (sensors, left_out) = sensors(summary, data, &mut budget);
@@ -61,6 +66,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
                 ". A line has at most " (MAX_POINTS) " points, each the mean of its stretch "
                 "(of the 99th percentile the greatest)."
             }
+            (clock)
             div.charts { (paced) }
             (events)
             @if !sensors.is_empty() {
@@ -79,6 +85,17 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
     }
 }
 
+const COLUMNS: &[(&str, &str)] = &[
+    ("", "event"),
+    ("", "what it does"),
+    ("", "target"),
+    ("n", "times"),
+    ("n", "first at"),
+    ("n", "last at"),
+    ("n", "took"),
+    ("", "failed"),
+];
+
 /// The suite's events: a line for each event and target.
 fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     let kinds = event_kinds(summary, None);
@@ -89,7 +106,7 @@ fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     let row = |kind: &EventKind<'_>| {
         let mark = data.events.iter().position(|one| one.name == kind.name);
         html! { tr {
-            td {
+            th scope="row" {
                 @if let Some(mark) = mark.filter(|mark| *mark < EVENT_MARKS) { (event_key(mark)) }
                 (clipped(kind.name))
             }
@@ -109,17 +126,11 @@ fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
     let (rows, more) = budget.list(kinds.iter().map(row));
     html! {
         h3 { "Events" }
-        div.wide tabindex="0" { table {
-            thead { tr {
-                th { "event" } th { "what it does" } th { "target" } th.n { "times" }
-                th.n { "first at" } th.n { "last at" } th.n { "took" } th { "failed" }
-            } }
-            tbody { (rows) }
-        } }
+        (table("What the suite made happen", COLUMNS, &html! { tbody { (rows) } }))
         @if data.events.len() > EVENT_MARKS {
             p.note { "Only the first " (EVENT_MARKS) " are marked in the charts." }
         }
-        (super::page::rest(summary, more, "events"))
+        (rest(summary, more, "events"))
     }
 }
 
@@ -134,8 +145,16 @@ fn moments(data: &ChartData, of: Option<usize>) -> Vec<Moments> {
     marked.filter(|one| !one.times.is_empty()).collect()
 }
 
+/// The time of the run: every chart has this axis.
+fn clock_axis(data: &ChartData) -> Axis {
+    Axis {
+        label: "seconds since the run started".to_owned(),
+        scale: Scale::Within(0.0, data.length_s),
+        ..Axis::default()
+    }
+}
+
 fn timed(
-    summary: &Summary,
     data: &ChartData,
     of: Option<usize>,
     title: &str,
@@ -145,14 +164,10 @@ fn timed(
 ) -> Chart {
     Chart {
         title: title.to_owned(),
-        x: Axis {
-            label: "seconds since the run started".to_owned(),
-            scale: Scale::Within(0.0, data.length_s),
-            ..Axis::default()
-        },
+        x: clock_axis(data),
         y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
         lines,
-        bands: bands(summary, data),
+        behind: Some(CLOCK),
         events: moments(data, of),
         ..Chart::default()
     }
@@ -203,9 +218,9 @@ fn sensors(summary: &Summary, data: &ChartData, budget: &mut Budget) -> (String,
         let name = owner.map_or("host", |target| summary.targets[target].name.as_str());
         let (mut drawn, mut silent) = (String::new(), Vec::new());
         for ((_, sensor), series) in all.iter().filter(|((of, _), _)| *of == owner) {
-            let charts = charts(summary, data, owner, sensor, series);
+            let charts = charts(data, owner, sensor, series);
             let charts: Vec<Markup> = charts.iter().map(Chart::draw).collect();
-            silent.extend(quiet(series).map(|name| format!("{sensor} {name}")));
+            silent.extend(quiet(series).map(|name| format!("{sensor} {}", names::words(name))));
             let part = PreEscaped(charts.iter().map(|chart| chart.0.as_str()).collect::<String>());
             if budget.fits(&part) {
                 drawn.push_str(&part.0);
@@ -248,13 +263,7 @@ fn quiet<'a>(series: &[&'a Watched]) -> impl Iterator<Item = &'a str> {
 }
 
 /// One chart for each unit, and for each thing that names share before their dot.
-fn charts(
-    summary: &Summary,
-    data: &ChartData,
-    of: Option<usize>,
-    sensor: &str,
-    series: &[&Watched],
-) -> Vec<Chart> {
+fn charts(data: &ChartData, of: Option<usize>, sensor: &str, series: &[&Watched]) -> Vec<Chart> {
     let mut groups: BTreeMap<(&str, &str), Vec<&Watched>> = BTreeMap::new();
     for one in series.iter().filter(|one| !is_quiet(one)) {
         let thing = one.name.split_once('.').map_or("", |(thing, _)| thing);
@@ -264,22 +273,19 @@ fn charts(
     for ((thing, unit), series) in groups {
         for series in series.chunks(MAX_LINES) {
             let short = |one: &Watched| {
-                one.name.split_once('.').map_or(one.name.clone(), |(_, name)| name.to_owned())
+                names::words(one.name.split_once('.').map_or(&one.name[..], |(_, name)| name))
             };
-            let names: Vec<String> = series.iter().map(|one| short(one)).collect();
-            let title = match thing {
-                "" => format!("{sensor}: {}", names.join(", ")),
-                thing => format!("{sensor}: {thing} {}", names.join(", ")),
-            };
-            let lines = series.iter().zip(names).enumerate().map(|(look, (one, name))| Line {
-                name,
-                look,
-                points: one.samples.iter().copied().map(Into::into).collect(),
-                marked: false,
+            let all: Vec<String> = series.iter().map(|one| short(one)).collect();
+            let title = names::sensor(sensor, thing, &all);
+            let lines = series.iter().zip(&all).enumerate().map(|(variant, (one, name))| {
+                // A target's colour where it is of one; what is seen of it differs by its dash.
+                let look = of.filter(|_| series.len() == 1).unwrap_or(variant);
+                let points = one.samples.iter().copied().map(Into::into).collect();
+                Line { variant, ..Line::of(name, look, points) }
             });
             let lines = lines.collect();
             let show = (shown(unit), unit == "bytes");
-            let chart = timed(summary, data, of, &title, show, Scale::FromZero, lines);
+            let chart = timed(data, of, &title, show, Scale::FromZero, lines);
             // The host is watched from the first round to the last, a target only while it runs.
             let breaks = of.map_or(Vec::new(), |_| breaks(data));
             charts.push(Chart { breaks, ..chart });

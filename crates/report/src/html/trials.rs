@@ -6,9 +6,10 @@ use ledger::Validity;
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Chart, Line, Scale};
-use super::ladder::shown;
-use super::page::{page, page_budget};
+use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
+use super::names;
+use super::names::shown;
+use super::page::{page, page_budget, table};
 use super::point::article;
 use super::served::ledger_nav;
 use crate::number::{count, duration, nanoseconds, percent, rate};
@@ -16,6 +17,9 @@ use crate::phrases::{latency, unseen};
 
 /// The metrics drawn by round, besides the run's primary one.
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
+
+/// The most rounds that are labelled.
+const MAX_LABELS: usize = 10;
 
 /// The most slow requests that are listed.
 const MAX_SLOW: usize = 40;
@@ -32,10 +36,16 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
     let whole = "This point has no room in full here.";
     let mut share = budget.share(ARTICLE_BYTES);
     let article = share.settle(article(summary, data, index, true), whole);
-    let (charts, _) = budget.share(CHARTS_BYTES).list(by_round(summary, index));
     let slow = slow(summary, index, budget.share(SLOW_BYTES));
     budget = Budget::of(budget.left() - ARTICLE_BYTES - CHARTS_BYTES - SLOW_BYTES - 5_000);
-    let (rows, more) = budget.list(summary.trials_at(index).map(|(_, one)| row(summary, one)));
+    let trials: Vec<&TrialSummary> = summary.trials_at(index).map(|(_, one)| one).collect();
+    let (rows, more) = budget.list(trials.iter().map(|one| row(summary, one)));
+    // A round may have no room for the rows of all its targets.
+    let last_row = match more {
+        0 => u32::MAX,
+        more => trials[trials.len() - more].round.saturating_sub(1),
+    };
+    let (charts, _) = Budget::of(CHARTS_BYTES).list(by_round(summary, index, last_row));
     let way = |to: usize| format!("/runs/{id}/points/{to}");
     let contents = html! {
         (ledger_nav(None))
@@ -57,15 +67,7 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
             section {
                 h2 { "By round" }
                 div.charts { (charts) }
-                div.wide tabindex="0" { table {
-                    thead { tr {
-                        th.n { "round" } th { "target" } th { "validity" } th.n { "rate" }
-                        th.n { "p50" } th.n { "p99" } th.n { "max" } th.n { "wrong" }
-                        th.n { "missing" } th.n { "server CPU per op" } th.n { "generator busy" }
-                        th.n { "measured" } th.n { "slices again" } th.n { "trial" }
-                    } }
-                    tbody { (rows) }
-                } }
+                (table("Every trial of this point", TRIALS, &html! { tbody { (rows) } }))
                 @if more > 0 {
                     p.note {
                         (more) " more trials have no room here: "
@@ -79,6 +81,32 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
     page(&point.row.label, None, &contents).into_string()
 }
 
+const TRIALS: &[(&str, &str)] = &[
+    ("n", "round"),
+    ("", "target"),
+    ("", "validity"),
+    ("n", "rate"),
+    ("n", "p50"),
+    ("n", "p99"),
+    ("n", "max"),
+    ("n", "wrong"),
+    ("n", "missing"),
+    ("n", "server CPU per op"),
+    ("n", "generator busy"),
+    ("n", "measured"),
+    ("n", "slices again"),
+    ("n", "trial"),
+];
+
+const SLOWEST: &[(&str, &str)] = &[
+    ("n", "latency"),
+    ("", "target"),
+    ("", "operation"),
+    ("", "clients"),
+    ("n", "round"),
+    ("n", "at"),
+];
+
 fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
     let (figures, row) = (&trial.figures, &trial.row);
     let class = match row.validity {
@@ -86,9 +114,12 @@ fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
         Validity::Disturbed => "word unsure",
         Validity::Invalid => "word bad",
     };
-    html! { tr {
-        td.n { (trial.round) }
-        td { (clipped(&summary.targets[trial.target].name)) }
+    html! { tr id=(round_id(trial)) {
+        th.n scope="row" { (trial.round) }
+        td {
+            span class=(format!("dot s{}", trial.target % LOOKS)) {}
+            (clipped(&summary.targets[trial.target].name))
+        }
         td.wrap {
             span class=(class) { (row.validity.word()) }
             @if let Some(reason) = &row.reason { " " (fit(reason, 600)) }
@@ -107,8 +138,13 @@ fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
     } }
 }
 
-/// Figures of each target over the rounds of a point.
-fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
+/// The id of a trial's row.
+fn round_id(trial: &TrialSummary) -> String {
+    format!("round-{}-{}", trial.round, trial.target + 1)
+}
+
+/// Figures of each target over the rounds of a point; those up to `last_row` have a row below.
+fn by_round(summary: &Summary, index: usize, last_row: u32) -> Vec<Markup> {
     let mut metrics: Vec<&Metric> = Vec::new();
     let names =
         std::iter::once(summary.run.primary_metric.as_str()).chain(BY_ROUND.iter().copied());
@@ -117,23 +153,30 @@ fn by_round(summary: &Summary, index: usize) -> Vec<Markup> {
             metrics.push(metric);
         }
     }
+    let rounds = summary.points[index].rounds;
+    let every = rounds.div_ceil(MAX_LABELS).max(1);
+    let marks: Vec<(f64, String)> =
+        (1..=rounds).step_by(every).map(|round| (round as f64, round.to_string())).collect();
     let chart = |metric: &&Metric| {
         let lines = (0..summary.targets.len()).map(|target| {
             let here = summary.trials_at(index).map(|(_, trial)| trial);
             let here = here.filter(|trial| trial.target == target && trial.is_valid());
             let dot = |one: &TrialSummary| {
-                Some((f64::from(one.round), one.figures.value(metric)?).into())
+                let way = (one.round <= last_row).then(|| format!("#{}", round_id(one)));
+                let (x, y) = (f64::from(one.round), one.figures.value(metric)?);
+                Some(Dot { x, y, range: None, way })
             };
-            Line {
-                name: summary.targets[target].name.clone(),
-                look: target,
-                marked: true,
-                points: here.filter_map(dot).collect(),
-            }
+            let points = here.filter_map(dot).collect();
+            Line::of(&summary.targets[target].name, target, points).marked()
         });
         Chart {
-            title: format!("{} by round", metric.suite),
-            x: Axis { label: "round".to_owned(), ..Axis::default() },
+            title: format!("{} by round", names::metric(metric)),
+            x: Axis {
+                label: "round".to_owned(),
+                scale: Scale::Marked(marks.clone()),
+                show: |round| format!("round {round}"),
+                ..Axis::default()
+            },
             y: Axis {
                 label: metric.suite.to_string(),
                 scale: Scale::FromZero,
@@ -158,7 +201,7 @@ fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
     let row = |slow: &&findings::SlowSummary| {
         let trial = &trials[slow.trial];
         html! { tr {
-            td.n { (duration(slow.row.latency_ns as f64)) }
+            th.n scope="row" { (duration(slow.row.latency_ns as f64)) }
             td { (clipped(&summary.targets[trial.target].name)) }
             td { (clipped(&slow.row.operation)) } td { (clipped(&slow.row.clients)) }
             td.n { (trial.round) }
@@ -170,13 +213,7 @@ fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
         @if !rows.0.is_empty() {
             section {
                 h2 { "Slowest requests" }
-                div.wide tabindex="0" { table {
-                    thead { tr {
-                        th.n { "latency" } th { "target" } th { "operation" } th { "clients" }
-                        th.n { "round" } th.n { "at" }
-                    } }
-                    tbody { (rows) }
-                } }
+                (table("The slowest first", SLOWEST, &html! { tbody { (rows) } }))
             }
         }
     }

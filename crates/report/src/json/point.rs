@@ -1,147 +1,128 @@
-//! A point and its targets, for programs.
+//! A point and its targets, with what one operation costs them, for programs.
 
-use findings::{BetweenSlices, Drift, Grade, TargetSummary};
-use serde::Serialize;
-use serde_json::{Map, Value};
+use findings::{
+    BetweenSlices, CallCost, CallFigures, Cost, Grade, LimitsSummary, Summary, TargetSummary,
+    calls, costs,
+};
+use serde_json::{Value, json};
 
-use super::figures::FiguresJson;
-use super::names::Names;
-use super::streams::{StreamGroupJson, stream_groups};
-use super::trial::{CounterJson, ValueJson, counters, values};
-use super::{cost, limits};
+use super::parts::{interval, joined, list};
+use super::trial::{figures, stream_groups};
 
-#[derive(Serialize)]
-pub(super) struct PointJson<'a> {
-    point: &'a Map<String, Value>,
-    label: &'a str,
-    rounds: usize,
-    valid_rounds: usize,
-    disturbed_rounds: usize,
-    targets: Vec<AtPointJson<'a>>,
-    cost: Vec<cost::CostJson<'a>>,
+pub(super) fn point(summary: &Summary, index: usize) -> Value {
+    let point = &summary.points[index];
+    json!({
+        "point": point.row.keys,
+        "label": point.row.label,
+        "rounds": point.rounds,
+        "valid_rounds": point.valid_rounds,
+        "disturbed_rounds": point.disturbed_rounds,
+        "targets": list(&point.targets, |one| target(summary, index, one)),
+        "cost": cost(summary, index),
+    })
 }
 
-#[derive(Serialize)]
-struct AtPointJson<'a> {
-    target: &'a str,
-    trials: usize,
-    valid_trials: usize,
-    disturbed_trials: usize,
-    grade: GradeJson<'a>,
-    overloaded_trials: usize,
-    failed_starts: usize,
-    slices_measured_again: usize,
-    drift: Option<DriftJson>,
-    between_slices: Option<BetweenJson>,
-    stream_groups: Vec<StreamGroupJson<'a>>,
-    limit: Option<&'a str>,
-    limits: Vec<limits::LimitJson<'a>>,
-    shared: Option<&'a str>,
-    values: Vec<ValueJson<'a>>,
-    counters: Vec<CounterJson<'a>>,
-    rate_per_s_half_width: Option<f64>,
-    #[serde(flatten)]
-    figures: FiguresJson,
-}
-
-#[derive(Serialize)]
-struct GradeJson<'a> {
-    word: &'static str,
-    ignored: bool,
-    rounds: usize,
-    causes: Vec<CauseJson<'a>>,
-}
-
-#[derive(Serialize)]
-struct CauseJson<'a> {
-    cause: &'a str,
-    rounds: usize,
-}
-
-impl<'a> GradeJson<'a> {
-    fn of(grade: &'a Grade) -> GradeJson<'a> {
-        let causes = grade.causes.iter();
-        GradeJson {
-            word: grade.word(),
-            ignored: grade.ignored,
-            rounds: grade.rounds,
-            causes: causes.map(|one| CauseJson { cause: &one.text, rounds: one.rounds }).collect(),
-        }
-    }
-}
-
-#[derive(Serialize)]
-struct BetweenJson {
-    time_ns: f64,
-    cpu_ns: f64,
-}
-
-#[derive(Serialize)]
-struct DriftJson {
-    ratio: f64,
-    low: Option<f64>,
-    high: Option<f64>,
-    rounds: usize,
-    verdict: &'static str,
-}
-
-impl<'a> Names<'a> {
-    pub(super) fn points(&self) -> Vec<PointJson<'a>> {
-        (0..self.summary.points.len()).map(|index| self.one_point(index)).collect()
-    }
-
-    pub(super) fn one_point(&self, index: usize) -> PointJson<'a> {
-        let point = &self.summary.points[index];
-        PointJson {
-            cost: cost::cost(self.summary, index),
-            point: &point.row.keys,
-            label: &point.row.label,
-            rounds: point.rounds,
-            valid_rounds: point.valid_rounds,
-            disturbed_rounds: point.disturbed_rounds,
-            targets: point.targets.iter().map(|target| self.at_point(index, target)).collect(),
-        }
-    }
-
-    fn at_point(&self, point: usize, target: &'a TargetSummary) -> AtPointJson<'a> {
-        let half_width = target.rate.map(|rate| rate.relative_half_width);
-        let mut figures = FiguresJson::of(&target.figures);
+fn target(summary: &Summary, point: usize, target: &TargetSummary) -> Value {
+    let half_width = target.rate.map(|rate| rate.relative_half_width);
+    let drift = target.drift.map(|drift| {
+        joined(json!({ "verdict": drift.verdict.code() }), interval(Some(drift.interval)))
+    });
+    let own = json!({
+        "target": summary.targets[target.target].name,
+        "trials": target.trials,
+        "valid_trials": target.valid_trials,
+        "disturbed_trials": target.disturbed_trials,
+        "grade": grade(&target.grade),
+        "overloaded_trials": target.overloaded_trials,
+        "failed_starts": target.failed_starts,
+        "slices_measured_again": target.slices_measured_again,
+        "drift": drift,
+        "between_slices": BetweenSlices::of(summary, point, target.target),
+        "stream_groups": stream_groups(&target.stream_groups),
+        "limit": limit(&target.limits),
+        "limits": limits(&target.limits),
+        "shared": target.limits.shared,
+        "values": target.values,
+        "counters": target.counters,
+        "rate_per_s_half_width": half_width.filter(|width| width.is_finite()),
+    });
+    let mut target_figures = figures(&target.figures);
+    if let Some(rate) = target.rate {
         // The mean over rounds is what the half-width belongs to, not the rate of all together.
-        figures.rate_per_s = target.rate.map(|rate| rate.mean).or(figures.rate_per_s);
-        AtPointJson {
-            target: self.target(target.target),
-            trials: target.trials,
-            valid_trials: target.valid_trials,
-            disturbed_trials: target.disturbed_trials,
-            grade: GradeJson::of(&target.grade),
-            overloaded_trials: target.overloaded_trials,
-            failed_starts: target.failed_starts,
-            slices_measured_again: target.slices_measured_again,
-            drift: target.drift.as_ref().map(DriftJson::of),
-            between_slices: BetweenSlices::of(self.summary, point, target.target)
-                .map(|BetweenSlices { time_ns, cpu_ns }| BetweenJson { time_ns, cpu_ns }),
-            stream_groups: stream_groups(&target.stream_groups),
-            limit: limits::limit(&target.limits),
-            limits: limits::limits(&target.limits),
-            shared: target.limits.shared.as_deref(),
-            values: values(&target.values),
-            counters: counters(&target.counters),
-            rate_per_s_half_width: half_width.filter(|width| width.is_finite()),
-            figures,
-        }
+        target_figures["rate_per_s"] = rate.mean.into();
     }
+    joined(own, target_figures)
 }
 
-impl DriftJson {
-    fn of(drift: &Drift) -> DriftJson {
-        let interval = drift.interval;
-        let ends = interval.high.is_finite();
-        DriftJson {
-            ratio: interval.ratio,
-            low: ends.then_some(interval.low),
-            high: ends.then_some(interval.high),
-            rounds: interval.rounds,
-            verdict: drift.verdict.code(),
-        }
-    }
+fn grade(grade: &Grade) -> Value {
+    json!({
+        "word": grade.word(),
+        "ignored": grade.ignored,
+        "rounds": grade.rounds,
+        "causes": grade.causes,
+    })
+}
+
+/// The first limit, in one word; null when nothing was judged.
+fn limit(limits: &LimitsSummary) -> Option<&str> {
+    let first = limits.first().map_or("none", |first| &first.code);
+    (limits.trials > 0).then_some(first)
+}
+
+/// Every limit that was reached.
+fn limits(limits: &LimitsSummary) -> Vec<Value> {
+    list(&limits.reached, |one| {
+        json!({
+            "code": one.code,
+            "name": one.name(),
+            "trials": one.trials,
+            "first_in": one.first_in,
+            "judged_trials": limits.trials,
+            "strength": one.strength,
+            "evidence": one.evidence,
+            "advice": one.limit().map(|limit| limit.advice),
+        })
+    })
+}
+
+/// Each target's cost of an operation at a point.
+fn cost(summary: &Summary, point: usize) -> Vec<Value> {
+    let figures = costs(summary, point);
+    let sides = [false, true].map(|of_generator| calls(summary, point, of_generator));
+    let made = |side: &[CallCost], target: usize| -> Vec<Value> {
+        side.iter().filter_map(|one| call(one, target)).collect()
+    };
+    list(0..summary.targets.len(), |target| {
+        json!({
+            "target": summary.targets[target].name,
+            "figures": list(&figures, |cost| cost_figure(cost, target)),
+            "server_calls": made(&sides[0], target),
+            "generator_calls": made(&sides[1], target),
+        })
+    })
+}
+
+fn cost_figure(cost: &Cost, target: usize) -> Value {
+    let (mean, difference) = (cost.targets[target], cost.differences[target]);
+    json!({
+        "name": cost.row.code,
+        "unit": cost.row.unit,
+        "mean": mean.map(|mean| mean.mean),
+        "half_width": mean.and_then(|mean| mean.half_width),
+        "sampling": cost.sampling[target],
+        "difference": difference.map(|mean| mean.mean),
+        "difference_half_width": difference.and_then(|mean| mean.half_width),
+    })
+}
+
+/// A system call of one side; `None` where it wasn't counted.
+fn call(call: &CallCost, target: usize) -> Option<Value> {
+    let CallFigures { calls, errors, share } = call.targets[target]?;
+    Some(json!({
+        "name": call.name,
+        "calls_per_op": calls,
+        "errors_per_op": errors,
+        "time_share": share,
+        "difference": call.difference(target).filter(|_| target > 0),
+    }))
 }

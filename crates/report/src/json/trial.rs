@@ -1,224 +1,158 @@
-//! A trial with its rows, for programs.
+//! A trial with its figures and rows, for programs.
 
 use findings::{
-    CounterFigures, EventSummary, FindingSummary, GroupFigures, SlowSummary, TrialSummary,
-    ValueFigures,
+    EventSummary, Figures, FindingSummary, GroupFigures, Latency, SlowSummary, StreamFigures,
+    Summary, TrialSummary,
 };
-use serde::Serialize;
-use serde_json::{Map, Value};
+use judge::metric_named;
+use serde_json::{Value, json};
 
-use super::figures::FiguresJson;
-use super::latency::LatencyJson;
-use super::names::Names;
-use super::streams::{StreamGroupJson, stream_groups};
+use super::parts::{joined, list};
 use crate::number::hex;
 
-#[derive(Serialize)]
-pub(super) struct TrialJson<'a> {
-    id: i64,
-    target: &'a str,
-    point: &'a Map<String, Value>,
-    round: u32,
-    validity: &'static str,
-    reason: Option<&'a str>,
-    state: &'static str,
-    measured_ns: u64,
-    wrong_outside: u64,
-    failed_at: Option<&'static str>,
-    warmup_ns: Option<u64>,
-    stationary: Option<bool>,
-    steady_after_ns: Option<u64>,
-    overloaded: bool,
-    slices_measured_again: usize,
-    groups: Vec<GroupJson<'a>>,
-    stream_groups: Vec<StreamGroupJson<'a>>,
-    values: Vec<ValueJson<'a>>,
-    counters: Vec<CounterJson<'a>>,
-    #[serde(flatten)]
-    figures: FiguresJson,
+pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
+    let row = &trial.row;
+    let own = json!({
+        "id": trial.id.get(),
+        "target": summary.targets[trial.target].name,
+        "point": summary.points[trial.point].row.keys,
+        "round": trial.round,
+        "validity": row.validity.word(),
+        "reason": row.reason,
+        "state": row.state.word(),
+        "measured_ns": row.measured_ns,
+        "wrong_outside": row.wrong_outside,
+        "failed_at": row.failed_at.map(ledger::FailedAt::word),
+        "warmup_ns": row.warmup_ns,
+        "stationary": row.stationary,
+        "steady_after_ns": row.steady_after_ns,
+        "overloaded": row.overloaded,
+        "slices_measured_again": trial.slices_measured_again,
+        "groups": list(&trial.groups, group),
+        "stream_groups": stream_groups(&trial.stream_groups),
+        "values": trial.values,
+        "counters": trial.counters,
+    });
+    joined(own, figures(&trial.figures))
 }
 
-#[derive(Serialize)]
-struct GroupJson<'a> {
-    clients: &'a str,
-    operation: &'a str,
-    count: u64,
-    latency_ns: LatencyJson,
-    service_ns: Option<LatencyJson>,
-    lag_ns: Option<LatencyJson>,
+fn group(group: &GroupFigures) -> Value {
+    json!({
+        "clients": group.clients,
+        "operation": group.operation,
+        "count": group.latency.count,
+        "latency_ns": group.latency,
+        "service_ns": group.service.seen(),
+        "lag_ns": group.lag.seen(),
+    })
 }
 
-#[derive(Serialize)]
-pub(super) struct ValueJson<'a> {
-    name: &'a str,
-    count: u64,
-    min: f64,
-    median: f64,
-    mean: f64,
-    max: f64,
+/// The updates of each group of clients.
+pub(super) fn stream_groups(groups: &[(String, StreamFigures)]) -> Vec<Value> {
+    list(groups, |(clients, figures)| {
+        let staleness = figures.staleness.seen();
+        joined(json!(figures), json!({ "clients": clients, "staleness_ns": staleness }))
+    })
 }
 
-#[derive(Serialize)]
-pub(super) struct CounterJson<'a> {
-    name: &'a str,
-    grows: bool,
-    value: f64,
-    per_op: Option<f64>,
+/// The figures of a trial, or of a target at a point: what was measured or, without that, what
+/// calls reported under the names of metrics.
+pub(super) fn figures(figures: &Figures) -> Value {
+    let metric = |name: &str| figures.value(metric_named(name)?);
+    let whole = |name: &str| metric(name).map(|value| value as u64);
+    let latency = Latency {
+        p50_ns: whole("latency.p50"),
+        p90_ns: whole("latency.p90"),
+        p99_ns: whole("latency.p99"),
+        p999_ns: whole("latency.p999"),
+        max_ns: whole("latency.max"),
+        mean_ns: metric("latency.mean"),
+        ..figures.latency
+    };
+    let streams = figures.streams.as_ref();
+    let staleness = Latency {
+        p50_ns: whole("staleness.p50"),
+        p99_ns: whole("staleness.p99"),
+        max_ns: whole("staleness.max"),
+        ..streams.map(|streams| streams.staleness).unwrap_or_default()
+    };
+    let usage = |side: &str| {
+        json!({
+            "cpu_ns_per_op": metric(&format!("{side}.cpu_ns_per_op")),
+            "user_ns_per_op": metric(&format!("{side}.user_ns_per_op")),
+            "system_ns_per_op": metric(&format!("{side}.system_ns_per_op")),
+            "rss_bytes": whole(&format!("{side}.rss_bytes")),
+        })
+    };
+    json!({
+        "rate_per_s": metric("rate_per_s"),
+        "latency_ns": latency,
+        "lag_ns": figures.lag.seen(),
+        "offered_per_s": figures.offered_per_s,
+        "backlog_most": figures.backlog_most,
+        "operations": figures.operations,
+        "wrong": figures.wrong,
+        "unchecked": figures.unchecked,
+        "missing": figures.missing,
+        "misses": figures.misses,
+        "hit_ratio": metric("hit_ratio"),
+        "elements_per_s": metric("elements_per_s"),
+        "bytes_per_s": metric("bytes_per_s"),
+        "streams": streams.map(|streams| streams.streams),
+        "updates": streams.map(|streams| streams.updates),
+        "updates_per_s": metric("updates_per_s"),
+        "missed": whole("missed"),
+        "merged": whole("merged"),
+        "fairness": metric("fairness"),
+        "least_updates": whole("least_updates"),
+        "staleness_ns": (staleness != Latency::default()).then_some(staleness),
+        "server": usage("server"),
+        "generator": joined(usage("generator"), json!({ "busy": metric("generator.busy") })),
+    })
 }
 
-#[derive(Serialize)]
-pub(super) struct FindingJson<'a> {
-    trial: i64,
-    target: &'a str,
-    point: &'a Map<String, Value>,
-    round: u32,
-    at_ns: u64,
-    operation: &'a str,
-    key: &'a str,
-    expected_hex: String,
-    received_hex: String,
-    note: &'a str,
+pub(super) fn finding(summary: &Summary, FindingSummary { trial, row }: &FindingSummary) -> Value {
+    let own = json!({
+        "at_ns": row.at_ns,
+        "operation": row.operation,
+        "key": row.key,
+        "expected_hex": hex(&row.expected),
+        "received_hex": hex(&row.received),
+        "note": row.note,
+    });
+    in_trial(summary, *trial, own)
 }
 
-#[derive(Serialize)]
-pub(super) struct EventJson<'a> {
-    trial: i64,
-    target: &'a str,
-    point: &'a Map<String, Value>,
-    round: u32,
-    at_ns: u64,
-    took_ns: u64,
-    name: &'a str,
-    action: &'a str,
-    exit_status: Option<i32>,
-    failure: Option<&'a str>,
+pub(super) fn event(summary: &Summary, EventSummary { trial, row }: &EventSummary) -> Value {
+    let own = json!({
+        "at_ns": row.at_ns,
+        "took_ns": row.took_ns,
+        "name": row.name,
+        "action": row.action,
+        "exit_status": row.exit_status,
+        "failure": row.failure,
+    });
+    in_trial(summary, *trial, own)
 }
 
-#[derive(Serialize)]
-pub(super) struct SlowJson<'a> {
-    trial: i64,
-    target: &'a str,
-    point: &'a Map<String, Value>,
-    round: u32,
-    at_ns: u64,
-    latency_ns: u64,
-    clients: &'a str,
-    operation: &'a str,
+pub(super) fn slow(summary: &Summary, SlowSummary { trial, row }: &SlowSummary) -> Value {
+    let own = json!({
+        "at_ns": row.at_ns,
+        "latency_ns": row.latency_ns,
+        "clients": row.clients,
+        "operation": row.operation,
+    });
+    in_trial(summary, *trial, own)
 }
 
-impl<'a> Names<'a> {
-    pub(super) fn trial(&self, trial: &'a TrialSummary) -> TrialJson<'a> {
-        TrialJson {
-            id: trial.id.get(),
-            target: self.target(trial.target),
-            point: self.point(trial.point),
-            round: trial.round,
-            validity: trial.row.validity.word(),
-            reason: trial.row.reason.as_deref(),
-            state: trial.row.state.word(),
-            measured_ns: trial.row.measured_ns,
-            wrong_outside: trial.row.wrong_outside,
-            failed_at: trial.row.failed_at.map(ledger::FailedAt::word),
-            warmup_ns: trial.row.warmup_ns,
-            stationary: trial.row.stationary,
-            steady_after_ns: trial.row.steady_after_ns,
-            overloaded: trial.row.overloaded,
-            slices_measured_again: trial.slices_measured_again,
-            groups: trial.groups.iter().map(GroupJson::of).collect(),
-            stream_groups: stream_groups(&trial.stream_groups),
-            values: values(&trial.values),
-            counters: counters(&trial.counters),
-            figures: FiguresJson::of(&trial.figures),
-        }
-    }
-
-    pub(super) fn findings_of(
-        &self,
-        findings: impl Iterator<Item = &'a FindingSummary>,
-    ) -> Vec<FindingJson<'a>> {
-        let finding = |one: &'a FindingSummary| {
-            let trial = &self.summary.trials[one.trial];
-            FindingJson {
-                trial: trial.id.get(),
-                target: self.target(trial.target),
-                point: self.point(trial.point),
-                round: trial.round,
-                at_ns: one.row.at_ns,
-                operation: &one.row.operation,
-                key: &one.row.key,
-                expected_hex: hex(&one.row.expected),
-                received_hex: hex(&one.row.received),
-                note: &one.row.note,
-            }
-        };
-        findings.map(finding).collect()
-    }
-
-    pub(super) fn events_of(
-        &self,
-        events: impl Iterator<Item = &'a EventSummary>,
-    ) -> Vec<EventJson<'a>> {
-        let json = |one: &'a EventSummary| {
-            let trial = &self.summary.trials[one.trial];
-            EventJson {
-                trial: trial.id.get(),
-                target: self.target(trial.target),
-                point: self.point(trial.point),
-                round: trial.round,
-                at_ns: one.row.at_ns,
-                took_ns: one.row.took_ns,
-                name: &one.row.name,
-                action: &one.row.action,
-                exit_status: one.row.exit_status,
-                failure: one.row.failure.as_deref(),
-            }
-        };
-        events.map(json).collect()
-    }
-
-    pub(super) fn slow_of(&self, slow: impl Iterator<Item = &'a SlowSummary>) -> Vec<SlowJson<'a>> {
-        let json = |one: &'a SlowSummary| {
-            let trial = &self.summary.trials[one.trial];
-            SlowJson {
-                trial: trial.id.get(),
-                target: self.target(trial.target),
-                point: self.point(trial.point),
-                round: trial.round,
-                at_ns: one.row.at_ns,
-                latency_ns: one.row.latency_ns,
-                clients: &one.row.clients,
-                operation: &one.row.operation,
-            }
-        };
-        slow.map(json).collect()
-    }
-}
-
-impl<'a> GroupJson<'a> {
-    fn of(group: &'a GroupFigures) -> GroupJson<'a> {
-        GroupJson {
-            clients: &group.clients,
-            operation: &group.operation,
-            count: group.latency.count,
-            latency_ns: LatencyJson::of(&group.latency),
-            service_ns: LatencyJson::if_any(&group.service),
-            lag_ns: LatencyJson::if_any(&group.lag),
-        }
-    }
-}
-
-pub(super) fn values(figures: &[ValueFigures]) -> Vec<ValueJson<'_>> {
-    fn value(one: &ValueFigures) -> ValueJson<'_> {
-        let ValueFigures { ref name, count, min, median, mean, max } = *one;
-        ValueJson { name, count, min, median, mean, max }
-    }
-    figures.iter().map(value).collect()
-}
-
-pub(super) fn counters(figures: &[CounterFigures]) -> Vec<CounterJson<'_>> {
-    fn counter(one: &CounterFigures) -> CounterJson<'_> {
-        let CounterFigures { ref name, grows, value, per_op } = *one;
-        CounterJson { name, grows, value, per_op }
-    }
-    figures.iter().map(counter).collect()
+/// The same with the trial that it belongs to.
+pub(super) fn in_trial(summary: &Summary, trial: usize, own: Value) -> Value {
+    let trial = &summary.trials[trial];
+    let place = json!({
+        "trial": trial.id.get(),
+        "target": summary.targets[trial.target].name,
+        "point": summary.points[trial.point].row.keys,
+        "round": trial.round,
+    });
+    joined(place, own)
 }

@@ -1,23 +1,25 @@
 //! Bytes of a wrong answer: printable ones as they are, the others escaped, and a mark under
 //! the first that differs.
 
-/// Number of bytes shown.
-const SHOWN_BYTES: usize = 48;
+/// Number of columns of bytes that are shown.
+const SHOWN: usize = 60;
 
 /// Number of them before the first difference, for orientation.
-const BEFORE_BYTES: usize = 16;
+const BEFORE: usize = 16;
 
 /// The expected and the received bytes, as lines without indentation.
 pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
     let common = expected.iter().zip(received).take_while(|(a, b)| a == b).count();
     let differ = common < expected.len() || common < received.len();
-    let start = if differ { common.saturating_sub(BEFORE_BYTES) } else { 0 };
+    let before = if differ { fit(received[..common].iter().rev(), BEFORE) } else { common };
+    let start = common - before;
     let ahead = if start > 0 { "…" } else { "" };
     let row = |name: &str, bytes: &[u8]| {
         let size = format!("{} B", bytes.len());
-        let shown: String =
-            bytes.iter().skip(start).take(SHOWN_BYTES).map(|b| escape(*b)).collect();
-        let behind = if bytes.len() > start + SHOWN_BYTES { "…" } else { "" };
+        let shown = bytes.get(start..).unwrap_or_default();
+        let count = fit(shown.iter(), SHOWN);
+        let behind = if shown.len() > count { "…" } else { "" };
+        let shown: String = shown[..count].iter().map(|b| escape(*b)).collect();
         format!("{name} {size:>8}  {ahead}{shown}{behind}")
     };
     let mut lines = vec![row("expected", expected), row("received", received)];
@@ -33,6 +35,15 @@ pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
         lines.push("the bytes shown are the same".to_owned());
     }
     lines
+}
+
+/// The number of the first of these bytes that fit in so many columns.
+fn fit<'a>(bytes: impl Iterator<Item = &'a u8>, columns: usize) -> usize {
+    let ends = bytes.scan(0, |end, byte| {
+        *end += escape(*byte).len();
+        Some(*end)
+    });
+    ends.take_while(|end| *end <= columns).count()
 }
 
 fn byte_at(bytes: &[u8], index: usize) -> String {

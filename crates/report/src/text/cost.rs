@@ -2,11 +2,13 @@
 //! each other.
 
 use findings::{CallCost, CallFigures, Cost, Mean, Summary, calls, costs};
+use judge::Unit;
 
 use super::paint::{Paint, Role};
 use crate::escape::one_line;
-use crate::number::{duration, nanoseconds, percent};
-use crate::phrases::align;
+use crate::number::{Scale, duration, percent};
+use crate::phrases::unseen;
+use crate::wrap::{table, wrapped};
 
 /// Calls rarer than this per operation are left to JSON.
 const MIN_SHOWN: f64 = 0.001;
@@ -37,13 +39,12 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
     if rows.len() == 1 {
         return String::new();
     }
-    let mut lines = align(&rows, str::to_owned);
+    let mut lines = table(&rows, 2, str::to_owned);
     lines[0] = paint.text(Role::Strong, &lines[0]);
-    if !counted {
-        lines.push(paint.text(Role::Dim, "system calls were not counted: run with --cost"));
-    }
-    lines.extend(floors(summary).map(|line| paint.text(Role::Dim, &line)));
-    lines.iter().map(|line| format!("  {line}\n")).collect()
+    let uncounted = (!counted).then(|| "system calls were not counted: run with --cost".to_owned());
+    let further = uncounted.into_iter().chain(floors(summary));
+    lines.extend(further.map(|line| format!("  {}", paint.text(Role::Dim, &line))));
+    wrapped(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
 }
 
 fn header(summary: &Summary) -> Vec<String> {
@@ -55,7 +56,17 @@ fn header(summary: &Summary) -> Vec<String> {
 }
 
 fn figure(cost: &Cost) -> Vec<String> {
-    let unit = cost.row.unit;
+    let means = cost.targets.iter().chain(&cost.differences).flatten();
+    let unit = Unit::of_word(cost.row.unit).unwrap_or(Unit::Count);
+    let scale = Scale::of(unit, means.map(|mean| mean.mean.abs()));
+    let number = |value: f64| match unit {
+        Unit::Nanoseconds | Unit::Bytes => scale.show(value),
+        _ => rounded(value),
+    };
+    let value = |mean: &Mean, sign: &str| {
+        let half = mean.half_width.map_or(String::new(), |half| format!(" ±{}", number(half)));
+        format!("{sign}{}{half}", number(mean.mean.abs()))
+    };
     let mut cells = vec![cost.row.name.to_owned()];
     for (mean, sampling) in cost.targets.iter().zip(&cost.sampling) {
         // With one round the uncertainty of ticks remains.
@@ -63,24 +74,13 @@ fn figure(cost: &Cost) -> Vec<String> {
             let half_width = mean.half_width.into_iter().chain(*sampling).reduce(f64::max);
             Mean { half_width, ..mean }
         });
-        cells.push(mean.map_or("unseen".to_owned(), |mean| value(&mean, unit, "")));
+        cells.push(unseen(mean.map(|mean| value(&mean, ""))));
     }
     for difference in cost.differences.iter().skip(1) {
         let sign = |mean: &Mean| if mean.mean < 0.0 { "−" } else { "+" };
-        let positive = |mean: Mean| Mean { mean: mean.mean.abs(), ..mean };
-        let words = difference.map(|one| value(&positive(one), unit, sign(&one)));
-        cells.push(words.unwrap_or_else(|| "unseen".to_owned()));
+        cells.push(unseen(difference.map(|one| value(&one, sign(&one)))));
     }
     cells
-}
-
-fn value(mean: &Mean, unit: &str, sign: &str) -> String {
-    let number = |value: f64| match unit {
-        "ns" => nanoseconds(value),
-        _ => rounded(value),
-    };
-    let half = mean.half_width.map_or(String::new(), |half| format!(" ±{}", number(half)));
-    format!("{sign}{}{half}", number(mean.mean))
 }
 
 /// Three digits, and no more than three decimals.
@@ -95,14 +95,13 @@ fn rounded(value: f64) -> String {
 
 /// Each target's number of a call, and the first one's difference from each other.
 fn made_by_each(call: &CallCost) -> Vec<String> {
-    let unseen = || "unseen".to_owned();
-    let cells = call.targets.iter().map(|one| one.map_or_else(unseen, made));
+    let cells = call.targets.iter().map(|one| unseen(one.map(made)));
     let differences = (1..call.targets.len()).map(|other| {
         let words = |difference: f64| {
             let sign = if difference < 0.0 { "−" } else { "+" };
             format!("{sign}{}", rounded(difference.abs()))
         };
-        call.difference(other).map_or_else(unseen, words)
+        unseen(call.difference(other).map(words))
     });
     [format!("  {}", one_line(&call.name))].into_iter().chain(cells).chain(differences).collect()
 }
@@ -119,7 +118,7 @@ fn made(figures: CallFigures) -> String {
 /// The floors of an operation on this host.
 fn floors(summary: &Summary) -> Option<String> {
     let floor = |row: &ledger::FloorRow| {
-        format!("{} {}", one_line(&row.name).replace('_', " "), nanoseconds(row.value_ns))
+        format!("{} {}", one_line(&row.name).replace('_', " "), duration(row.value_ns))
     };
     let mut all: Vec<String> = summary.floors.iter().map(floor).collect();
     let pauses = summary.trials.iter().filter_map(|trial| trial.usage.longest_pause_ns);

@@ -5,10 +5,13 @@ mod capacity;
 mod cost;
 mod ladder;
 mod limits;
+mod line;
 mod notes;
 mod paint;
 mod point;
 mod slow;
+
+use std::collections::HashMap;
 
 use findings::{Summary, outcome};
 use ledger::RunState;
@@ -16,7 +19,9 @@ use ledger::RunState;
 use crate::conclusion::conclusion;
 use crate::escape::one_line;
 use crate::scaling::scaling_words;
-use paint::{Paint, Role};
+use crate::wrap::wrapped;
+use line::Line;
+pub(crate) use paint::{Paint, Role};
 
 pub(crate) use capacity::rows as capacity_rows;
 pub use cost::cost;
@@ -37,12 +42,9 @@ pub fn text(summary: &Summary, colour: bool) -> String {
                 .iter()
                 .for_each(|line| out.push_str(&format!("{line}\n")));
         }
-        None => {
-            for index in 0..summary.points.len() {
-                out.push('\n');
-                out.push_str(&point(summary, index, colour));
-            }
-        }
+        None => points(summary, colour).iter().for_each(|point| {
+            out.push_str(&format!("\n{point}"));
+        }),
     }
     for scaling in &summary.scalings {
         let name = one_line(&summary.targets[scaling.target].name);
@@ -63,7 +65,34 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         out.push_str(&paint.text(role, &one_line(&line)));
         out.push('\n');
     }
-    out
+    wrapped(&out)
+}
+
+/// Every point. What several have in common stands at the first of them, with their number.
+fn points(summary: &Summary, colour: bool) -> Vec<String> {
+    let all = 0..summary.points.len();
+    let mut points: Vec<Vec<Line>> =
+        all.map(|index| point::lines(summary, index, Paint::new(colour))).collect();
+    let mut places: HashMap<String, usize> = HashMap::new();
+    for line in points.iter().flat_map(|point| Line::common(point)) {
+        *places.entry(line.to_owned()).or_default() += 1;
+    }
+    let count = points.len();
+    for point in &mut points {
+        point.retain_mut(|line| {
+            let Some(found) = line.is_common.then(|| places.remove(&line.text)) else {
+                return true;
+            };
+            match found {
+                None => return false,
+                Some(1) => {}
+                Some(found) if found == count => line.text += &format!(" (at all {count} points)"),
+                Some(found) => line.text += &format!(" (at {found} of {count} points)"),
+            }
+            true
+        });
+    }
+    points.iter().map(|point| Line::text_of(point)).collect()
 }
 
 /// The head above the points: the run, its suite's claims and compromises, and the targets
@@ -90,5 +119,5 @@ pub fn head(summary: &Summary, colour: bool) -> String {
             line("skipped", &format!("{}: {reason}", target.name));
         }
     }
-    out
+    wrapped(&out)
 }

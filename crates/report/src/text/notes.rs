@@ -1,14 +1,14 @@
 //! Notes under the targets of a point, where they apply: groups of
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
-use findings::{BetweenSlices, StreamFigures, Summary, TargetSummary, event_kinds};
+use findings::{BetweenSlices, PointSummary, StreamFigures, Summary, TargetSummary, event_kinds};
+use judge::Unit;
 
 use super::paint::{Paint, Role};
 use crate::escape::one_line;
-use crate::number::{
-    bytes_per_s, count, duration, percent, plain, plain_rate, rate, thousands, value_of,
-};
-use crate::phrases::{call_figure, event_words, named_latency};
+use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
+use crate::phrases::{call_figure, event_words, many, named_latency};
+use crate::wrap::table;
 
 /// The lines of one point.
 pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
@@ -16,14 +16,10 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
     let name = |target: &TargetSummary| one_line(&summary.targets[target.target].name);
     let mut lines = Vec::new();
     for target in &point.targets {
-        let streams = stream_groups(target);
-        let all = groups(target).into_iter().chain(streams);
-        lines.extend(all.map(|line| format!("  {}{line}", name(target))));
-    }
-    for target in &point.targets {
         let mut notes = Vec::new();
         notes.extend(overload(target).map(|words| (Role::Bad, words)));
         notes.extend(starts(target).map(|words| (Role::Bad, words)));
+        notes.extend(misses(summary, target).map(|words| (Role::Unsure, words)));
         notes.extend(warm_up(summary, index, target));
         notes.extend(ceilings(summary, index, target).map(|words| (Role::Dim, words)));
         notes.extend(between_slices(summary, index, target).map(|words| (Role::Unsure, words)));
@@ -60,8 +56,14 @@ fn ceilings(summary: &Summary, index: usize, target: &TargetSummary) -> Option<S
     let (loopback, copied) =
         usages.find_map(|usage| Some((usage.loopback_bytes_per_s?, usage.copy_bytes_per_s?)))?;
     let of = |ceiling: f64| format!("{} of the {}", percent(moved / ceiling), bytes_per_s(ceiling));
+    let doubt = match moved > loopback {
+        true => "; what the loopback carries was measured at a worse moment",
+        false => "",
+    };
     let (loopback, copied) = (of(loopback), of(copied));
-    Some(format!("moves {loopback} that the loopback carries, {copied} that one thread copies"))
+    Some(format!(
+        "moves {loopback} that the loopback carries, {copied} that one thread copies{doubt}"
+    ))
 }
 
 /// `used 12 % of a core outside its slices, while the others were measured`.
@@ -76,50 +78,70 @@ fn between_slices(summary: &Summary, index: usize, target: &TargetSummary) -> Op
     })
 }
 
-/// A line per group of clients, when there is more than one.
-fn groups(target: &TargetSummary) -> Vec<String> {
+/// A line per group of clients of each target, where there are several.
+pub(super) fn groups_of(summary: &Summary, point: &PointSummary) -> Vec<String> {
+    let rows = point.targets.iter().flat_map(|target| {
+        let name = one_line(&summary.targets[target.target].name);
+        let rows = groups(target).into_iter().chain(stream_groups(target));
+        rows.map(move |(clients, figures)| {
+            let mut cells = vec![format!("{name}/{}", one_line(clients))];
+            cells.extend(figures);
+            cells
+        })
+    });
+    table(&rows.collect::<Vec<_>>(), 2, str::to_owned)
+}
+
+type Group<'a> = (&'a str, Vec<String>);
+
+/// Each group of clients, when there is more than one.
+fn groups(target: &TargetSummary) -> Vec<Group<'_>> {
     if target.groups.len() < 2 {
         return Vec::new();
     }
-    let names = target.groups.iter().map(|group| one_line(&group.clients));
-    let width = names.map(|name| name.chars().count()).max().unwrap_or(0);
-    let line = |group: &findings::ClientsFigures| {
-        let requests = group.latency.count as f64 * 1e9 / target.measured_ns as f64;
-        let lag = match group.lag.p99_ns {
-            Some(ns) => format!("  {}", named_latency("lag p99", Some(ns), false)),
-            None => String::new(),
-        };
-        format!(
-            "/{:<width$}  {} requests  {}  {}{lag}",
-            one_line(&group.clients),
-            rate(requests),
-            named_latency("p50", group.latency.p50_ns, false),
-            named_latency("p99", group.latency.p99_ns, false),
-        )
+    let all = || target.groups.iter();
+    let scale = |of: fn(&findings::GroupFigures) -> Option<u64>| {
+        Scale::of(Unit::Nanoseconds, all().filter_map(of).map(|ns| ns as f64))
     };
-    target.groups.iter().map(line).collect()
+    let requests = |group: &findings::GroupFigures| {
+        group.latency.count as f64 * 1e9 / target.measured_ns as f64
+    };
+    let rates = Scale::of(Unit::PerSecond, all().map(requests));
+    let p50 = scale(|group| group.latency.p50_ns);
+    let p99 = scale(|group| group.latency.p99_ns);
+    let lag = scale(|group| group.lag.p99_ns);
+    let figures = |group: &findings::GroupFigures| {
+        let mut cells = vec![
+            format!("{} requests", rates.show(requests(group))),
+            named_latency("p50", group.latency.p50_ns, false, p50),
+            named_latency("p99", group.latency.p99_ns, false, p99),
+        ];
+        cells.extend(group.lag.p99_ns.map(|ns| named_latency("lag p99", Some(ns), false, lag)));
+        cells
+    };
+    all().map(|group| (&*group.clients, figures(group))).collect()
 }
 
-/// A line per group of clients that subscribes, when there is another group.
-fn stream_groups(target: &TargetSummary) -> Vec<String> {
+/// Each group of clients that subscribes, when there is another group.
+fn stream_groups(target: &TargetSummary) -> Vec<Group<'_>> {
     if target.stream_groups.len() + target.groups.len() < 2 {
         return Vec::new();
     }
-    let line = |(clients, figures): &(String, StreamFigures)| {
-        let stale = match figures.staleness.count {
-            0 => String::new(),
-            _ => format!("  {}", named_latency("stale p50", figures.staleness.p50_ns, false)),
-        };
-        format!(
-            "/{}  {} updates  {} missed, least {} of {} streams{stale}",
-            one_line(clients),
-            rate(figures.updates_per_s.unwrap_or(0.0)),
-            count(figures.missed),
-            count(figures.least_updates),
-            count(figures.streams),
-        )
+    let all = || target.stream_groups.iter();
+    let rates = Scale::of(Unit::PerSecond, all().filter_map(|(_, one)| one.updates_per_s));
+    let ages = all().filter_map(|(_, one)| one.staleness.p50_ns).map(|ns| ns as f64);
+    let ages = Scale::of(Unit::Nanoseconds, ages);
+    let figures = |one: &StreamFigures| {
+        let (least, streams) = (count(one.least_updates), many(one.streams as usize, "stream"));
+        let mut cells = vec![
+            format!("{} updates", rates.show(one.updates_per_s.unwrap_or(0.0))),
+            format!("{} missed, least {least} of {streams}", count(one.missed)),
+        ];
+        let stale = one.staleness.p50_ns;
+        cells.extend(stale.map(|ns| named_latency("stale p50", Some(ns), false, ages)));
+        cells
     };
-    target.stream_groups.iter().map(line).collect()
+    all().map(|(clients, one)| (&**clients, figures(one))).collect()
 }
 
 /// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.
@@ -133,9 +155,11 @@ fn overload(target: &TargetSummary) -> Option<String> {
         false => format!(" in {overloaded} of {valid} rounds"),
     };
     let figures = &target.figures;
+    let both = [figures.offered_per_s, figures.rate_per_s];
+    let scale = Scale::of(Unit::PerSecond, both.into_iter().flatten());
     let mut parts = Vec::new();
-    parts.extend(figures.offered_per_s.map(|rate| format!("{} offered", plain_rate(rate))));
-    parts.extend(figures.rate_per_s.map(|rate| format!("{} answered", plain_rate(rate))));
+    parts.extend(figures.offered_per_s.map(|rate| format!("{} offered", scale.show(rate))));
+    parts.extend(figures.rate_per_s.map(|rate| format!("{} answered", scale.show(rate))));
     parts.extend(figures.backlog_most.map(|most| format!("backlog {}", thousands(most))));
     Some(format!("overloaded{rounds}: {}", parts.join(", ")))
 }
@@ -165,10 +189,17 @@ fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(R
     }
 }
 
+/// `1.20 M misses: evictions, with 512 MiB of keys and values in 64 MiB of memory`.
+fn misses(summary: &Summary, target: &TargetSummary) -> Option<String> {
+    let data = one_line(summary.overfull(target.target)?);
+    let missed = target.figures.misses.max(target.wrong_of_all);
+    (missed > 0).then(|| format!("{} misses: evictions, with {data}", count(missed)))
+}
+
 /// `2 of 10 starts failed`.
 fn starts(target: &TargetSummary) -> Option<String> {
     let (failed, all) = (target.failed_starts, target.trials);
-    (failed > 0).then(|| format!("{failed} of {all} starts failed"))
+    (failed > 0).then(|| format!("{failed} of {} failed", many(all, "start")))
 }
 
 /// `drift: the last third of slices is 4.1 % slower`.
@@ -187,10 +218,7 @@ fn little(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Str
     };
     let found: Vec<&findings::LawViolation> = summary.littles_law.iter().filter(here).collect();
     let first = found.first()?;
-    let rounds = match found.len() {
-        1 => "1 round".to_owned(),
-        count => format!("{count} rounds"),
-    };
+    let rounds = many(found.len(), "round");
     Some(format!(
         "Little's law is broken in {rounds}: by rate × latency {} of {} requests were under way; \
          time passes that no latency counts, or a figure is wrong",
@@ -209,12 +237,12 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
     if better == found.modes.high {
         std::mem::swap(&mut better_rounds, &mut worse_rounds);
     }
+    let [better, worse] = in_one_unit([better, worse], unit);
     Some(format!(
-        "two modes of {}: {} in {better_rounds} rounds, {} in {worse_rounds}; its mean is \
-         neither. Pin both sides with `cpus`, or find what differs",
+        "two modes of {}: {better} in {}, {worse} in {worse_rounds}; its mean is neither. Pin both \
+         sides with `cpus`, or find what differs",
         found.metric.suite,
-        value_of(better, unit),
-        value_of(worse, unit),
+        many(better_rounds, "round"),
     ))
 }
 

@@ -4,7 +4,7 @@ use anstyle::{AnsiColor, Style};
 
 /// The role of a piece of text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(crate) enum Role {
     /// Better, held.
     Good,
     /// Worse, broken, wrong.
@@ -19,16 +19,16 @@ pub(super) enum Role {
 
 /// Paints, or doesn't.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Paint {
+pub(crate) struct Paint {
     colour: bool,
 }
 
 impl Paint {
-    pub(super) fn new(colour: bool) -> Paint {
+    pub(crate) fn new(colour: bool) -> Paint {
         Paint { colour }
     }
 
-    pub(super) fn text(self, role: Role, text: &str) -> String {
+    pub(crate) fn text(self, role: Role, text: &str) -> String {
         if !self.colour {
             return text.to_owned();
         }

@@ -5,17 +5,20 @@ use std::collections::BTreeMap;
 use findings::{
     Compared, Figures, FindingSummary, PointSummary, StreamFigures, Summary, TargetSummary,
 };
-use judge::Verdict;
+use judge::{Unit, Verdict};
 use ledger::{RequirementOutcome, Validity};
 
 use super::bytes::difference;
 use super::limits;
+use super::line::Line;
 use super::notes;
 use super::paint::{Paint, Role};
+use crate::columns::Columns;
 use crate::escape::one_line;
-use crate::number::{bytes_per_s, count, duration, nanoseconds, percent, whole_percent};
+use crate::number::{Scale, count, duration, percent, share, whole_percent};
 use crate::phrases::{self, interval, named_latency};
 use crate::requirements;
+use crate::wrap::{table, wrapped};
 
 /// The metrics that stand in a target's line in any case.
 const SHOWN: &[&str] = &[
@@ -42,29 +45,39 @@ const MIN_P99_ANSWERS: u64 = 10_000;
 
 /// One point of a run. Ends with a newline; empty when there is no such point.
 pub fn point(summary: &Summary, index: usize, colour: bool) -> String {
-    let Some(point) = summary.points.get(index) else { return String::new() };
-    let paint = Paint::new(colour);
-    let view = View { summary, index, point, paint };
-    let mut lines = vec![view.header()];
-    lines.extend(view.targets());
-    lines.extend(notes::lines(summary, index, paint));
+    match index < summary.points.len() {
+        true => wrapped(&Line::text_of(&lines(summary, index, Paint::new(colour)))),
+        false => String::new(),
+    }
+}
+
+/// The lines of one point, as wide as they are.
+pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<Line> {
+    let point = &summary.points[index];
+    let view = View { summary, index, point, paint, columns: Columns::of(summary, point) };
+    let own = |lines: Vec<String>| lines.into_iter().map(Line::own);
+    let notes = |lines: Vec<String>| lines.into_iter().map(Line::note);
+    let mut lines = vec![Line::own(view.header())];
+    lines.extend(own(view.targets()));
+    lines.extend(own(notes::groups_of(summary, point)));
+    lines.extend(notes(notes::lines(summary, index, paint)));
     match summary.contest {
         Some(_) => {
-            lines.extend(view.verdicts());
-            lines.extend(view.contest());
+            lines.extend(own(view.verdicts()));
+            lines.extend(own(view.contest()));
         }
         // A ladder's verdicts stand together at its end.
         None if !summary.rungs.is_empty() => {}
         None => {
-            lines.extend(view.verdicts());
-            lines.extend(view.besides());
+            lines.extend(own(view.verdicts()));
+            lines.extend(own(view.besides()));
         }
     }
-    lines.extend(limits::lines(summary, point, paint));
-    lines.extend(view.requirements());
-    lines.extend(view.spoiled());
-    lines.extend(view.findings());
-    lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+    lines.extend(notes(limits::lines(summary, point, paint)));
+    lines.extend(own(view.requirements()));
+    lines.extend(notes(view.spoiled()));
+    lines.extend(own(view.findings()));
+    lines
 }
 
 struct View<'a> {
@@ -72,6 +85,7 @@ struct View<'a> {
     index: usize,
     point: &'a PointSummary,
     paint: Paint,
+    columns: Columns,
 }
 
 impl View<'_> {
@@ -91,8 +105,7 @@ impl View<'_> {
         let again: usize = self.point.targets.iter().map(|one| one.slices_measured_again).sum();
         let again = match again {
             0 => String::new(),
-            1 => "; 1 slice measured again".to_owned(),
-            again => format!("; {} slices measured again", count(again as u64)),
+            again => format!("; {} measured again", phrases::many(again, "slice")),
         };
         format!("{label} · {many}{measured}{slices} · {valid}{again}")
     }
@@ -101,8 +114,7 @@ impl View<'_> {
     fn targets(&self) -> Vec<String> {
         let rows: Vec<Vec<String>> =
             self.point.targets.iter().map(|target| self.cells(target)).collect();
-        let lines = phrases::align(&rows, |name| self.paint.text(Role::Strong, name));
-        lines.into_iter().map(|line| format!("  {line}")).collect()
+        table(&rows, 2, |name| self.paint.text(Role::Strong, name))
     }
 
     fn cells(&self, target: &TargetSummary) -> Vec<String> {
@@ -118,9 +130,10 @@ impl View<'_> {
         }
         let mut right = phrases::answers(target);
         if let Some(hits) = figures.hit_ratio {
-            right.push_str(&format!(", {} hits", percent(hits)));
+            right.push_str(&format!(", {} hits", share(hits)));
         }
-        let rate = phrases::rate_of(target).unwrap_or_else(|| "rate unseen".to_owned());
+        let rate = phrases::rate_in(target, self.columns.rate);
+        let rate = rate.unwrap_or_else(|| "rate unseen".to_owned());
         if figures.operations == 0 && figures.streams.is_none() && figures.reported.is_empty() {
             cells.extend([rate, right]);
             return cells;
@@ -131,7 +144,8 @@ impl View<'_> {
             primary.mean / rate.mean > 1.0 - 1e-9 && primary.mean / rate.mean < 1.0 + 1e-9
         });
         cells.extend(primary.filter(|_| !is_rate).map(|primary| {
-            format!("{} {}", primary.suite, phrases::primary_cell(Some(target), primary))
+            let scale = self.columns.primary;
+            format!("{} {}", primary.suite, phrases::primary_in(target, primary, scale))
         }));
         cells.push(rate);
         if let Some(streams) = &figures.streams {
@@ -139,16 +153,17 @@ impl View<'_> {
         }
         if figures.streams.is_none() || figures.latency.count > 0 {
             let rough = figures.latency.count < MIN_P99_ANSWERS;
-            cells.push(named_latency("p50", figures.latency.p50_ns, false));
-            cells.push(named_latency("p99", figures.latency.p99_ns, rough));
+            cells.push(named_latency("p50", figures.latency.p50_ns, false, self.columns.p50));
+            cells.push(named_latency("p99", figures.latency.p99_ns, rough, self.columns.p99));
         }
-        cells.extend(figures.bytes_per_s.map(bytes_per_s));
+        cells.extend(figures.bytes_per_s.map(|moved| self.columns.bytes.show(moved)));
         // A schedule's latency counts from the scheduled time, so the lag of the generator itself
         // is shown beside it.
         if self.point.targets.iter().any(|target| target.figures.lag.count > 0) {
-            cells.push(named_latency("lag p99", figures.lag.p99_ns, false));
+            cells.push(named_latency("lag p99", figures.lag.p99_ns, false, self.columns.lag));
         }
-        cells.extend([right, server_cell(figures), generator_cell(figures)]);
+        let Columns { server, generator, .. } = self.columns;
+        cells.extend([right, server_cell(figures, server), generator_cell(figures, generator)]);
         cells
     }
 
@@ -313,8 +328,11 @@ fn stream_cells(streams: &StreamFigures) -> [String; 2] {
     let stale = match staleness.count {
         0 => "staleness unseen".to_owned(),
         _ => {
-            let p99 = named_latency("p99", staleness.p99_ns, staleness.count < MIN_P99_ANSWERS);
-            format!("{} {p99}", named_latency("stale p50", staleness.p50_ns, false))
+            let both = [staleness.p50_ns, staleness.p99_ns].into_iter().flatten();
+            let scale = Scale::of(Unit::Nanoseconds, both.map(|ns| ns as f64));
+            let rough = staleness.count < MIN_P99_ANSWERS;
+            let p99 = named_latency("p99", staleness.p99_ns, rough, scale);
+            format!("{} {p99}", named_latency("stale p50", staleness.p50_ns, false, scale))
         }
     };
     let merged = match streams.merged {
@@ -328,18 +346,18 @@ fn stream_cells(streams: &StreamFigures) -> [String; 2] {
     [stale, format!("{} missed{merged}{fair}", count(streams.missed))]
 }
 
-fn server_cell(figures: &Figures) -> String {
+fn server_cell(figures: &Figures, scale: Scale) -> String {
     let Some(cpu) = figures.server.cpu_ns_per_op else { return "server CPU unseen".to_owned() };
     let kernel = match figures.server.kernel_share() {
         Some(share) => format!(" ({} kernel)", percent(share)),
         None => String::new(),
     };
-    format!("server {} CPU/op{kernel}", nanoseconds(cpu))
+    format!("server {} CPU/op{kernel}", scale.show(cpu))
 }
 
-fn generator_cell(figures: &Figures) -> String {
+fn generator_cell(figures: &Figures, scale: Scale) -> String {
     let busy = figures.generator_busy.map(|busy| format!("{} busy", percent(busy)));
-    let cpu = figures.generator.cpu_ns_per_op.map(|cpu| format!("{} CPU/op", nanoseconds(cpu)));
+    let cpu = figures.generator.cpu_ns_per_op.map(|cpu| format!("{} CPU/op", scale.show(cpu)));
     match (cpu, busy) {
         (Some(cpu), Some(busy)) => format!("generator {cpu} ({busy})"),
         (Some(one), None) | (None, Some(one)) => format!("generator {one}"),
@@ -349,9 +367,8 @@ fn generator_cell(figures: &Figures) -> String {
 
 fn advice(compared: &Compared) -> String {
     match compared.verdict {
-        Verdict::CantTell { more_rounds: Some(1), .. } => " · about 1 more round would".to_owned(),
         Verdict::CantTell { more_rounds: Some(more), .. } => {
-            format!(" · about {} more rounds would", count(u64::from(more)))
+            format!(" · about {} would tell", phrases::many(more as usize, "more round"))
         }
         _ => String::new(),
     }

@@ -1,10 +1,12 @@
 //! The slowest requests of a point, shown with `--verbose`.
 
 use findings::Summary;
+use judge::Unit;
 
 use super::paint::{Paint, Role};
 use crate::escape::one_line;
-use crate::number::duration;
+use crate::number::Scale;
+use crate::wrap::wrapped;
 
 /// Number shown of each target; `--json` has all that were kept.
 const MAX_SHOWN: usize = 8;
@@ -19,7 +21,10 @@ pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
         let mut here: Vec<_> =
             summary.slow.iter().filter(|slow| of_it(&summary.trials[slow.trial])).collect();
         here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));
-        for (number, slow) in here.iter().take(MAX_SHOWN).enumerate() {
+        here.truncate(MAX_SHOWN);
+        let latencies = here.iter().map(|slow| slow.row.latency_ns as f64);
+        let scale = Scale::of(Unit::Nanoseconds, latencies);
+        for (number, slow) in here.iter().enumerate() {
             let name = one_line(&target.name);
             let lead = if number == 0 { format!("{name} slowest") } else { String::new() };
             let lead = format!("{lead:<width$}", width = name.chars().count() + 8);
@@ -28,12 +33,12 @@ pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
             out.push_str(&format!(
                 "  {}  {}  {} of {clients}, round {}, at {:.3} s\n",
                 paint.text(Role::Dim, &lead),
-                duration(row.latency_ns as f64),
+                scale.show(row.latency_ns as f64),
                 one_line(&row.operation),
                 trial.round,
                 row.at_ns as f64 / 1e9,
             ));
         }
     }
-    out
+    wrapped(&out)
 }

@@ -8,13 +8,18 @@ pub(super) fn excerpt(printed: &str) -> String {
     let mut lines = vec![title.to_owned(), String::new()];
     let point: Vec<&str> = blocks.next().unwrap_or_default().lines().collect();
     let limit = point.iter().position(|line| line.starts_with("  limit: "));
+    let mut is_left_out = false;
     for line in &point[..limit.map_or(point.len(), |limit| limit + 1)] {
+        // What goes on a line that is left out is left out, too.
+        let goes_on = is_left_out && line.starts_with("   ");
+        is_left_out =
+            goes_on || line.contains(" counted per operation ") || line.starts_with("  beside: ");
         let (cell, _) = line.split_once("  generator ").unwrap_or((line, ""));
         let (clause, _) = match line.starts_with("  limit: ") {
             true => cell.split_once("; ").unwrap_or((cell, "")),
             false => (cell, ""),
         };
-        if !line.contains(" counted per operation ") && !line.starts_with("  beside: ") {
+        if !is_left_out && !clause.trim().is_empty() {
             lines.push(clause.trim_end().to_owned());
         }
     }
@@ -32,11 +37,12 @@ mod tests {
 
     #[test]
     fn an_excerpt_has_the_first_points_verdict_and_the_conclusion() {
-        let printed = "Tour  run 7\n  claim  small\n\nget  depth 16\n  ours    1M/s  server 9 ns  \
-                       generator 8 ns\n  ours counted per operation get 1\n  verdict: better\n  \
-                       beside: p50\n  limit: ours: one thread; also more\n    try: less\n\n\
+        let printed = "Tour  run 7\n  claim  small\n\nget  depth 16\n  ours    1M/s\n          \
+                       server 9 ns  generator 8 ns\n  ours counted per operation get 1 ·\n    \
+                       hits 1\n  verdict: better\n  beside: p50 ·\n          p99\n  \
+                       limit: ours: one thread; also more\n    try: less\n\n\
                        get  depth 1\n  ours\n\nours is better.\nAll held.\n";
-        let short = "Tour  run 7\n\nget  depth 16\n  ours    1M/s  server 9 ns\n  \
+        let short = "Tour  run 7\n\nget  depth 16\n  ours    1M/s\n          server 9 ns\n  \
                      verdict: better\n  limit: ours: one thread\n…\nours is better.\nAll held.\n";
         assert_eq!(excerpt(printed), short);
     }

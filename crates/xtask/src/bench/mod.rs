@@ -51,6 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut build = Command::new("cargo");
     // The bound in records-array-client is an example of its service.
     build.args(["build", "--release", "--locked", "-p", "loadline", "-p", "loadline-records"]);
+    // Profiles name functions by their symbols.
+    build.env("CARGO_PROFILE_RELEASE_STRIP", "none");
     run_command(build.args(["--bins", "--example", "bare_sender"]))?;
     let wanted = |row: &&Row| args.names.is_empty() || args.names.iter().any(|n| n == row.name);
     for row in ROWS.iter().filter(wanted) {

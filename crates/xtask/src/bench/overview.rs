@@ -128,6 +128,7 @@ fn from_row(figures: &str, point: &str, peer: &str, metric: &str) -> Option<Show
 
 /// A ratio from a page as the terminal shows it: the lines `verdict` and `beside` of that point.
 fn from_text(figures: &str, point: &str, metric: &str) -> Option<Shown> {
+    let figures = unfolded(figures);
     let lines = figures.lines().skip_while(|line| !line.contains(point));
     for line in lines.take_while(|line| !line.is_empty()) {
         let Some((name, rest)) = line.trim_start().split_once(": ") else { continue };
@@ -137,6 +138,19 @@ fn from_text(figures: &str, point: &str, metric: &str) -> Option<Shown> {
         }
     }
     None
+}
+
+/// The text with each line on one: what goes on a line stands further in than the lines of a point.
+fn unfolded(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for line in text.lines() {
+        let bare = line.trim_start();
+        match line.len() - bare.len() > 2 && !out.is_empty() {
+            true => out.push_str(&format!(" {bare}")),
+            false => out.push_str(&format!("\n{line}")),
+        }
+    }
+    out
 }
 
 /// The ratio behind a metric's name, up to the end of its interval, which one round doesn't have.
@@ -198,6 +212,10 @@ mod tests {
         let shown = from_text(text, "get 1", "p50").unwrap();
         assert_eq!((&shown.figure[..], &shown.verdict[..]), ("2× [1, 2]", "better"));
         assert_eq!(from_text(text, "get 1", "cpu").unwrap().verdict, "worse");
+        let folded = "get 1 · closed ·\n    valid 5/5\n  verdict: a worse, cpu 2× [1, 3]\n  \
+            beside: rate 1× [1, 1] same ·\n          p50 2×\n          [1, 2] better\n";
+        let shown = from_text(folded, "get 1 · closed ·", "p50").unwrap();
+        assert_eq!((&shown.figure[..], &shown.verdict[..]), ("2× [1, 2]", "better"));
         let row = "| get 1 | peer | 1 | can't tell (invalid trials): rate 1.2× in one round |\n";
         assert_eq!(from_row(row, "get 1", "peer", "rate").unwrap().figure, "1.2× in one round");
     }

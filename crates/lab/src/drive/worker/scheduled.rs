@@ -66,16 +66,23 @@ impl<T: Transport> Worker<T> {
         if timed.is_imminent(*now, WATCH_CLOCK_NS) { self.send_due(work, now) } else { 0 }
     }
 
-    /// Requests that still wait for a slot a time-out after the end count as missing.
+    /// Requests that still wait for a slot, or for its connection, a time-out after the end count
+    /// as missing.
     pub(super) fn give_up_backlog(&mut self, now: Ns, work: &mut Work) {
-        let Work::Timed(timed) = work else { return };
-        if now < timed.until() + self.config.timeout_ns {
-            return;
-        }
-        for scheduled in timed.give_up() {
-            let operation =
-                self.slots.first_mut().map_or(0, |slot| slot.stream.next_op().operation);
-            self.recorder.missing(now, operation, now - scheduled);
+        match work {
+            Work::Timed(timed) if now >= timed.until() + self.config.timeout_ns => {
+                for scheduled in timed.give_up() {
+                    let operation =
+                        self.slots.first_mut().map_or(0, |slot| slot.stream.next_op().operation);
+                    self.recorder.missing(now, operation, now - scheduled);
+                }
+            }
+            Work::Closed { until } if now >= *until + self.config.timeout_ns => {
+                for slot in &mut self.slots {
+                    slot.give_up_waiting(now, *until, &mut self.recorder);
+                }
+            }
+            _ => {}
         }
     }
 }

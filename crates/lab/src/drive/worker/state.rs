@@ -53,6 +53,26 @@ pub(in crate::drive) struct Worker<T> {
     pub(super) unix_ns: u64,
 }
 
+impl<T> Worker<T> {
+    /// How long a command took that began at `start`, as far as its figures are about it.
+    ///
+    /// Slots of a closed loop end with their last answers, one soon and another late: their mean
+    /// leaves out the time in which a slot has no more to do. A schedule lasts to its end, at
+    /// least. What is read while streams end doesn't count.
+    pub(super) fn duration_ns(&self, work: &Work, start: Ns) -> u64 {
+        let last = match work {
+            Work::Closed { .. } => {
+                let took = |slot: &Slot| slot.last_answer.saturating_sub(start);
+                return self.slots.iter().map(took).sum::<u64>() / self.slots.len().max(1) as u64;
+            }
+            Work::Streams { until, .. } => self.recorder.last_answer.min(*until),
+            Work::Timed(timed) => self.recorder.last_answer.max(timed.ends()),
+            Work::Prepare(_) | Work::Steps { .. } => self.recorder.last_answer,
+        };
+        last.saturating_sub(start)
+    }
+}
+
 /// What the slots are filled with while a command is executed.
 pub(super) enum Work {
     Prepare(Parts),

@@ -7,14 +7,6 @@ use super::super::transport::Transport;
 use super::state::{Work, Worker};
 
 impl<T: Transport> Worker<T> {
-    /// The time of the last answer; what is read while streams end doesn't count.
-    pub(super) fn last_answer(&self, work: &Work) -> Ns {
-        match *work {
-            Work::Streams { until, .. } => self.recorder.last_answer.min(until),
-            _ => self.recorder.last_answer,
-        }
-    }
-
     /// Returns what the streams have brought, and begins anew.
     pub(super) fn take_streams(&mut self) -> Vec<StreamSum> {
         match std::mem::take(&mut self.recorder.streams) {

@@ -101,7 +101,7 @@ impl<T: Transport> Worker<T> {
         // the time that it runs, less the time that it spins.
         let busy_ns = generator.total_ns.saturating_sub(spun_ns);
         LoadResult {
-            duration_ns: self.last_answer(&work).saturating_sub(start),
+            duration_ns: self.duration_ns(&work, start),
             generator,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             trouble: self.trouble.take(),
@@ -205,7 +205,11 @@ impl<T: Transport> Worker<T> {
             Work::Timed(timed) => timed.is_over(now),
         };
         let gone = |slot: &Slot| slot.state == State::Gone;
-        (over && self.slots.iter().all(|slot| slot.outstanding() == 0))
+        let waits = |slot: &Slot| match &*work {
+            Work::Closed { until } if !stopped => slot.waits_for_connection(*until),
+            _ => false,
+        };
+        (over && self.slots.iter().all(|slot| slot.outstanding() == 0 && !waits(slot)))
             || self.slots.iter().all(gone)
     }
 
@@ -311,10 +315,10 @@ impl<T: Transport> Worker<T> {
                 }
             }
             Work::Streams { until, .. } if now < *until => self.subscribe(index, now),
-            Work::Closed { until } if now < *until => {
+            Work::Closed { until } => {
                 while self.slots[index].has_room() {
                     let slot = &mut self.slots[index];
-                    let scheduled = slot.take_free_since(now);
+                    let Some(scheduled) = slot.take_due(now, *until) else { return };
                     slot.send(scheduled, now);
                     if datagrams {
                         self.flush(index);

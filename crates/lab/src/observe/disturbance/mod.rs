@@ -244,9 +244,12 @@ impl Disturbance {
         let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
         let named = others.cores.iter().filter(|(_, cores)| is_worth(*cores)).take(NAMES);
         // What ran on cores that are none of the run's can't be told from what disturbed.
-        if others.also_elsewhere && seen > 1.5 * foreign + 0.1 {
+        if others.also_elsewhere {
             let names: Vec<&str> = named.map(|(name, _)| &name[..]).collect();
-            return format!(": probably {}", names.join(", "));
+            return match names.is_empty() {
+                true => String::new(),
+                false => format!(": probably {}", names.join(", ")),
+            };
         }
         let rest = Some(foreign - seen).filter(|rest| is_worth(*rest));
         let rest = rest.map(|cores| ("short-lived or unseen".to_owned(), cores));

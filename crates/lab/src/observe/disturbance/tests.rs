@@ -210,6 +210,8 @@ fn other_programs_are_named_with_their_cores_and_what_no_reading_saw() {
     assert_eq!(named(&four, false), ": a 0.5 cores, b 0.4, c 0.3", "three are enough");
     assert_eq!(named(&[], false), ": short-lived or unseen 1.5 cores");
     assert_eq!(named(&[("java", 20.0), ("cc1", 0.9)], true), ": probably java, cc1");
+    assert_eq!(named(&[("cc1", 1.4)], true), ": probably cc1", "as much as was lost is no proof");
+    assert_eq!(named(&[("cc1", 0.01)], true), "");
 }
 
 #[test]

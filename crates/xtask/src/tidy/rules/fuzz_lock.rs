@@ -22,6 +22,8 @@ fn check(tree: &Tree) -> Vec<Finding> {
     let all = table.get("package").and_then(Value::as_array).into_iter().flatten();
     // Packages from elsewhere have a source.
     let ours: Vec<&Value> = all.filter(|package| package.get("source").is_none()).collect();
+    let root = tree.file("Cargo.toml");
+    let root: Table = root.and_then(|root| root.text.parse().ok()).unwrap_or_default();
     let mut found = Vec::new();
     let name = |locked: &Value| locked.get("name")?.as_str().map(str::to_owned);
     let folders = ["crates/", "fuzz/"];
@@ -36,8 +38,9 @@ fn check(tree: &Tree) -> Vec<Finding> {
         let first_word =
             |name: &'_ Value| Some(short(name.as_str()?.split(' ').next()?).to_owned());
         let locked: BTreeSet<String> = names.filter_map(first_word).collect();
-        let built: Vec<_> =
-            dependencies(package.file).into_iter().filter(|one| !one.is_dev).collect();
+        let mut built = dependencies(package.file);
+        built.retain(|one| !one.is_dev);
+        built.iter_mut().for_each(|one| one.package = locked_name(&root, &one.package));
         let missing = built
             .iter()
             .filter(|one| !one.is_optional && !locked.contains(&one.package))
@@ -52,6 +55,13 @@ fn check(tree: &Tree) -> Vec<Finding> {
         found.extend(missing.chain(gone).map(|what| lock.finding(line, advice(what))));
     }
     found
+}
+
+/// The name that a lock file has for a dependency, which the workspace may call something else.
+fn locked_name(root: &Table, dependency: &str) -> String {
+    let of_workspace = || root.get("workspace")?.get("dependencies")?.get(dependency);
+    let package = of_workspace().and_then(|one| one.get("package")?.as_str());
+    short(package.unwrap_or(dependency)).to_owned()
 }
 
 /// Brings our crates up to date in the lock file, and leaves what others' packages are locked to.
@@ -94,6 +104,16 @@ mod tests {
             |more| lines(&RULE, &[("fuzz/Cargo.lock", lock), ("fuzz/Cargo.toml", &manifest(more))]);
         assert!(found("").is_empty());
         assert_eq!(found("two = { path = \"../crates/two\" }\n"), [2]);
+    }
+
+    #[test]
+    fn a_package_that_the_workspace_renames_is_locked_under_its_own_name() {
+        let root = "[workspace.dependencies]\nsecond = { package = \"two\", version = \"1\" }\n";
+        let manifest = "[package]\nname = \"one\"\n[dependencies]\nrand = \"0.10\"\n\
+                        second.workspace = true\n";
+        let files =
+            [("Cargo.toml", root), ("fuzz/Cargo.lock", LOCK), ("crates/one/Cargo.toml", manifest)];
+        assert!(lines(&RULE, &files).is_empty());
     }
 
     #[test]

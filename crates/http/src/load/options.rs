@@ -1,0 +1,99 @@
+//! How a target is spoken to: plainly or over TLS, in which version of HTTP. Control plane.
+
+use std::path::PathBuf;
+
+use serde::Deserialize;
+
+use super::trust::Trust;
+
+/// The options of `speaks = { http = { … } }`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "Written")]
+pub(super) struct Options {
+    /// Whether HTTP/2 is spoken, not HTTP/1.1.
+    pub(super) is_http2: bool,
+    /// None speaks without encryption.
+    pub(super) tls: Option<TlsOptions>,
+}
+
+/// What is said of TLS.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct TlsOptions {
+    pub(super) trust: Trust,
+    /// Whom the server's certificate has to be for; the host of the requests unless stated.
+    pub(super) name: Option<String>,
+}
+
+/// The options as written.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Written {
+    #[serde(default)]
+    tls: bool,
+    /// A PEM file with the authorities that are trusted instead of the system's.
+    ca: Option<PathBuf>,
+    /// Whether any certificate is taken.
+    #[serde(default)]
+    insecure: bool,
+    name: Option<String>,
+    /// 1 or 2: HTTP/1.1 unless stated.
+    version: Option<u8>,
+}
+
+impl TryFrom<Written> for Options {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        let Written { tls, ca, insecure, name, version } = written;
+        let is_http2 = match version {
+            None | Some(1) => false,
+            Some(2) => true,
+            Some(other) => return Err(format!("version {other} is not spoken: write 1 or 2")),
+        };
+        if !tls && (ca.is_some() || insecure || name.is_some()) {
+            return Err("`ca`, `insecure` and `name` are of TLS: add tls = true".to_owned());
+        }
+        let trust = match (ca, insecure) {
+            (Some(_), true) => {
+                let message = "`ca` says whom to trust, `insecure` that anyone is: say one of them";
+                return Err(message.to_owned());
+            }
+            (Some(file), false) => Trust::Authorities(file),
+            (None, true) => Trust::Any,
+            (None, false) => Trust::System,
+        };
+        Ok(Self { is_http2, tls: tls.then_some(TlsOptions { trust, name }) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Options, String> {
+        toml::from_str(text).map_err(|error| error.message().to_owned())
+    }
+
+    #[test]
+    fn what_is_left_out_is_plain_http_1_and_contradictions_are_named() {
+        assert_eq!(read(""), Ok(Options { is_http2: false, tls: None }));
+        assert_eq!(read("version = 2"), Ok(Options { is_http2: true, tls: None }));
+        let tls = |trust, name: Option<&str>| {
+            let tls = Some(TlsOptions { trust, name: name.map(str::to_owned) });
+            Ok(Options { is_http2: false, tls })
+        };
+        assert_eq!(read("tls = true"), tls(Trust::System, None));
+        assert_eq!(read("tls = true\ninsecure = true"), tls(Trust::Any, None));
+        let authorities = Trust::Authorities("a.pem".into());
+        assert_eq!(read("tls = true\nca = 'a.pem'\nname = 'b'"), tls(authorities, Some("b")));
+        for (text, said) in [
+            ("insecure = true", "add tls = true"),
+            ("tls = true\ninsecure = true\nca = 'a'", "say one of them"),
+            ("version = 3", "write 1 or 2"),
+            ("alpn = 'h2'", "unknown field"),
+        ] {
+            let error = read(text).expect_err(text);
+            assert!(error.contains(said), "{text}: {error}");
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! What the primary metric says of the first target beside another one, in a sentence; what went
+//! the other way by the other metrics is never left out.
+
+use findings::{Compared, Summary, TargetSummary};
+use judge::{Direction, Inconclusive, Metric, Verdict};
+
+use crate::number::{in_one_unit, whole_percent};
+use crate::phrases::{bound, disturbance, many};
+use crate::wording::{Span, between, compared, difference, either, noun, same};
+
+/// The first target beside one other at all points; `None` where they were never measured together.
+pub(crate) fn sentence(summary: &Summary, other: usize) -> Option<String> {
+    let primary = summary.comparisons.iter().filter(|one| one.primary && one.b == other);
+    let family: Vec<&Compared> = primary.collect();
+    match family[..] {
+        [] => None,
+        [one] => Some(single(summary, one, None)),
+        _ => Some(several(summary, &family)),
+    }
+}
+
+/// What a run that is one comparison says besides.
+pub(crate) struct InFull {
+    /// The factor that differs: ` by compiler`.
+    pub(crate) by: String,
+    /// What these rounds could have shown.
+    pub(crate) could_show: Option<String>,
+}
+
+/// One comparison: `loadline takes 22 % less CPU per operation than memcached (12.2 µs against
+/// 15.8 µs); rate 13 % lower, p99 24 % higher.`
+pub(crate) fn single(summary: &Summary, one: &Compared, in_full: Option<&InFull>) -> String {
+    let [a, b] = [one.a, one.b].map(|target| &summary.targets[target].name);
+    let by = in_full.map_or("", |more| more.by.as_str());
+    let what = match (one.verdict, one.interval) {
+        (Verdict::CantTell { .. }, _) => {
+            let either = either(&one.metric, b);
+            return format!(
+                "It can't be told whether {a} {either}{by}{}{}.",
+                undecided(summary, one, in_full),
+                besides(summary, &[one])
+            );
+        }
+        (Verdict::Same, _) => {
+            let within = whole_percent(summary.run.same_within);
+            format!("{}{by} within ±{within}", same(&one.metric, b))
+        }
+        (_, Some(interval)) => compared(&one.metric, Span::one(interval.ratio), b) + by,
+        (verdict, None) => format!("is {} than {b}{by}", verdict.code()),
+    };
+    let details: Vec<String> =
+        [figures(summary, one), direction(&one.metric), in_full.and_then(|_| evidence(one))]
+            .into_iter()
+            .flatten()
+            .collect();
+    let details = match details.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", details.join("; ")),
+    };
+    format!("{a} {what}{details}{}.", besides(summary, &[one]))
+}
+
+/// `12.2 µs against 15.8 µs`, as the targets' lines have them.
+fn figures(summary: &Summary, one: &Compared) -> Option<String> {
+    let figure = |target: usize| {
+        let target = summary.points[one.point].of_target(target)?;
+        shown(target, &one.metric)
+    };
+    let [a, b] = in_one_unit([figure(one.a)?, figure(one.b)?], one.metric.unit);
+    Some(format!("{a} against {b}"))
+}
+
+/// A figure as the target's line has it: rates and figures of programs are means over rounds.
+fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
+    let mean = match &*metric.suite {
+        "rate_per_s" => target.rate,
+        _ if metric.sql.is_none() => target.primary,
+        _ => None,
+    };
+    mean.map(|mean| mean.mean).or_else(|| target.figures.value(metric))
+}
+
+/// Which direction is good, of a figure whose name doesn't tell readers.
+fn direction(metric: &Metric) -> Option<String> {
+    let way = match metric.direction {
+        Direction::HigherIsBetter => "higher is better",
+        Direction::LowerIsBetter => "lower is better",
+    };
+    metric.sql.is_none().then(|| way.to_owned())
+}
+
+/// `between 1.8 and 2.2 % higher, 7 rounds`.
+fn evidence(one: &Compared) -> Option<String> {
+    let interval = one.interval?;
+    let rounds = many(interval.rounds, "round");
+    let rounds = match one.disturbed_rounds {
+        0 => rounds,
+        some => format!("{rounds}, {some} of them disturbed"),
+    };
+    Some(match interval.high.is_finite() {
+        true => format!("{}, {rounds}", between(&one.metric, interval.low, interval.high)),
+        false => format!("{}, {rounds}", difference(&one.metric, Span::one(interval.ratio))),
+    })
+}
+
+/// What was seen where there is no verdict, why there is none, and what to do: ` (interval too
+/// wide): between 5 % less and 20 % more, 5 rounds; about 12 more rounds would tell`.
+fn undecided(summary: &Summary, one: &Compared, in_full: Option<&InFull>) -> String {
+    let Verdict::CantTell { why, more_rounds } = one.verdict else { return String::new() };
+    let seen = match (one.bound, one.interval) {
+        (Some(_), Some(interval)) => {
+            Some(format!("{}{}", bound(one), difference(&one.metric, Span::one(interval.ratio))))
+        }
+        _ => evidence(one),
+    };
+    let likely = one.likely.map(|likely| {
+        let interval = likely.found.interval;
+        let difference = difference(&one.metric, Span::one(interval.ratio));
+        let between = between(&one.metric, interval.low, interval.high);
+        format!("likely {difference} ({between}; {})", disturbance(&likely))
+    });
+    let advice = match one.likely {
+        Some(_) => None,
+        None => advice(summary, one, why, more_rounds),
+    };
+    let could = in_full.and_then(|more| more.could_show.clone());
+    let parts: Vec<String> = [seen, likely, advice, could].into_iter().flatten().collect();
+    let colon = if parts.is_empty() { "" } else { ": " };
+    format!(" ({}){colon}{}", why.words(), parts.join("; "))
+}
+
+/// What to do about it.
+fn advice(
+    summary: &Summary,
+    one: &Compared,
+    why: Inconclusive,
+    more_rounds: Option<u32>,
+) -> Option<String> {
+    if let Some(more) = more_rounds {
+        return Some(format!("about {} would tell", many(more as usize, "more round")));
+    }
+    let words = match why {
+        Inconclusive::TooFewRounds => "five rounds are the least: --set rounds.at_least=5",
+        Inconclusive::TooWide => "longer rounds (rounds.measure) or pinned cores (cpus) vary less",
+        Inconclusive::GeneratorBound => {
+            "give the load more threads and CPUs, or judge by server.cpu_ns_per_op"
+        }
+        Inconclusive::Overloaded => {
+            "a lower rate would tell; `loadline capacity` finds the highest"
+        }
+        Inconclusive::DisturbedRounds => {
+            "end what disturbs, or compare all the same: --set rounds.disturbed=ignore"
+        }
+        Inconclusive::Unseen => "`loadline doctor` says what this host shows",
+        Inconclusive::InvalidTrials => return invalid(summary, one),
+    };
+    Some(words.to_owned())
+}
+
+/// Why most trials of the two targets that don't count are invalid.
+fn invalid(summary: &Summary, one: &Compared) -> Option<String> {
+    let of_both = |target: usize| target == one.a || target == one.b;
+    let here = summary.trials_at(one.point).map(|(_, trial)| trial);
+    let trials: Vec<_> = here.filter(|trial| of_both(trial.target)).collect();
+    let cause = findings::invalid(trials.iter().copied()).into_iter().next()?;
+    let is_it = |trial: &&&findings::TrialSummary| {
+        trial.row.reason.as_deref().is_some_and(|reason| reason == cause.text)
+    };
+    let target = trials.iter().find(is_it).map_or(one.a, |trial| trial.target);
+    let (name, rounds) = (&summary.targets[target].name, many(cause.rounds, "round"));
+    let why = cause.text.trim_start_matches(&format!("{name}: "));
+    Some(format!("{name} in {rounds}: {why}"))
+}
+
+/// The other metrics that went the other way than the primary one, or all that were decided where
+/// it wasn't: `; rate 13 % lower, p99 24 % higher`.
+fn besides(summary: &Summary, family: &[&Compared]) -> String {
+    let beside = |of: &Compared| {
+        let both = (of.a, of.b);
+        let here = summary.comparisons_at(of.point);
+        here.filter(move |one| !one.primary && (one.a, one.b) == both)
+    };
+    let mut metrics: Vec<&Metric> = Vec::new();
+    for one in family.iter().flat_map(|of| beside(of)) {
+        if !metrics.contains(&&one.metric) {
+            metrics.push(&one.metric);
+        }
+    }
+    let said = |metric: &Metric| {
+        let found: Vec<(Option<bool>, Decided)> = family
+            .iter()
+            .filter_map(|of| {
+                let one = beside(of).find(|one| one.metric == *metric)?;
+                Some((decided(of).map(|of| of.is_better), decided(one)?))
+            })
+            .collect();
+        let went_other = |(primary, one): &(Option<bool>, Decided)| *primary != Some(one.is_better);
+        let ways: Vec<String> = [false, true]
+            .into_iter()
+            .filter_map(|is_more| {
+                let here = found.iter().map(|(_, one)| one).filter(|one| one.is_more() == is_more);
+                let here: Vec<&Decided> = here.collect();
+                let span = Span::of(here.iter().map(|one| one.ratio))?;
+                let likely = if here.iter().all(|one| one.is_likely) { "likely " } else { "" };
+                let places = match family.len() {
+                    1 => String::new(),
+                    _ => format!(" at {}", here.len()),
+                };
+                Some(format!("{likely}{}{places}", difference(metric, span)))
+            })
+            .collect();
+        let is_said = found.iter().any(went_other);
+        is_said.then(|| format!("{} {}", noun(metric), ways.join(" and ")))
+    };
+    let all: Vec<String> = metrics.into_iter().filter_map(said).collect();
+    if all.is_empty() { String::new() } else { format!("; {}", all.join(", ")) }
+}
+
+/// A comparison that is decided, or likely.
+struct Decided {
+    is_better: bool,
+    is_likely: bool,
+    ratio: f64,
+}
+
+impl Decided {
+    fn is_more(&self) -> bool {
+        self.ratio > 1.0
+    }
+}
+
+fn decided(one: &Compared) -> Option<Decided> {
+    let ratio = one.interval.map(|interval| interval.ratio);
+    match (one.verdict, one.likely) {
+        (Verdict::Better | Verdict::Worse, _) => Some(Decided {
+            is_better: one.verdict == Verdict::Better,
+            is_likely: false,
+            ratio: ratio?,
+        }),
+        (Verdict::CantTell { .. }, Some(likely)) => Some(Decided {
+            is_better: likely.is_better,
+            is_likely: true,
+            ratio: likely.found.interval.ratio,
+        }),
+        _ => None,
+    }
+}
+
+/// A comparison at several points: `loadline takes 12 to 90 % less CPU per operation than memcached
+/// at 5 of 6 points, 5.0 % more at 1; rate 3 to 9 % higher at 4 and 2.0 % lower at 1.`
+fn several(summary: &Summary, family: &[&Compared]) -> String {
+    let (metric, all) = (&family[0].metric, family.len());
+    let [a, b] = [family[0].a, family[0].b].map(|target| &summary.targets[target].name);
+    let mut clauses: Vec<String> = Vec::new();
+    let with = |verdict: Verdict| -> Vec<&Compared> {
+        family.iter().copied().filter(|one| one.verdict == verdict).collect()
+    };
+    for found in [with(Verdict::Better), with(Verdict::Worse)] {
+        let ratios = found.iter().filter_map(|one| Some(one.interval?.ratio));
+        let Some(span) = Span::of(ratios) else { continue };
+        clauses.push(match clauses.is_empty() {
+            true => format!("{}{}", compared(metric, span, b), places(found.len(), all)),
+            false => format!("{} at {}", difference(metric, span), found.len()),
+        });
+    }
+    let found = with(Verdict::Same).len();
+    let within = whole_percent(summary.run.same_within);
+    if found > 0 {
+        clauses.push(match clauses.is_empty() {
+            true => format!("{} within ±{within}{}", same(metric, b), places(found, all)),
+            false => format!("the same within ±{within} at {found}"),
+        });
+    }
+    let is_open = |one: &&Compared| matches!(one.verdict, Verdict::CantTell { .. });
+    let open: Vec<&Compared> = family.iter().copied().filter(is_open).collect();
+    let mut said = match (clauses.is_empty(), open.is_empty()) {
+        (false, true) => format!("{a} {}", clauses.join(", ")),
+        (false, false) => {
+            let (clauses, count) = (clauses.join(", "), open.len());
+            format!("{a} {clauses}; it can't be told at {count} ({})", reasons(&open))
+        }
+        (true, _) => format!(
+            "It can't be told at any of {all} points whether {a} {} ({})",
+            either(metric, b),
+            reasons(&open)
+        ),
+    };
+    for is_better in [true, false] {
+        let found = open.iter().filter_map(|one| decided(one));
+        let found: Vec<Decided> = found.filter(|one| one.is_better == is_better).collect();
+        if let Some(span) = Span::of(found.iter().map(|one| one.ratio)) {
+            let (likely, count) = (difference(metric, span), found.len());
+            said += &format!(", likely {likely} at {count} of these");
+        }
+    }
+    if let [one, ..] = open[..]
+        && let Verdict::CantTell { why, more_rounds } = one.verdict
+        && one.likely.is_none()
+    {
+        let advice = advice(summary, one, why, more_rounds);
+        said += &advice.map_or(String::new(), |words| format!("; {words}"));
+    }
+    format!("{said}{}.", besides(summary, family))
+}
+
+/// ` at 3 of 4 points`.
+fn places(found: usize, all: usize) -> String {
+    match found == all {
+        true => format!(" at all {all} points"),
+        false => format!(" at {found} of {all} points"),
+    }
+}
+
+/// The reasons of open comparisons, each once.
+fn reasons(open: &[&Compared]) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    for one in open {
+        if let Verdict::CantTell { why, .. } = one.verdict
+            && !words.contains(&why.words())
+        {
+            words.push(why.words());
+        }
+    }
+    words.join(", ")
+}

@@ -1,0 +1,149 @@
+//! The conclusion: the thing and its direction, what went the other way, and causes.
+
+use crate::fixture::Bench;
+use ledger::{FactRow, Ledger, Validity};
+
+/// Rounds in which the first target has this rate, latency and CPU time an operation; the other one
+/// has 100,000/s, 33 µs and 100 ns.
+fn rounds(bench: &mut Bench, rate_per_s: u64, latency_ns: u64, cpu_ns: u64) {
+    for _ in 0..5 {
+        bench.round();
+        let figures = [(rate_per_s, latency_ns, cpu_ns), (100_000, 33_000, 100)];
+        for (target, (rate_per_s, latency_ns, cpu_ns)) in figures.into_iter().enumerate() {
+            bench.trial(target, rate_per_s, latency_ns, |row| {
+                row.server_cpu_ns = Some(row.operations * cpu_ns);
+            });
+        }
+    }
+}
+
+fn by_cpu() -> Bench {
+    let ledger = Ledger::in_memory().unwrap();
+    Bench::with(ledger, &["loadline", "memcached"], "server.cpu_ns_per_op")
+}
+
+#[test]
+fn the_primary_metric_comes_first_and_what_went_the_other_way_behind_it() {
+    let mut bench = by_cpu();
+    bench.point("p", 1);
+    rounds(&mut bench, 87_000, 41_000, 78);
+    let said = "loadline takes 22 % less CPU per operation than memcached (78.0 ns against 100 \
+                ns); rate 13 % lower, p50 24 % higher, p99 24 % higher.";
+    assert_eq!(report::conclusion(&bench.finish()), [said]);
+}
+
+#[test]
+fn several_points_are_said_by_their_span() {
+    let mut bench = by_cpu();
+    for (connections, rate, cpu_ns) in [(1, 200_000, 10), (4, 90_000, 88), (16, 100_000, 106)] {
+        bench.point(&format!("{connections} conns"), connections);
+        rounds(&mut bench, rate, 33_000, cpu_ns);
+    }
+    let said = "loadline takes 12 to 90 % less CPU per operation than memcached at 2 of 3 points, \
+                6.0 % more at 1; rate 10 % lower at 1 and 2.00 times as high at 1.";
+    assert_eq!(report::conclusion(&bench.finish()), [said]);
+}
+
+#[test]
+fn what_cant_be_told_is_said_with_what_was_seen_why_and_what_to_do() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    bench.rounds_of(&[100_000, 120_000, 90_000, 105_000, 95_000]);
+    let said = &report::conclusion(&bench.finish())[0];
+    let begin = "It can't be told whether loadline has a higher or lower rate than memcached \
+                 (interval too wide): between 11 % lower and 16 % higher, 5 rounds; about ";
+    assert!(said.starts_with(begin), "{said}");
+    assert!(said.contains(" more rounds would tell; p50 90 % lower"), "{said}");
+}
+
+#[test]
+fn a_target_that_was_never_seen_is_named_with_its_cause_once() {
+    let mut bench = Bench::new(&["loadline", "memcached"]);
+    bench.point("p", 1);
+    for port in 4_001..4_004 {
+        bench.round();
+        bench.trial(0, 100_000, 33_000, |_| ());
+        bench.trial(1, 0, 33_000, |row| {
+            row.validity = Validity::Invalid;
+            let awaited = format!("something that listens at 127.0.0.1:{port}");
+            row.reason = Some(format!("memcached: not ready within 5 s: {awaited} did not come"));
+        });
+    }
+    let summary = bench.finish();
+    let said = [
+        "Nothing was measured of memcached: not ready within 5 s: something that listens at \
+         127.0.0.1:4001 did not come (3 of 3 rounds).",
+        "loadline carried 100k/s (p50 33.0 µs, p99 33.0 µs).",
+    ];
+    assert_eq!(report::conclusion(&summary), said);
+    assert_eq!(report::text(&summary, false).matches("127.0.0.1:400").count(), 2);
+}
+
+#[test]
+fn misses_of_data_that_do_not_fit_have_their_cause() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 100_000, 33_000, |row| (row.hits, row.misses) = (Some(400_000), 100_000));
+    let (target_id, name) = (bench.targets[0], "overfull".to_owned());
+    let value = "512 MiB of keys and values in 64 MiB of memory".to_owned();
+    bench.ledger.add_fact(&FactRow { target_id, name, value }).unwrap();
+    let text = report::text(&bench.finish(), false);
+    let said = "  100,000 misses: evictions, with 512 MiB of keys and values in 64 MiB of memory\n";
+    assert!(text.contains(said) && text.contains(", 80.0 % hits"), "{text}");
+}
+
+#[test]
+fn what_all_points_have_in_common_is_said_once() {
+    let mut bench = Bench::new(&["loadline"]);
+    for connections in [1, 4, 16] {
+        bench.point(&format!("{connections} conns"), connections);
+        bench.round();
+        let shared = |row: &mut ledger::TrialRow| row.shared = Some("no core; caches".into());
+        let trial = bench.trial(0, 100_000, 33_000, shared);
+        bench.reached(trial, 1, "server_thread", "it runs 99 % of the time");
+    }
+    let text = report::text(&bench.finish(), false);
+    assert_eq!(text.matches("shared by both sides").count(), 1, "{text}");
+    assert!(text.contains("  shared by both sides: no core; caches (at all 3 points)\n"), "{text}");
+    assert_eq!(text.matches("it runs 99 % of the time").count(), 1, "{text}");
+}
+
+#[test]
+fn no_line_is_wider_than_100_columns() {
+    let names = ["a-target-of-quite-a-long-name", "another-one-that-is-as-long", "third"];
+    let mut bench = Bench::new(&names);
+    bench.point(
+        &format!("cache/get  16 conns · {} · closed", "workload.keys.count 9 · ".repeat(9)),
+        1,
+    );
+    for round in 0..5_u64 {
+        bench.round();
+        for target in 0..3 {
+            let trial = bench.trial(target, 100_000 + 3_000 * (round % 3), 33_000, |row| {
+                row.shared = Some("no core (server 0, generator 1); caches and ".repeat(3));
+                (row.missing, row.unchecked, row.payload_bytes) = (3, 100, Some(8_000_000_000));
+                if round > 2 {
+                    row.validity = Validity::Disturbed;
+                    row.reason = Some(
+                        "other programs used 5.0 % of the run's cores: rustc 1.1 cores, \
+                                       java 0.4, a-compiler-driver 0.2"
+                            .into(),
+                    );
+                }
+            });
+            bench.reached(trial, 1, "server_thread", &"it runs 99 % of the time ".repeat(6));
+            bench.lag(trial, "readers", "get", 12_000);
+            bench.lag(trial, "writers", "set", 80_000);
+            bench.finding(trial, &"a note ".repeat(30), &[0; 200], &[1; 180]);
+            bench.slow(trial, 9_000_000);
+        }
+    }
+    bench.requirement("latency.p99 < 1ms", 33_023.0, ledger::RequirementOutcome::Held);
+    let summary = bench.finish();
+    for text in [report::text(&summary, false), report::slowest(&summary, 0, false)] {
+        let wide: Vec<&str> = text.lines().filter(|line| line.chars().count() > 100).collect();
+        assert!(wide.is_empty(), "{wide:#?}\n{text}");
+        assert!(text.lines().all(|line| line.trim_end() == line), "{text}");
+    }
+}
