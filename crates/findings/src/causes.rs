@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn a_sentence_that_names_nobody_lowers_no_mean() {
+    fn a_sentence_without_programs_lowers_no_mean() {
         let reasons = [
             (1, "other programs used 14.0 % of the run's cores: rustc 1.2 cores"),
             (2, "other programs used 12.0 % of the run's cores"),

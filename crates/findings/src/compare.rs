@@ -285,7 +285,7 @@ fn judged(
 }
 
 /// What is likely of each comparison of a family, which share the error by Holm's rule: the more
-/// of them are told, the more of it is left for each of the others.
+/// of them are significant, the more of it is left for each of the others.
 fn likely_of_family(
     metric: &Metric,
     pairs: &[Pairing<'_>],

@@ -9,7 +9,7 @@ pub(crate) fn resolve(text: &str) -> Result<Scenario, String> {
     Scenario::parse(text, &SERVICE).map_err(|error| format!("{}: {error}", error.key))
 }
 
-/// A workload of one request; `rest` is what is said of it.
+/// A workload of one request; `rest` is the rest of its table.
 pub(crate) fn one(rest: &str) -> Scenario {
     resolve(&format!("service='http'\noperation='a'\n[[request]]\nname='a'\n{rest}"))
         .expect("right")

@@ -20,8 +20,8 @@
 //!
 //! What hits both sides alike may still cost one of them more: a server that sleeps between
 //! requests wakes up cheaper on a core that is kept busy. So half the interval is no less than 0.15
-//! of the mean disturbance of both. The ratio is that of the disturbed machine; what this prevents
-//! is that a small difference is told whose sign is another on a quiet one.
+//! of the mean disturbance of both. The ratio is that of the disturbed machine; the minimum
+//! keeps out small differences whose sign is another on a quiet one.
 //!
 //! The difference is *likely* with the interval clear of 1 and, of the plain log ratios, a mean of
 //! the same sign in both halves of the run and in all of it. That rules out a drift or one bad

@@ -24,7 +24,7 @@ impl Span {
     }
 }
 
-/// From this ratio on, a target has so many times as much, and not a percentage more.
+/// The ratio from which sentences give a multiple ("3.1 times") in place of a percentage.
 const MIN_TIMES: f64 = 2.0;
 
 /// A metric as sentences call it.

@@ -9,7 +9,7 @@ const WIDTH: usize = 100;
 /// A label behind which a line goes on is no wider than this.
 const MAX_LABEL: usize = 16;
 
-/// What stands between the parts of a line that stay together.
+/// The separator of the parts of a line that stay together.
 const BETWEEN: &str = " · ";
 
 /// A number stays with one of these.
@@ -64,8 +64,8 @@ fn hang(line: &str) -> usize {
     indent.min(WIDTH / 2) + label.filter(|label| indent > 0 && *label <= MAX_LABEL).unwrap_or(4)
 }
 
-/// The parts of a line that are not divided, each with the spaces before it: what stands between
-/// dots, and words where that is wider than `room`.
+/// The parts of a line that are not divided, each with the spaces before it: the text
+/// between dots, and words where that is wider than `room`.
 fn pieces(line: &str, room: usize) -> Vec<(&str, &str)> {
     let mut pieces = Vec::new();
     let mut at = 0;

@@ -34,7 +34,7 @@ fn a_stored_verdict_is_shown_though_the_rule_would_now_decide_otherwise() {
 }
 
 #[test]
-fn a_word_that_nobody_writes_is_named_and_not_guessed() {
+fn an_unknown_word_is_named_and_not_guessed() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("ledger.sqlite");
     let mut bench = Bench::on_disk(&path, &["loadline", "memcached"]);

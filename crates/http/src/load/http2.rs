@@ -262,7 +262,7 @@ impl Exchange {
     }
 }
 
-/// h2 is called again whenever anything has changed: nobody has to be woken.
+/// h2 is called again whenever anything has changed, so that no task waits to be woken.
 fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }

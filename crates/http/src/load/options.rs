@@ -16,7 +16,7 @@ pub(super) struct Options {
     pub(super) tls: Option<TlsOptions>,
 }
 
-/// What is said of TLS.
+/// The options of TLS.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct TlsOptions {
     pub(super) trust: Trust,

@@ -418,7 +418,7 @@ impl Trial {
     pub(super) fn of_those_asked(&self, outcome: &str) -> Option<(u64, u64)> {
         let Counts { operations, wrong, missing, unchecked, .. } = self.counts;
         Some(match outcome {
-            // An answer that nobody checked is not a right one.
+            // An unchecked answer is not a right one.
             "wrong" => (wrong, operations.saturating_sub(unchecked).max(wrong) + missing),
             "missing" => (missing, operations + missing),
             ERRORS => (wrong + missing, operations + missing),

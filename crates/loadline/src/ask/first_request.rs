@@ -1,5 +1,5 @@
-//! The first request of a service, or the first run of a command, before it is measured: what never
-//! answers is said in a sentence, and not after all rounds.
+//! The first request of a service, or the first run of a command, before it is measured: a target
+//! that never answers is an error at once, and not after all rounds.
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};

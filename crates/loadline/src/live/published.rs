@@ -33,8 +33,8 @@ impl Published {
         Self { path, written: None }
     }
 
-    /// Writes the state, unless that was done within this second. A run doesn't end because nobody
-    /// can look at it.
+    /// Writes the state, unless that was done within this second. A failure to write doesn't
+    /// end the run.
     pub(super) fn write(&mut self, state: &State, at: Duration) {
         if self.written.is_some_and(|written| written.elapsed() < EVERY) {
             return;

@@ -37,7 +37,7 @@ pub(super) fn difference(expected: &[u8], received: &[u8]) -> Vec<String> {
     lines
 }
 
-/// The number of the first of these bytes that fit in so many columns.
+/// The number of the first of these bytes that fit in this number of columns.
 fn fit<'a>(bytes: impl Iterator<Item = &'a u8>, columns: usize) -> usize {
     let ends = bytes.scan(0, |end, byte| {
         *end += escape(*byte).len();

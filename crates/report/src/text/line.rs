@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Line {
     pub(super) text: String,
-    /// Whether it is said once where several points have the same.
+    /// Whether the report prints it once where several points have the same.
     pub(super) is_common: bool,
 }
 

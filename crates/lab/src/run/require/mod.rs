@@ -5,7 +5,7 @@
 //! operations; both have an interval over rounds, because one stall delays many requests. Any other
 //! figure is a mean over rounds with its interval.
 //!
-//! The figure is said in any case, but nothing is concluded from what may be otherwise: it held
+//! The figure is reported in any case, but a requirement concludes no more than was seen: it held
 //! only if it was seen in every round, and where disturbed rounds decide, only what disturbances
 //! can't have brought about stands (`figure` knows what they do to which figure).
 
