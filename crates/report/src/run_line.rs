@@ -41,7 +41,10 @@ fn role(run: &RunLine, result: &RunResult) -> Role {
     };
     let unclear = match &result.loads {
         Some(loads) => loads.held.is_none(),
-        None => has("cant_tell") || result.unclear > 0,
+        None => {
+            let words = ["cant_tell", "likely_better", "likely_worse"];
+            words.into_iter().any(has) || result.unclear > 0
+        }
     };
     match () {
         () if broke || has("worse") => Role::Bad,
@@ -78,10 +81,11 @@ fn found(run: &RunLine, result: &RunResult) -> String {
     for one in result.verdicts.chunk_by(|x, y| x.b == y.b) {
         sentences.push(against(one));
     }
-    if run.valid_trials == 0 {
-        sentences.push(format!("None of {} is valid.", so_far(run)));
-    } else if sentences.is_empty() {
+    if sentences.is_empty() {
         sentences.extend(carried(&name, result));
+    }
+    if run.valid_trials == 0 {
+        sentences.push(format!("None of {} was clean.", so_far(run)));
     }
     sentences.extend(required(result));
     sentences.join(" ")
@@ -95,6 +99,8 @@ fn against(counts: &[VerdictCount]) -> String {
             "better" => "better than",
             "worse" => "worse than",
             "same" => "the same as",
+            "likely_better" => "likely better than",
+            "likely_worse" => "likely worse than",
             _ => "not to be told from",
         };
         let places = match (one.points, all) {
@@ -102,8 +108,8 @@ fn against(counts: &[VerdictCount]) -> String {
             (points, all) if points == all => format!(" at all {all} points"),
             (points, all) => format!(" at {points} of {all}"),
         };
-        let is_decided = one.verdict == Verdict::code(Verdict::Better)
-            || one.verdict == Verdict::code(Verdict::Worse);
+        let is_decided = one.verdict.ends_with(Verdict::Better.code())
+            || one.verdict.ends_with(Verdict::Worse.code());
         let span = one.ratios.filter(|_| is_decided).map(|(low, high)| (ratio(low), ratio(high)));
         let span = span.map_or(String::new(), |(low, high)| match low == high {
             true => format!(" ({low}×)"),

@@ -86,9 +86,9 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
                 bench.usage(trial, "foreign", foreign);
             }
         }
-        bench.finish()
+        (bench.finish(), bench.ledger)
     };
-    let summary = run([0.1, 0.1]);
+    let (summary, mut ledger) = run([0.1, 0.1]);
     let rate = compared(&summary, "rate_per_s");
     assert!(cant_tell(Inconclusive::DisturbedRounds)(rate.verdict), "the strict verdict stays");
     let likely = rate.likely.unwrap();
@@ -99,6 +99,11 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     assert!(text.contains(words), "{text}");
     let found = outcome(&summary);
     assert_eq!((found.exit_code(true), found.accepting_likely().exit_code(true)), (4, 0));
+    let line = &ledger.runs().unwrap()[0];
+    findings::store_verdicts(&mut ledger, line.id).unwrap();
+    let sentence = report::run_sentence(line, ledger.results().unwrap().get(&line.id), false);
+    let wanted = "loadline is likely better than memcached (1.976×). None of 12 trials was clean.";
+    assert_eq!(sentence, wanted);
 
     // The sensor of other programs has no row in one trial: how much they took is unknown.
     let mut bench = Bench::new(&["loadline", "memcached"]);
@@ -117,7 +122,7 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     assert_eq!(compared(&bench.finish(), "rate_per_s").likely, None);
 
     // Only one side was disturbed: the difference may be the disturbance.
-    let summary = run([0.1, 0.0]);
+    let (summary, _) = run([0.1, 0.0]);
     assert_eq!(compared(&summary, "rate_per_s").likely, None);
     assert_eq!(outcome(&summary).accepting_likely().exit_code(false), 4);
 }
