@@ -558,6 +558,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         generator_rss_bytes: trial.generator_rss_bytes,
         overloaded: trial.is_overloaded(),
         offered: (trial.pressure.offered > 0).then_some(trial.pressure.offered),
+        schedule_ns: (trial.pressure.offered > 0).then_some(trial.pressure.schedule_ns),
         backlog_most: (trial.pressure.offered > 0).then_some(trial.pressure.backlog_most),
         failed_at: trial.failed_at,
         elements: seen(trial.counts.elements),

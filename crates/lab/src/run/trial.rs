@@ -302,7 +302,7 @@ impl Trial {
         self.intervals.extend(result.intervals);
         // What is no number counts as not reported.
         self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));
-        self.pressure.add(result.pressure);
+        self.pressure.add_slice(result.pressure);
         self.slowest.add(result.slowest);
         drive::add_streams(&mut self.streams, result.streams);
     }

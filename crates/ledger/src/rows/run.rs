@@ -183,6 +183,9 @@ rows! {
         overloaded: bool,
         /// Requests that a schedule made due in the measured phase; NULL without a schedule.
         offered: Option<u64>,
+        /// The time in which the schedule made them due: the measured time without that in which
+        /// the last were answered. NULL without a schedule.
+        schedule_ns: Option<u64>,
         /// The most requests that were due and had no free slot; NULL without a schedule.
         backlog_most: Option<u64>,
         /// The phase in which the target failed: `start`, `prepare`, `warm-up` or `measure`; NULL
