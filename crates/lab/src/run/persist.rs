@@ -534,8 +534,6 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
     let seen = |count: u64| (count > 0).then_some(count);
-    let staleness = trial.staleness(None);
-    let stale = |q: f64| (!staleness.is_empty()).then(|| staleness.value_at_quantile(q));
     TrialRow {
         validity: trial.validity,
         reason: trial.reason.clone(),
@@ -566,9 +564,6 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         received_bytes: seen(trial.counts.received_bytes),
         sent_bytes: seen(trial.counts.sent_bytes),
         fairness: fairness(trial.updates_of_each()),
-        staleness_p50_ns: stale(0.5),
-        staleness_p99_ns: stale(0.99),
-        staleness_max_ns: (!staleness.is_empty()).then(|| staleness.max()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
         stationary: trial.stationary,

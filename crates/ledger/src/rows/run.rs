@@ -206,13 +206,6 @@ rows! {
         sent_bytes: Option<u64>,
         /// How evenly updates are spread over all streams, 0 to 1; NULL without streams.
         fairness: Option<f64>,
-        /// Staleness of updates, over all groups of clients: the median; NULL where updates carry
-        /// no time.
-        staleness_p50_ns: Option<u64>,
-        /// The 99th percentile of that.
-        staleness_p99_ns: Option<u64>,
-        /// The oldest.
-        staleness_max_ns: Option<u64>,
         /// The resources that target and load share on the host, in words; NULL when it wasn't
         /// measured.
         shared: Option<String>,

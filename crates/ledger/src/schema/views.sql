@@ -1,37 +1,10 @@
 -- Every view. A change here needs a new version (mod.rs), without which nothing would bring it into a
 -- file that is there.
 
--- One row per trial that has send lags. SQL can't merge histograms: a percentile over several
--- clients or operations is no greater than the greatest of theirs, which is what stands here
--- where the histogram of all of them isn't stored.
-CREATE VIEW send_lag AS
-SELECT
-    trial_id,
-    coalesce(max(p50_ns) FILTER (WHERE clients = '' AND operation = ''), max(p50_ns)) AS p50_ns,
-    coalesce(max(p99_ns) FILTER (WHERE clients = '' AND operation = ''), max(p99_ns)) AS p99_ns,
-    max(max_ns) AS max_ns
-FROM histogram
-WHERE kind = 'lag' AND second IS NULL AND count > 0
-GROUP BY trial_id;
-
--- One row per trial that has streams. SQL can't merge histograms: with several groups of clients
--- a percentile is the greatest of theirs, which is never less.
-CREATE VIEW brought AS
-SELECT
-    trial_id,
-    sum(streams) AS streams,
-    sum(updates) AS updates,
-    sum(missed) AS missed,
-    sum(merged) AS merged,
-    min(least_updates) AS least_updates,
-    max(staleness_p50_ns) AS staleness_p50_ns,
-    max(staleness_p99_ns) AS staleness_p99_ns,
-    max(staleness_max_ns) AS staleness_max_ns
-FROM stream
-GROUP BY trial_id;
-
 -- One row per trial, with its metrics: the rows of `figure` as columns. What hangs on a trial is asked
 -- for trial by trial, because SQLite would compute a joined view of groups for the whole ledger first.
+-- SQL can't merge histograms: a send lag over several clients or operations is no greater than the
+-- greatest of theirs, which is given where the histogram of all of them isn't stored.
 CREATE VIEW trials AS
 SELECT
     round.run_id AS run_id,
