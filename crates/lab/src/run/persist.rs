@@ -544,7 +544,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(&*point.workload.workload),
+        hits: trial.hits(point),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),
