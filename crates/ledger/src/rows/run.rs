@@ -153,13 +153,14 @@ rows! {
         hits: Option<u64>,
         /// The busiest generator thread's share of time not spent in empty polls, 0 to 1.
         generator_busy: Option<f64>,
-        /// CPU time of the target's process group in the measured phase.
+        /// CPU time in the measured phase of the target's process group and of what descends from
+        /// it in other groups.
         server_cpu_ns: Option<u64>,
         /// Its part in user space.
         server_user_ns: Option<u64>,
         /// Its part in the kernel.
         server_system_ns: Option<u64>,
-        /// The most resident memory of the target's process group.
+        /// The most resident memory of these processes.
         server_rss_bytes: Option<u64>,
         /// CPU time of the generator in the measured phase.
         generator_cpu_ns: Option<u64>,
