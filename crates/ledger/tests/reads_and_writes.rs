@@ -32,6 +32,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         generator_busy: Some(0.5),
         overloaded: true,
         offered: Some(1_200),
+        schedule_ns: Some(1_500_000_000),
         backlog_most: Some(200),
         failed_at: Some(FailedAt::WarmUp),
         wrong_outside: 2,

@@ -220,4 +220,9 @@ fn an_older_rigs_table_is_filled_as_far_as_the_ledger_knows() {
     let averages = "SELECT testvalue, reports, avg_elapsed, avg_servertime, min_elapsed, actualwor
         FROM cool_test_averages";
     assert_eq!(rows(averages), ["4 Integer(2) 0.020 0.005 0.020 Integer(1900)"]);
+    // Half of each slice went by until the last were answered.
+    by_hand.execute_batch("UPDATE trial SET schedule_ns = 1000000000").unwrap();
+    let overloaded = "SELECT expectedwor, numpersecwor, percwor FROM cool_test";
+    assert_eq!(rows(overloaded), ["1000.000 2000.000 95.000"; 2]);
+    assert_eq!(rows("SELECT offered_per_s FROM trials"), ["2000.000"]);
 }

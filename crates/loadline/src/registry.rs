@@ -54,7 +54,10 @@ static ROWS: &[Row] = &[
 pub(crate) fn registry() -> lab::plan::Registry<'static> {
     static LOADS: LazyLock<Vec<&'static load::Service>> =
         LazyLock::new(|| ROWS.iter().flat_map(|row| row.1).copied().collect());
-    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments, default_of, page }
+    // Of a cache what was written may be gone; records are there, or the read has failed.
+    let may_miss = |service: &str| service == cache::load::SERVICE.name;
+    let check_arguments = &check_arguments;
+    lab::plan::Registry { services: &LOADS, check_arguments, default_of, page, may_miss }
 }
 
 /// A dialect that `try` can ask a question in.

@@ -13,9 +13,13 @@ fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
     bench.point(LABEL, 16);
     for _ in 0..5 {
         bench.round();
-        bench.trial(0, 100_000, 33_000, |row| row.offered = Some(500_000));
+        bench.trial(0, 100_000, 33_000, |row| {
+            (row.offered, row.schedule_ns) = (Some(500_000), Some(5_000_000_000));
+        });
         bench.trial(1, 81_200, 900_000_000, |row| {
-            (row.overloaded, row.offered, row.backlog_most) = (true, Some(500_000), Some(12_000));
+            (row.overloaded, row.backlog_most) = (true, Some(12_000));
+            // Of the 5 s that were measured the last ones were the backlog's.
+            (row.offered, row.schedule_ns) = (Some(500_000), Some(4_000_000_000));
         });
     }
     let summary = bench.finish();
@@ -28,12 +32,15 @@ fn overload_is_a_result_that_bars_latencies_and_not_the_rate() {
     assert_eq!(verdict("latency_ns.p99"), overloaded);
     assert_eq!(verdict("server.cpu_ns_per_op"), Verdict::Same);
     let text = report::text(&summary, false);
-    let told = "memcached overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000";
+    let told = "memcached overloaded: 125k/s offered, 81.2k/s answered, backlog 12,000";
     assert!(text.contains(told) && !text.contains("loadline overloaded"), "{text}");
     let json = report::json(&summary);
     let target = &json["points"][0]["targets"][1];
     assert_eq!(target["overloaded_trials"], 5);
-    assert_eq!((&target["offered_per_s"], &target["backlog_most"]), (&1e5.into(), &12_000.into()));
+    assert_eq!(
+        (&target["offered_per_s"], &target["backlog_most"]),
+        (&125e3.into(), &12_000.into())
+    );
 }
 
 #[test]

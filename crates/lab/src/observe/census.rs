@@ -28,7 +28,7 @@ const ANCESTORS_LIMIT: usize = 64;
 /// The processes of the run, whose CPU time is not other programs'.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunProcesses<'a> {
-    /// The process group of the target that was measured.
+    /// The process group of the target that was measured: what descends from it is the run's, too.
     pub(super) group: Option<u32>,
     /// The names and groups of all targets that run, and of the lab.
     pub(super) followed: &'a [(String, u32)],
@@ -278,8 +278,8 @@ fn known_of_ended_children(process: &Process, before: &[Process], after: &[Proce
 }
 
 /// What a process that isn't the run's own is called; `None` for one that is, and for the kernel's
-/// threads for received packets, whose work is the run's. Those that a target has started belong to
-/// it, in whatever group they are.
+/// threads for received packets, whose work is the run's. What a target has started is its own, in
+/// whatever group it is.
 fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> Option<String> {
     let lab = std::process::id();
     if process.pid == lab || run.group == Some(process.group) {
@@ -297,8 +297,7 @@ fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> O
     let mut one = process;
     for _ in 0..ANCESTORS_LIMIT {
         if run.group == Some(one.group) {
-            let target = target_of(one.group).unwrap_or("the target");
-            return Some(format!("{target} in other process groups"));
+            return None;
         }
         if let Some(target) = target_of(one.group) {
             return Some(format!("{target} between its slices"));
@@ -389,7 +388,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_target_started_in_a_group_of_its_own_is_named_as_the_targets() {
+    fn what_a_target_started_in_a_group_of_its_own_is_the_targets() {
         let all = |ticks| {
             vec![
                 line(30, "postgres", std::process::id(), ticks, 0),
@@ -401,8 +400,8 @@ mod tests {
         };
         let followed = [("postgres".to_owned(), 30), ("redis".to_owned(), 50)];
         let run = RunProcesses { group: Some(30), followed: &followed, ..NOTHING };
-        let expected = [("redis between its slices", 40), ("postgres in other process groups", 30)];
-        assert_eq!(used_by(&all(0), &all(10), &run), named(&expected));
+        let expected = named(&[("redis between its slices", 40)]);
+        assert_eq!(used_by(&all(0), &all(10), &run), expected);
     }
 
     #[test]

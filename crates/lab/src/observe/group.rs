@@ -1,4 +1,5 @@
-//! CPU time and memory of a process group, the lab's own threads included.
+//! CPU time and memory of a process group and, of a target's, of what descends from it; the lab's
+//! own threads included.
 //!
 //! Total CPU time is the scheduler's, in nanoseconds (see `members.rs`). The kernel divides it
 //! into user and system only by clock ticks (`/proc/PID/stat`, fields 14 and 15; proc_pid_stat(5)),
@@ -143,17 +144,11 @@ impl GroupMeter {
     }
 }
 
-/// The processes that are in a group now.
+/// The processes of a group now, and of a target's what descends from it.
 pub fn group_members(group: Pid) -> Vec<u32> {
-    let mut scratch = Scratch::for_lines();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_member = |pid: &u32| {
-        let stat = Source::open(&format!("/proc/{pid}/stat"));
-        let stat = stat.read_line(&mut scratch).and_then(Stat::parse);
-        stat.is_some_and(|stat| stat.group == group.as_raw_nonzero().get())
-    };
-    pids.filter(is_member).collect()
+    let mut members = Members::of(group);
+    members.look(&mut Scratch::for_lines());
+    members.numbers()
 }
 
 /// The threads of this process that are load.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use hdrhistogram::Histogram;
 use ledger::{FailedAt, Validity};
-use load::{CounterKind, Kind, Workload};
+use load::{CounterKind, Kind};
 use wire::Ns;
 
 use super::distribution::Distribution;
@@ -14,7 +14,7 @@ use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
-use crate::plan::{ERRORS, OF_THOSE_ASKED, Requirement, percentile};
+use crate::plan::{ERRORS, OF_THOSE_ASKED, Point, Requirement, percentile};
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -302,7 +302,7 @@ impl Trial {
         self.intervals.extend(result.intervals);
         // What is no number counts as not reported.
         self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));
-        self.pressure.add(result.pressure);
+        self.pressure.add_slice(result.pressure);
         self.slowest.add(result.slowest);
         drive::add_streams(&mut self.streams, result.streams);
     }
@@ -375,14 +375,13 @@ impl Trial {
         (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
     }
 
-    /// How many reads found their key; `None` where there are no keys to miss: neither was any
-    /// written before, nor did an answer say "not there".
-    pub(crate) fn hits(&self, workload: &dyn Workload) -> Option<u64> {
-        let operations = workload.operations();
+    /// How many reads found their key; `None` where there are no keys to miss: neither may a read
+    /// find nothing, nor did an answer say "not there".
+    pub(crate) fn hits(&self, point: &Point) -> Option<u64> {
+        let operations = point.workload.workload.operations();
         let reads = |interval: &&Interval| operations[interval.operation].kind == Kind::Read;
         let any = self.intervals.iter().any(|interval| reads(&interval));
-        let has_keys = workload.preparation().parts > 0 || self.counts.misses > 0;
-        (any && has_keys).then_some(self.counts.hits)
+        (any && (point.may_miss || self.counts.misses > 0)).then_some(self.counts.hits)
     }
 
     /// All latencies of all groups and operations.

@@ -30,6 +30,7 @@ Examples:
   loadline try memcached 127.0.0.1:11211
   loadline try memcached 127.0.0.1:11211 --beside redis 127.0.0.1:6379
   loadline try -- sort big.txt                       how long does it take, how much does it vary?
+  loadline try --for 5s --json -- sort -r big.txt    options before -- are try's, behind it sort's
   loadline try 'sort big.txt' --beside 'sort -u big.txt'
   loadline try http://127.0.0.1:8080/x --save mine.toml    then: loadline run mine.toml
 
@@ -85,7 +86,8 @@ pub(crate) struct TryArgs {
     /// Wait when this host is measuring already, instead of giving up
     #[arg(long)]
     wait: bool,
-    /// A command with its arguments, run to its end over and over
+    /// A command with its arguments, run to its end over and over; an option behind -- is the
+    /// command's, so those of try stand before it
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

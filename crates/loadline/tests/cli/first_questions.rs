@@ -106,6 +106,20 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
 }
 
 #[test]
+fn a_key_that_was_written_and_is_not_there_breaks_what_a_question_requires() {
+    let place = Place::with("");
+    // Of 5 MB that are written most is evicted before it is read.
+    let small = ["--listen", "127.0.0.1:0", "--memory", "2MiB", "--max-item", "1KiB"];
+    let small = Served::start(&small);
+    let (output, json) = attempt(&place, &["memcached", small.address(), "--keys", "50000"]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(json["trials"][0]["misses"].as_u64() > Some(0), "{json:#}");
+    let all = json["requirements"].as_array().expect("requirements").iter();
+    let broken: Vec<_> = all.filter(|one| one["outcome"] == "broken").collect();
+    assert!(matches!(broken[..], [one] if one["expression"] == "wrong = 0"), "{broken:?}");
+}
+
+#[test]
 fn a_command_is_run_over_and_over_and_a_failing_one_is_named() {
     let place = Place::with("");
     let (output, json) = attempt(&place, &["--", "true"]);

@@ -1,6 +1,7 @@
 //! The result of a search for the highest load, in a sentence or two.
 
 use findings::{CapacitySummary, Summary};
+use ledger::RequirementOutcome;
 
 use crate::number::percent;
 use crate::phrases::load;
@@ -13,6 +14,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         let reason = probe.and_then(|(_, probe)| probe.reason.clone());
         reason.unwrap_or_else(|| "a requirement".to_owned())
     };
+    let unclear = unclear(capacity);
     let first = match (capacity.found.held, capacity.found.broken) {
         (Some(held), Some(broken)) => {
             let middle = match capacity.search.key.ends_with("rate") {
@@ -20,7 +22,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
                 false => held,
             };
             format!(
-                "{name} carries {} (between {} and {}); what breaks first: {}.",
+                "{name} carries {} (held up to {}, broke at {}{unclear}); what breaks first: {}.",
                 load(capacity, middle),
                 load(capacity, held),
                 load(capacity, broken),
@@ -28,14 +30,14 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
             )
         }
         (Some(held), None) => {
-            format!(
-                "{name} carries at least {}, the highest load of the search.",
-                load(capacity, held)
-            )
+            let highest = if unclear.is_empty() { ", the highest load of the search" } else { "" };
+            format!("{name} carries at least {}{highest}{unclear}.", load(capacity, held))
         }
-        (None, Some(broken)) => {
-            format!("{name} does not even carry {}: {}.", load(capacity, broken), broke(broken))
-        }
+        (None, Some(broken)) => format!(
+            "{name} does not even carry {}: {}{unclear}.",
+            load(capacity, broken),
+            broke(broken)
+        ),
         (None, None) => format!("It can't be told what {name} carries: no load was clear."),
     };
     let mut lines = vec![first];
@@ -54,4 +56,22 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
     }
     lines
+}
+
+/// `; 79.0k/s was unclear`: the loads between what held and what broke, or beyond the only one of
+/// them.
+fn unclear(capacity: &CapacitySummary) -> String {
+    let (held, broken) = (capacity.found.held, capacity.found.broken);
+    let inside = |load: f64| held.is_none_or(|held| load > held) && broken.is_none_or(|b| load < b);
+    let loads = capacity.probes.iter().map(|(_, probe)| probe);
+    let loads = loads.filter(|one| one.outcome == RequirementOutcome::CantTell && inside(one.load));
+    let mut loads: Vec<f64> = loads.map(|probe| probe.load).collect();
+    loads.sort_by(f64::total_cmp);
+    match loads[..] {
+        [] => String::new(),
+        [one] => format!("; {} was unclear", load(capacity, one)),
+        [first, .., last] => {
+            format!("; {} to {} was unclear", load(capacity, first), load(capacity, last))
+        }
+    }
 }

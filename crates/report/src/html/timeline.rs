@@ -7,7 +7,7 @@ use findings::{ChartData, EventKind, MAX_POINTS, Pace, Stretch, Summary, Watched
 use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
+use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key, together};
 use super::names;
 use super::page::{rest, table};
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
@@ -34,15 +34,16 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
             Line::of(&summary.targets[target].name, target, points)
         });
         let chart = timed(data, None, title, (show, false), scale, lines.collect());
-        Chart { stripes: stripes(data), breaks: breaks(data), ..chart }.draw()
+        Chart { stripes: stripes(data), breaks: breaks(data), ..chart }
     };
-    let paced = [
+    let paced = vec![
         paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero),
         paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log),
         paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
     ];
     let clock = Chart::shared_bands(CLOCK, &clock_axis(data), &bands(summary, data));
     let clock = budget.settle(clock, "The rounds have no room.");
+    let (legend, paced) = together(paced);
     let (paced, undrawn) = budget.list(paced);
     let events = events(summary, data, &mut budget);
     let (sensors, left_out) = sensors(summary, data, &mut budget);
@@ -67,6 +68,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
                 "(of the 99th percentile the greatest)."
             }
             (clock)
+            (legend)
             div.charts { (paced) }
             (events)
             @if !sensors.is_empty() {

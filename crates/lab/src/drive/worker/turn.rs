@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use base::units::Span;
 use load::Events;
 use wire::stream::{FlushOutcome, ReadOutcome};
 use wire::{Input, Interest, Ns, ProtocolError, clock};
@@ -30,6 +31,17 @@ const MAX_DATAGRAMS: usize = 64;
 
 /// A connection that takes longer than this to be made and greeted has failed.
 const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
+
+/// What took longer than that: the connections themselves, or what a dialect exchanges on one
+/// before its first request, under TLS the handshake.
+fn overdue(made: bool, dialect: &str) -> std::io::Error {
+    let within = Span { ns: CONNECT_WITHIN_NS };
+    let text = match made {
+        true => format!("connected, but the handshake ({dialect}) did not end within {within}"),
+        false => format!("no connection within {within}"),
+    };
+    std::io::Error::new(std::io::ErrorKind::TimedOut, text)
+}
 
 impl<T: Transport> Worker<T> {
     /// Connects every slot and waits until each is ready.
@@ -78,7 +90,9 @@ impl<T: Transport> Worker<T> {
                 return Err(std::io::Error::other(trouble));
             }
             if clock::now() > deadline {
-                return Err(std::io::ErrorKind::TimedOut.into());
+                let is_made = |slot: &Slot| slot.state != State::Connecting;
+                let made = self.slots.iter().all(is_made);
+                return Err(overdue(made, self.slot_config.speaks.dialect.name));
             }
         }
         Ok(())
@@ -433,5 +447,17 @@ impl<T: Transport> Worker<T> {
             self.refill(index, now, work);
         }
         self.give_up_backlog(now, work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_handshake_that_does_not_end_is_named_with_the_time_that_it_had() {
+        let handshake = "connected, but the handshake (http) did not end within 5 s";
+        assert_eq!(overdue(true, "http").to_string(), handshake);
+        assert_eq!(overdue(false, "http").to_string(), "no connection within 5 s");
     }
 }
