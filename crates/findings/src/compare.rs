@@ -23,7 +23,7 @@ use judge::{
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::trial_summary::{Disturbance, TrialSummary, at_point};
+use crate::trial_summary::{TrialSummary, at_point};
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
@@ -359,14 +359,10 @@ impl<'a> Pairing<'a> {
             return None;
         }
         let pair = |(a, b): &(&TrialSummary, &TrialSummary)| {
-            let (of_a, of_b) = (a.disturbance()?, b.disturbance()?);
-            // Of swapping and quotas it isn't known how much they took from each side.
-            let is_unknown =
-                |trial: &TrialSummary, seen: Disturbance| !trial.is_valid() && seen.is_none();
-            if is_unknown(a, of_a) || is_unknown(b, of_b) {
+            if a.has_unmeasured_cause() || b.has_unmeasured_cause() {
                 return None;
             }
-            let (disturbance_a, disturbance_b) = of_a.compared_with(of_b);
+            let (disturbance_a, disturbance_b) = a.disturbance()?.compared_with(b.disturbance()?);
             let (a, b) = (a.figures.value(metric)?, b.figures.value(metric)?);
             Some(NoisyPair { a, b, disturbance_a, disturbance_b })
         };

@@ -4,6 +4,7 @@
 use findings::{Compared, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
 
+use crate::causes::why_words;
 use crate::number::{in_one_unit, whole_percent};
 use crate::phrases::{bound, disturbance, many};
 use crate::wording::{Span, between, compared, difference, either, noun, same};
@@ -159,16 +160,16 @@ fn advice(
 
 /// Why most trials of the two targets that don't count are invalid.
 fn invalid(summary: &Summary, one: &Compared) -> Option<String> {
-    let of_both = |target: usize| target == one.a || target == one.b;
-    let here = summary.trials_at(one.point).map(|(_, trial)| trial);
-    let trials: Vec<_> = here.filter(|trial| of_both(trial.target)).collect();
-    let cause = findings::invalid(trials.iter().copied()).into_iter().next()?;
-    let is_it = |trial: &&&findings::TrialSummary| {
-        trial.row.reason.as_deref().is_some_and(|reason| reason == cause.text)
+    let first = |target: usize| {
+        let here = summary.trials_at(one.point).map(|(_, trial)| trial);
+        let own = here.filter(|trial| trial.target == target);
+        findings::invalid(own).into_iter().next().map(|cause| (target, cause))
     };
-    let target = trials.iter().find(is_it).map_or(one.a, |trial| trial.target);
-    let (name, rounds) = (&summary.targets[target].name, many(cause.rounds, "round"));
-    let why = cause.text.trim_start_matches(&format!("{name}: "));
+    let causes = [one.b, one.a].into_iter().filter_map(first);
+    let (target, cause) = causes.max_by_key(|(_, cause)| cause.rounds.len())?;
+    let (name, rounds) = (&summary.targets[target].name, many(cause.rounds.len(), "round"));
+    let why = why_words(&cause.why);
+    let why = why.trim_start_matches(&format!("{name}: "));
     Some(format!("{name} in {rounds}: {why}"))
 }
 

@@ -8,7 +8,7 @@
 //! | `conclusion` | the run in a sentence or two |
 //! | `against` | the first target beside another one, in a sentence |
 //! | `contest` | the sentences and the table of a run that is one comparison |
-//! | `grade` | what figures are worth, and what disturbed them |
+//! | `causes`, `grade` | what disturbed or invalidated figures, and what they are worth |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
 //! | `run_line` | a run in one sentence, for lists of runs |
 //! | `samples` | two series of figures from elsewhere, as text and JSON |
@@ -26,6 +26,7 @@
 //! | `export` | tables of a run as CSV and JSON lines |
 
 mod against;
+mod causes;
 mod columns;
 mod conclusion;
 mod contest;
@@ -48,6 +49,7 @@ mod text;
 mod wording;
 mod wrap;
 
+pub use causes::{disturbed_by, programs, reason, stays_disturbed};
 pub use conclusion::conclusion;
 pub use escape::one_line;
 pub use export::{ExportError, ExportFormat, export};

@@ -1,7 +1,7 @@
 //! The notes below the targets of a point: overload, lags, groups, drift, failed starts,
 //! unchecked answers, figures of batches.
 
-use crate::fixture::Bench;
+use crate::fixture::{Bench, foreign};
 use judge::{Inconclusive, Verdict};
 use ledger::{FailedAt, Validity};
 
@@ -85,7 +85,7 @@ fn disturbed_rounds_and_slices_measured_again_are_counted() {
     // Five seconds were measured: two of the three disturbed slices were set aside.
     let trial = bench.trial(0, 98_000, 33_000, |row| {
         row.validity = Validity::Disturbed;
-        row.reason = Some("other programs used 5 %".into());
+        row.causes = vec![foreign(0.05, &[])];
     });
     bench.slices(trial, &[disturbed, disturbed, disturbed, calm, calm, calm, calm]);
     let summary = bench.finish();
@@ -93,7 +93,7 @@ fn disturbed_rounds_and_slices_measured_again_are_counted() {
     assert_eq!(again, [2, 2]);
     let text = report::text(&summary, false);
     assert!(text.contains("valid 1/2, disturbed 1; 4 slices measured again"), "{text}");
-    assert!(text.contains("disturbed: 1 of 2 rounds: other programs used 5 %"), "{text}");
+    assert!(text.contains("disturbed: 1 of 2 rounds: other programs used 5.0 %"), "{text}");
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! The conclusion: the thing and its direction, what went the other way, and causes.
 
-use crate::fixture::Bench;
+use crate::fixture::{Bench, foreign};
 use ledger::{FactRow, Ledger, Validity};
 
 /// Rounds in which the first target has this rate, latency and CPU time an operation; the other one
@@ -125,11 +125,8 @@ fn no_line_is_wider_than_100_columns() {
                 (row.missing, row.unchecked, row.payload_bytes) = (3, 100, Some(8_000_000_000));
                 if round > 2 {
                     row.validity = Validity::Disturbed;
-                    row.reason = Some(
-                        "other programs used 5.0 % of the run's cores: rustc 1.1 cores, \
-                                       java 0.4, a-compiler-driver 0.2"
-                            .into(),
-                    );
+                    let programs = [("rustc", 1.1), ("java", 0.4), ("a-compiler-driver", 0.2)];
+                    row.causes = vec![foreign(0.05, &programs)];
                 }
             });
             bench.reached(trial, 1, "server_thread", &"it runs 99 % of the time ".repeat(6));

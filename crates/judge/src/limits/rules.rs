@@ -140,22 +140,25 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// The share of the time that each side waited for a core, server first. A side with more threads
-/// than cores waits for itself: only its unmet demand counts.
+/// The share of the time that a thread of each side waited for a core on average, server first. A
+/// side with more threads than cores waits for itself: only its unmet demand counts.
 fn waited(figures: &Figures) -> [f64; 2] {
     let share = |total| figures.per_ns(total).unwrap_or(0.0);
+    let mean = |total, threads: Option<f64>| share(total) / threads.unwrap_or(1.0).max(1.0);
+    let server = mean(figures.server_waited_ns, figures.server_runnable_threads);
+    let generator = mean(figures.generator_waited_ns, figures.generator_threads);
     let cores = figures.server_cores.unwrap_or(1.0);
     let server = match figures.server_runnable_threads.is_some_and(|threads| threads > cores) {
-        false => share(figures.server_waited_ns),
+        false => server,
         true if figures.server_core_least.unwrap_or(0.0) < at::CORES_FULL => 0.0,
         true => {
             let unmet = (at::CORES_FULL - share(figures.server_cpu_ns) / cores).max(0.0);
-            unmet.min(share(figures.server_waited_ns))
+            unmet.min(server)
         }
     };
     let cores = figures.generator_cores.unwrap_or(1.0);
     let generator = match figures.generator_threads.is_some_and(|threads| threads > cores) {
-        false => share(figures.generator_waited_ns),
+        false => generator,
         true => 0.0,
     };
     [server, generator].map(|share| share.min(1.0))

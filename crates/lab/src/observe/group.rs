@@ -82,6 +82,7 @@ pub struct GroupMeter {
     read_at: wire::Ns,
     runnable: usize,
     busiest_ns: u64,
+    most_waited_ns: u64,
     knows_peak: bool,
 }
 
@@ -89,7 +90,15 @@ impl GroupMeter {
     /// A meter of the processes in `group`.
     pub fn new(group: Pid) -> Self {
         let (members, scratch) = (Members::of(group), Scratch::for_lines());
-        Self { members, scratch, read_at: 0, runnable: 0, busiest_ns: 0, knows_peak: false }
+        Self {
+            members,
+            scratch,
+            read_at: 0,
+            runnable: 0,
+            busiest_ns: 0,
+            most_waited_ns: 0,
+            knows_peak: false,
+        }
     }
 
     /// CPU time that the group has used so far, and its resident bytes; `None` when no member can
@@ -100,7 +109,7 @@ impl GroupMeter {
         let now = wire::clock::now();
         let elapsed_ns = now - std::mem::replace(&mut self.read_at, now);
         let least_ns = (elapsed_ns as f64 * RUNNABLE_SHARE) as u64;
-        (self.runnable, self.busiest_ns) = self.members.busy_threads(least_ns);
+        (self.runnable, self.busiest_ns, self.most_waited_ns) = self.members.busy_threads(least_ns);
         let cpu = Cpu {
             total_ns: usage.cpu_ns,
             user_ticks: usage.user_ticks,
@@ -114,6 +123,11 @@ impl GroupMeter {
     /// CPU time of the busiest thread between the last two readings.
     pub fn busiest_thread_ns(&self) -> u64 {
         self.busiest_ns
+    }
+
+    /// How long the thread that waited most had no core between the last two readings.
+    pub fn most_waited_ns(&self) -> u64 {
+        self.most_waited_ns
     }
 
     /// Open files and sockets of the group; `None` is unseen.

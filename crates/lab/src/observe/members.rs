@@ -231,19 +231,26 @@ impl Members {
         peaks.fold(None, |sum, kib| Some(sum.unwrap_or(0) + kib * 1024))
     }
 
-    /// How many threads ran or waited for at least `least_ns` since this was last asked, and how
-    /// long the one that ran most did.
-    pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64) {
+    /// How many threads ran or waited for at least `least_ns` since this was last asked, how long
+    /// the one that ran most did, and the one that waited most.
+    pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64, u64) {
         let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
-        let (mut busy, mut most_ns) = (0, 0);
-        for task in tasks {
-            let ran_ns = task.cpu_ns - std::mem::replace(&mut task.asked[0], task.cpu_ns);
-            let waited_ns = task.waited_ns - std::mem::replace(&mut task.asked[1], task.waited_ns);
-            busy += usize::from(ran_ns + waited_ns >= least_ns);
-            most_ns = most_ns.max(ran_ns);
-        }
-        (busy, most_ns)
+        let since = |task: &mut Task| {
+            let [ran_ns, waited_ns] =
+                std::mem::replace(&mut task.asked, [task.cpu_ns, task.waited_ns]);
+            [task.cpu_ns - ran_ns, task.waited_ns - waited_ns]
+        };
+        busy_of(tasks.map(since), least_ns)
     }
+}
+
+/// The same of threads that ran and waited so long. The waits of many add up to more than any of
+/// them lost, so they are not summed.
+fn busy_of(threads: impl Iterator<Item = [u64; 2]>, least_ns: u64) -> (usize, u64, u64) {
+    threads.fold((0, 0, 0), |(busy, most_ran_ns, most_waited_ns), [ran_ns, waited_ns]| {
+        let busy = busy + usize::from(ran_ns + waited_ns >= least_ns);
+        (busy, most_ran_ns.max(ran_ns), most_waited_ns.max(waited_ns))
+    })
 }
 
 #[derive(Debug)]
@@ -520,6 +527,13 @@ mod tests {
         drop(target.stdin.take());
         assert!(target.wait().unwrap().success());
         assert_eq!(members.read(&mut scratch), None, "it has ended");
+    }
+
+    #[test]
+    fn the_waits_of_many_threads_are_not_one_long_wait() {
+        let threads = (0..16).map(|one| [15_000_000 + one, 2_000_000]);
+        assert_eq!(busy_of(threads.clone(), 25_000_000), (0, 15_000_015, 2_000_000));
+        assert_eq!(busy_of(threads.chain([[0, 45_000_000]]), 25_000_000).2, 45_000_000);
     }
 
     #[test]

@@ -270,11 +270,11 @@ impl<'a> RunWriter<'a> {
                 operations: slice.operations,
                 server_cpu_ns: slice.server.map(|cpu| cpu.total_ns),
                 generator_cpu_ns: Some(slice.generator.total_ns),
-                validity: match slice.disturbed {
-                    Some(_) => Validity::Disturbed,
-                    None => Validity::Valid,
+                validity: match slice.is_disturbed {
+                    true => Validity::Disturbed,
+                    false => Validity::Valid,
                 },
-                reason: slice.disturbed.clone(),
+                causes: slice.causes.clone(),
             })?;
         }
         self.limits(id, point, trial)?;
@@ -537,6 +537,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
     TrialRow {
         validity: trial.validity,
         reason: trial.reason.clone(),
+        causes: trial.causes(),
         measured_ns: trial.measured_ns,
         operations: trial.counts.operations,
         wrong: trial.counts.wrong,

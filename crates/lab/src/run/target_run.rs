@@ -80,10 +80,7 @@ impl TargetRun {
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
         let seen = self.disturbance(&window, server, &result, here, watch);
-        let reason = seen.reason();
-        if !judged {
-            self.note_ignored(reason.as_deref());
-        }
+        let causes = seen.causes();
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
@@ -91,10 +88,11 @@ impl TargetRun {
             operations: result.counts.operations,
             server,
             generator: result.generator,
-            disturbed: reason.filter(|_| judged),
+            is_disturbed: judged && !causes.is_empty(),
+            causes,
         };
         let stats = SliceStats::of(self.trial.target, &slice, &result);
-        if slice.disturbed.is_some() && self.repeats > 0 && !broken {
+        if slice.is_disturbed && self.repeats > 0 && !broken {
             self.repeats -= 1;
             self.trial.set_aside(slice, result);
         } else {
@@ -199,14 +197,14 @@ impl TargetRun {
         let cpus = run_cpus(here, self.trial.target);
         let waits = [
             Wait {
-                side: &target.name,
-                waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
+                target: Some(&target.name),
+                waited_ns: self.meter.as_ref().map_or(0, GroupMeter::most_waited_ns),
                 runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
                 cores: &server_cores,
             },
             Wait {
-                side: "the generator",
-                waited_ns: result.generator.waited_ns,
+                target: None,
+                waited_ns: result.most_waited_ns,
                 runnable: here.clients.iter().map(|group| group.threads).sum(),
                 cores: &load_cores,
             },
@@ -222,13 +220,6 @@ impl TargetRun {
             seen.others = watch.other_programs(group, result.program_ns > 0, &cpus);
         }
         seen
-    }
-
-    /// Keeps what disturbed a slice, where the suite compares disturbed ones, too: the first.
-    fn note_ignored(&mut self, reason: Option<&str>) {
-        if let Some(reason) = reason.filter(|_| self.trial.reason.is_none()) {
-            self.trial.reason = Some(format!("disturbances ignored: {reason}"));
-        }
     }
 
     /// Ends the round: one in which requests were sent and none was answered has failed.

@@ -2,8 +2,9 @@
 
 use std::borrow::Cow;
 
+use findings::Why;
 use hdrhistogram::Histogram;
-use ledger::{FailedAt, Validity};
+use ledger::{Cause, FailedAt, Validity};
 use load::{CounterKind, Kind};
 use wire::Ns;
 
@@ -26,8 +27,10 @@ pub(crate) struct Slice {
     pub(crate) generator: Cpu,
     /// The target's own counters.
     pub(crate) counters: Reading,
-    /// Why the slice is disturbed; `None` when it isn't.
-    pub(crate) disturbed: Option<String>,
+    /// What disturbed it.
+    pub(crate) causes: Vec<Cause>,
+    /// Whether anything did, and the suite doesn't ignore that.
+    pub(crate) is_disturbed: bool,
 }
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
@@ -37,9 +40,12 @@ pub struct Trial {
     pub target: usize,
     /// The round at its point, from 1.
     pub round: u32,
-    /// Whether it may be compared; if not, `reason` says why.
+    /// Whether it may be compared.
     pub(crate) validity: Validity,
+    /// Why it is invalid.
     pub(crate) reason: Option<String>,
+    /// What disturbed each of its slices that count.
+    causes: Vec<Cause>,
     pub(crate) started: Ns,
     /// Whether its target had been loaded before it was measured.
     pub(crate) is_warm: bool,
@@ -102,6 +108,7 @@ impl Trial {
             round,
             validity: Validity::Valid,
             reason: None,
+            causes: Vec::new(),
             started,
             is_warm: false,
             measured_ns: 0,
@@ -189,6 +196,13 @@ impl Trial {
         }
     }
 
+    /// Makes it disturbed by these causes, as if a slice had been.
+    #[cfg(test)]
+    pub(super) fn disturb(&mut self, causes: &[Cause]) {
+        self.validity = Validity::Disturbed;
+        self.causes.extend_from_slice(causes);
+    }
+
     /// The trial with these latencies, as if they had been measured.
     #[cfg(test)]
     pub(super) fn with_latencies(mut self, latencies: &Histogram<u64>) -> Self {
@@ -251,6 +265,16 @@ impl Trial {
         holds
     }
 
+    /// What disturbed its slices that count, each kind once.
+    pub(crate) fn causes(&self) -> Vec<Cause> {
+        findings::merged(&self.causes)
+    }
+
+    /// Why it isn't to be compared, or what is ignored.
+    pub(super) fn why(&self) -> Vec<Why> {
+        Why::of(self.validity, self.reason.as_deref(), &self.causes())
+    }
+
     /// Whether its target failed, so that there is nothing to measure.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed_at.is_some()
@@ -280,11 +304,9 @@ impl Trial {
     /// Adds a measured slice. A disturbed one that can't be measured again makes the trial
     /// disturbed.
     pub(crate) fn add(&mut self, slice: Slice, result: LoadResult) {
-        if let Some(reason) = &slice.disturbed
-            && self.validity == Validity::Valid
-        {
+        self.causes.extend_from_slice(&slice.causes);
+        if slice.is_disturbed && self.validity == Validity::Valid {
             self.validity = Validity::Disturbed;
-            self.reason = Some(reason.clone());
         }
         self.measured_ns += result.duration_ns;
         self.counts.add(result.counts);
@@ -354,6 +376,7 @@ impl Trial {
         self.events = Vec::new();
         self.streams = Vec::new();
         self.slices = Vec::new();
+        self.causes = self.causes();
         self.usage = Usage::default();
         self
     }
@@ -451,23 +474,45 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
+    use ledger::CauseKind;
+
     use super::*;
+
+    fn slice(causes: &[Cause], is_disturbed: bool) -> Slice {
+        Slice {
+            start: 0,
+            duration_ns: 1_000_000_000,
+            operations: 0,
+            server: None,
+            generator: Cpu::default(),
+            counters: Default::default(),
+            causes: causes.to_vec(),
+            is_disturbed,
+        }
+    }
 
     /// A trial of one piece with these counts.
     fn measured(counts: Counts) -> Trial {
         let mut trial = Trial::begin(0, 1, 0);
         let result = LoadResult { counts, duration_ns: 1_000_000_000, ..LoadResult::default() };
-        let slice = Slice {
-            start: 0,
-            duration_ns: result.duration_ns,
-            operations: counts.operations,
-            server: None,
-            generator: Cpu::default(),
-            counters: Default::default(),
-            disturbed: None,
-        };
-        trial.add(slice, result);
+        trial.add(slice(&[], false), result);
         trial
+    }
+
+    #[test]
+    fn a_trial_has_the_causes_of_all_its_slices_that_count() {
+        let (mut trial, result) = (Trial::begin(0, 1, 0), LoadResult::default);
+        let stolen = |least, most| Cause { least, most, ..Cause::new(CauseKind::Steal, 0.0) };
+        let paused = Cause::new(CauseKind::Pause, 12e6);
+        trial.set_aside(slice(&[stolen(0.5, 0.5)], true), result());
+        trial.add(slice(&[stolen(0.02, 0.02)], true), result());
+        trial.add(slice(&[], false), result());
+        trial.add(slice(&[paused.clone(), stolen(0.14, 0.14)], true), result());
+        assert_eq!((trial.validity, &trial.reason), (Validity::Disturbed, &None));
+        assert_eq!(trial.causes(), [stolen(0.02, 0.14), paused.clone()]);
+        let mut ignored = Trial::begin(0, 1, 0);
+        ignored.add(slice(std::slice::from_ref(&paused), false), result());
+        assert!(ignored.is_valid() && ignored.causes() == [paused]);
     }
 
     #[test]

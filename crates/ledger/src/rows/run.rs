@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cause::Cause;
 use crate::ids::{FingerprintId, PointId, RoundId, RunId, SuiteId, TargetId};
 use crate::table::rows;
 use crate::word_columns::{DataState, FailedAt, RunState, Validity};
@@ -132,9 +133,12 @@ rows! {
         target_id: TargetId,
         /// `valid`, `disturbed` or `invalid`: whether it may be compared.
         validity: Validity,
-        /// Why it isn't valid; `unfinished` while it is being measured, and for ever if the run was
-        /// killed meanwhile.
+        /// Why it is invalid; `unfinished` while it is being measured, and for ever if the run was
+        /// killed meanwhile. NULL when it isn't.
         reason: Option<String>,
+        /// What disturbed those of its slices that count, each kind once, also where the suite
+        /// ignores that: a JSON array of causes, as in `slice`.
+        causes: Vec<Cause> as Json,
         /// `cold` or `warm` data.
         state: DataState,
         /// When its target was started.

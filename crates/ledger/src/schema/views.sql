@@ -17,6 +17,7 @@ SELECT
     trial.id AS trial_id,
     trial.validity AS validity,
     trial.reason AS reason,
+    trial.causes AS causes,
     trial.state AS state,
     trial.measured_ns AS measured_ns,
     trial.operations AS operations,

@@ -3,10 +3,11 @@
 mod capacity;
 mod ladder;
 
-use findings::{Cause, Summary};
+use findings::Summary;
 use judge::{Direction, Unit};
 use ledger::{RequirementOutcome, RunState, Validity};
 
+use crate::causes::why_words;
 use crate::escape::one_line;
 use crate::number::{count, in_one_unit, value_of};
 use crate::phrases::many;
@@ -73,14 +74,14 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
     }
     let is_invalid = own.iter().all(|trial| trial.row.validity == Validity::Invalid);
     let causes = findings::invalid(own.iter().copied());
-    let Cause { text, rounds } = causes.first().filter(|_| is_invalid)?;
-    let why = one_line(text);
+    let cause = causes.first().filter(|_| is_invalid)?;
+    let why = one_line(&why_words(&cause.why));
     let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
     let others = match causes.len() - 1 {
         0 => String::new(),
         others => format!("; and {}", many(others, "more cause")),
     };
-    let when = format!("{rounds} of {}", many(own.len(), "round"));
+    let when = format!("{} of {}", cause.rounds.len(), many(own.len(), "round"));
     let answered = own.iter().any(|trial| trial.row.operations > 0);
     Some(match answered {
         true => format!("No figure of {name} counts: {why} ({when}{others})."),

@@ -2,7 +2,7 @@
 //! loads itself again; each look reads trials only, no distribution and no sensor.
 
 use findings::{PointProgress, Progress, TargetProgress};
-use ledger::RunState;
+use ledger::{RunState, Validity};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use super::budget::{clipped, fit};
 use super::chart::{Axis, Chart, LOOKS, Line, Scale};
 use super::page::{moment, page, page_budget, table};
 use super::served::{ledger_nav, state};
+use crate::causes::reason;
 use crate::number::{count, duration, percent, rate};
 use crate::phrases::{many, mean_of};
 
@@ -255,8 +256,8 @@ fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
         }
         td.n {
             (own.valid) " of " (trials)
-            @if let Some(reason) = own.reason.as_ref().filter(|_| spoiled) {
-                p.note.wrap { (fit(reason, 200)) }
+            @if let Some(reason) = reason(Validity::Disturbed, &own.why).filter(|_| spoiled) {
+                p.note.wrap { (fit(&reason, 200)) }
             }
         }
         td.n { (mean.unwrap_or_else(none)) }

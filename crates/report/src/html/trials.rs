@@ -12,6 +12,7 @@ use super::names::shown;
 use super::page::{page, page_budget, table};
 use super::point::article;
 use super::served::ledger_nav;
+use crate::causes::reason;
 use crate::number::{count, duration, nanoseconds, percent, rate};
 use crate::phrases::{latency, unseen};
 
@@ -122,7 +123,7 @@ fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
         }
         td.wrap {
             span class=(class) { (row.validity.word()) }
-            @if let Some(reason) = &row.reason { " " (fit(reason, 600)) }
+            @if let Some(reason) = reason(row.validity, &trial.why()) { " " (fit(&reason, 600)) }
             @if row.overloaded { " " span class="word bad" { "overloaded" } }
         }
         td.n { (unseen(figures.rate_per_s.map(rate))) }

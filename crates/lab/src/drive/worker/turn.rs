@@ -117,6 +117,7 @@ impl<T: Transport> Worker<T> {
         LoadResult {
             duration_ns: self.duration_ns(&work, start),
             generator,
+            most_waited_ns: generator.waited_ns,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             trouble: self.trouble.take(),
             pressure: match work {
