@@ -14,19 +14,13 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         reason.unwrap_or_else(|| "a requirement".to_owned())
     };
     let first = match (capacity.found.held, capacity.found.broken) {
-        (Some(held), Some(broken)) => {
-            let middle = match capacity.search.key.ends_with("rate") {
-                true => (held * broken).sqrt(),
-                false => held,
-            };
-            format!(
-                "{name} carries {} (between {} and {}); what breaks first: {}.",
-                load(capacity, middle),
-                load(capacity, held),
-                load(capacity, broken),
-                broke(broken)
-            )
-        }
+        // A load between the two was not shown to hold.
+        (Some(held), Some(broken)) => format!(
+            "{name} carries at least {}, and breaks by {}: {}.",
+            load(capacity, held),
+            load(capacity, broken),
+            broke(broken)
+        ),
         (Some(held), None) => {
             format!(
                 "{name} carries at least {}, the highest load of the search.",
