@@ -9,9 +9,9 @@
 //! A run that is one comparison was looked at while it ran: each of its points is judged alone, at
 //! the confidence of its last look, and the points share the error (Bonferroni).
 //!
-//! Where one of two targets was started once and ran on from round to round, what differs from one start of a program
-//! to the next is in no interval, so that a difference is one of these two processes: as one of the
-//! programs it is *likely* at most.
+//! Where one of two targets was started once and ran on from round to round, what differs from one
+//! start of a program to the next is in no interval, so that a difference is one of these two
+//! processes: as one of the programs it is *likely* at most.
 //!
 //! What is likely is a test of its own, besides: nothing looked at it while rounds came, so that it
 //! takes place once, at the end, with the whole error, which the comparisons share (Holm). A
@@ -53,8 +53,8 @@ pub struct Compared {
     pub interval: Option<Interval>,
     /// The verdict on the first target.
     pub verdict: Verdict,
-    /// The second rank of the verdict, where there is none and rounds were disturbed, or a target was
-    /// started only once.
+    /// The second rank of the verdict, where there is none and rounds were disturbed, or a target
+    /// was started only once.
     pub likely: Option<LikelyCompared>,
     /// On which side of the ratio the true one lies, when only a bound is known.
     pub bound: Option<Bound>,
@@ -486,8 +486,8 @@ impl<'a> Pairing<'a> {
 }
 
 /// The load's own reason for which these rounds can't be compared: a backlog that grew in any of
-/// them, or a generator that was busy in the median of them. How busy it was has to be seen in each:
-/// what isn't known is not idle.
+/// them, or a generator that was busy in the median of them. How busy it was has to be seen in
+/// each: what isn't known is not idle.
 fn barred_by_load(
     metric: &Metric,
     rounds: &[(&TrialSummary, &TrialSummary)],

@@ -1,6 +1,6 @@
-//! Targets that were started once and ran on from round to round. What differs from one start of a program to the next,
-//! such as where its memory lies, is then the same in every round: no interval over rounds has it
-//! in, however narrow it is.
+//! Targets that were started once and ran on from round to round. What differs from one start of a
+//! program to the next, such as where its memory lies, is then the same in every round: no
+//! interval over rounds has it in, however narrow it is.
 
 use ledger::DataState;
 

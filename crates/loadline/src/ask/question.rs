@@ -124,8 +124,8 @@ impl Question {
         }
     }
 
-    /// What is going to be measured, and for how long: at least, and at most, where every slice that
-    /// may be measured again is disturbed. Of commands it is known how long one run took.
+    /// What is going to be measured, and for how long: at least, and at most, where every slice
+    /// that may be measured again is disturbed. Of commands it is known how long one run took.
     pub(super) fn announcement(&self, plan: &Plan, command_took: &[Duration]) -> String {
         let rounds = u64::from(plan.rounds.at_least);
         let (measure, warm_up) = (plan.rounds.measure.ns, plan.rounds.warm_up.ns);
