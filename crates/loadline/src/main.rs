@@ -63,8 +63,9 @@ Examples:
   loadline completions bash > ~/.local/share/bash-completion/completions/loadline
 
 Exit codes:
-  0 held, same or better   1 error   2 usage or suite error   3 a requirement is broken
-  4 can't tell or invalid   130 interrupted";
+  0 held; better, worse or the same   1 error   2 usage or suite error
+  3 a requirement is broken, or worse with --fail-on worse
+  4 can't tell, likely or invalid     130 interrupted     (loadline help verdicts)";
 
 #[derive(Debug, Subcommand)]
 enum Command {

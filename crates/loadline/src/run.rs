@@ -69,7 +69,7 @@ pub(crate) struct HowArgs {
     fail_on: Option<String>,
     /// Take a verdict of this rank for one, in the exit code: from disturbed rounds
     #[arg(long, value_name = "RANK", value_parser = ["likely"])]
-    accept: Option<String>,
+    pub(crate) accept: Option<String>,
     /// Why figures that hold all that is required can't be relied on, where they can't.
     #[arg(skip)]
     pub(crate) doubt: Option<fn(&Summary) -> Option<String>>,

@@ -28,12 +28,27 @@ pub(crate) struct InFull {
     pub(crate) could_show: Option<String>,
 }
 
+/// What shows more than two processes.
+const SEVERAL_STARTS: &str = "restart them and ask again, or let a suite start them (its targets' \
+                              `command`), anew in each round";
+
 /// One comparison: `loadline takes 22 % less CPU per operation than memcached (12.2 µs against
 /// 15.8 µs); rate 13 % lower, p99 24 % higher.`
 pub(crate) fn single(summary: &Summary, one: &Compared, in_full: Option<&InFull>) -> String {
     let [a, b] = [one.a, one.b].map(|target| &summary.targets[target].name);
     let by = in_full.map_or("", |more| more.by.as_str());
     let what = match (one.verdict, one.interval) {
+        (Verdict::CantTell { why: Inconclusive::OneStart, .. }, Some(interval)) => {
+            let what = compared(&one.metric, Span::one(interval.ratio), b) + by;
+            let details: Vec<String> =
+                [figures(summary, one), evidence(one)].into_iter().flatten().collect();
+            return format!(
+                "These two processes differ: {a} {what} ({}){}. Whether the programs do takes \
+                 several starts of each: {SEVERAL_STARTS}.",
+                details.join("; "),
+                besides(summary, &[one])
+            );
+        }
         (Verdict::CantTell { .. }, _) => {
             let either = either(&one.metric, b);
             return format!(
@@ -143,6 +158,8 @@ fn advice(
     let words = match why {
         Inconclusive::TooFewRounds => "five rounds are the least: --set rounds.at_least=5",
         Inconclusive::TooWide => "longer rounds (rounds.measure) or pinned cores (cpus) vary less",
+        Inconclusive::MultipleComparisons => "more rounds, or fewer points in a run, would tell",
+        Inconclusive::OneStart => SEVERAL_STARTS,
         Inconclusive::GeneratorBound => {
             "give the load more threads and CPUs, or judge by server.cpu_ns_per_op"
         }

@@ -32,8 +32,8 @@ fn with_width(
     interval.map(|interval| mean_of(&interval, &shown)).or_else(|| value.map(&shown))
 }
 
-/// A mean with its width. Of two rounds that differ a lot it is thousands of percent, which say
-/// no more than that it isn't known.
+/// A mean with half the width of its confidence interval. Of two rounds that differ a lot it is
+/// thousands of percent, which say no more than that it isn't known.
 pub(crate) fn mean_of(interval: &SeriesInterval, shown: impl Fn(f64) -> String) -> String {
     let mean = shown(interval.mean);
     match interval.relative_half_width {
@@ -153,8 +153,8 @@ pub(crate) fn verdict_beside(compared: &Compared) -> String {
     }
 }
 
-/// What is likely where there is no verdict: `likely loadline better, 0.57× [0.50, 0.64]; 5 of 5
-/// rounds disturbed, by 2 to 14 %`; `None` where nothing is.
+/// What is likely where there is no strict verdict: `likely loadline better, 0.57× [0.50, 0.64]; 5
+/// of 5 rounds disturbed, by 2 to 14 %`; `None` where nothing is.
 pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
     let likely = compared.likely?;
     let word = likely.code();
@@ -168,8 +168,11 @@ fn likely_ratio(likely: &LikelyCompared) -> String {
     format!("{}; {}", ratio_within(ratio, low, high), disturbance(likely))
 }
 
-/// `5 of 5 rounds disturbed, by 2 to 14 %`.
+/// `5 of 5 rounds disturbed, by 2 to 14 %`, or what else a strict verdict lacks.
 pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
+    if likely.disturbed_rounds == 0 {
+        return "of these two processes".to_owned();
+    }
     let Likely { interval, least_disturbance, most_disturbance } = likely.found;
     let [least, most] =
         [least_disturbance, most_disturbance].map(|share| whole_percent(share.min(1.0)));

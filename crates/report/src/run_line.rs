@@ -68,9 +68,7 @@ fn found(run: &RunLine, result: &RunResult) -> String {
         };
         return match (loads.held, loads.broken) {
             (Some(held), Some(broken)) => {
-                let is_rate = loads.key.ends_with("rate");
-                let middle = if is_rate { (held * broken).sqrt() } else { held };
-                format!("{name} carries {} [{}, {}].", of(middle), of(held), of(broken))
+                format!("{name} carries at least {}, and breaks by {}.", of(held), of(broken))
             }
             (Some(held), None) => format!("{name} carries at least {}.", of(held)),
             (None, Some(broken)) => format!("{name} does not even carry {}.", of(broken)),
@@ -132,7 +130,7 @@ fn carried(name: &str, result: &RunResult) -> Option<String> {
     let at_best = if result.figures.len() > 1 { " at best" } else { "" };
     Some(match metric {
         Some(metric) if metric.suite == "rate_per_s" => {
-            format!("{name} carried {}{at_best}.", rate(best))
+            format!("{name} reached {}{at_best}.", rate(best))
         }
         Some(metric) => {
             format!("{name} showed {} {}{at_best}.", metric.suite, value_of(best, metric.unit))

@@ -64,7 +64,7 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
     has("1.00k/s  p50 33.0 µs  p99 ~33.0 µs");
     has("  server CPU unseen\n");
     has("  generator unseen\n");
-    has("The run hasn't ended yet.\nloadline carried 1.00k/s (p50 33.0 µs, p99 33.0 µs).");
+    has("The run hasn't ended yet.\nloadline reached 1.00k/s (p50 33.0 µs, p99 33.0 µs).");
 }
 
 #[test]

@@ -83,4 +83,14 @@ impl Requests {
             sampler: sampler.unwrap_or_else(Sampler::none),
         })
     }
+
+    /// The same asked of this host, where the suite doesn't state another one.
+    pub(super) fn asked_of(&self, host: &str) -> Self {
+        Self {
+            operations: self.operations.clone(),
+            requests: self.requests.iter().map(|request| request.asked_of(host)).collect(),
+            keys: self.keys.clone(),
+            sampler: self.sampler.clone(),
+        }
+    }
 }

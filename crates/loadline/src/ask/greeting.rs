@@ -47,11 +47,11 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
     let unanswered = |error: Error| Failure::Other(anyhow::anyhow!("{url}: {error}"));
     let stream = open(address).map_err(unanswered)?;
     let answer = match web.is_secure {
-        false => ask(stream, authority, path),
+        false => ask(stream, web.host_field(), path),
         true => {
             let stream = secured(stream, trust, web.host());
             let stream = stream.map_err(|fault| Failure::Usage(format!("{url}: {fault}")))?;
-            ask(stream, authority, path)
+            ask(stream, web.host_field(), path)
         }
     };
     let answer = answer.map_err(unanswered)?;

@@ -16,19 +16,13 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
     };
     let unclear = unclear(capacity);
     let first = match (capacity.found.held, capacity.found.broken) {
-        (Some(held), Some(broken)) => {
-            let middle = match capacity.search.key.ends_with("rate") {
-                true => (held * broken).sqrt(),
-                false => held,
-            };
-            format!(
-                "{name} carries {} (held up to {}, broke at {}{unclear}); what breaks first: {}.",
-                load(capacity, middle),
-                load(capacity, held),
-                load(capacity, broken),
-                broke(broken)
-            )
-        }
+        // A load between the two was not shown to hold.
+        (Some(held), Some(broken)) => format!(
+            "{name} carries at least {}, and breaks by {}: {}{unclear}.",
+            load(capacity, held),
+            load(capacity, broken),
+            broke(broken)
+        ),
         (Some(held), None) => {
             let highest = if unclear.is_empty() { ", the highest load of the search" } else { "" };
             format!("{name} carries at least {}{highest}{unclear}.", load(capacity, held))

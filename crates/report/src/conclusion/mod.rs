@@ -4,7 +4,7 @@ mod capacity;
 mod ladder;
 
 use findings::Summary;
-use judge::{Direction, Unit};
+use judge::{Direction, Inconclusive, Unit, Verdict};
 use ledger::{RequirementOutcome, RunState, Validity};
 
 use crate::causes::why_words;
@@ -55,9 +55,14 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
 fn starts(summary: &Summary) -> Option<String> {
     let is_judged = !summary.comparisons.is_empty() || !summary.requirements.is_empty();
     let found = findings::started_once(summary);
-    (is_judged && !found.is_empty()).then(|| {
-        "Started once for all rounds (rounds.restart): what differs from start to start is in no \
-         interval, and a verdict holds for this start."
+    // The sentence of a difference says it already.
+    let is_said = summary.comparisons.iter().any(|one| {
+        let why = Inconclusive::OneStart;
+        one.primary && one.verdict == Verdict::CantTell { why, more_rounds: None }
+    });
+    (is_judged && !is_said && !found.is_empty()).then(|| {
+        "Started once for all rounds: what differs from start to start is in no interval, and \
+         what was found holds for this start."
             .to_owned()
     })
 }
@@ -107,7 +112,7 @@ fn best(summary: &Summary) -> Option<String> {
     let shown = |value: f64| value_of(value, metric.unit);
     let is_rate = metric.suite == "rate_per_s";
     let said = |value: String| match (is_rate, is_taken(metric)) {
-        (true, _) => format!("{name} carried {value}"),
+        (true, _) => format!("{name} reached {value}"),
         (_, true) => format!("{name} took {value} {}", noun(metric)),
         _ => format!("{name} had a {} of {value}", noun(metric)),
     };
@@ -143,6 +148,7 @@ fn requirements(summary: &Summary) -> Option<String> {
     if all == 0 {
         return None;
     }
+    let unclear = with(RequirementOutcome::CantTell).count();
     if let Some(first) = with(RequirementOutcome::Broken).next() {
         let broken = with(RequirementOutcome::Broken).count();
         let expression = &first.row.expression;
@@ -151,14 +157,17 @@ fn requirements(summary: &Summary) -> Option<String> {
             1 => String::new(),
             _ => format!(" at {}", one_line(&summary.points[first.point].row.label)),
         };
+        let unclear = match unclear {
+            0 => String::new(),
+            some => format!(", {some} can't be told"),
+        };
         let broken = match (broken, all) {
             (1, 1) => "The requirement is broken: ".to_owned(),
-            (1, _) => format!("1 of {all} requirements is broken: "),
-            _ => format!("{broken} of {all} requirements are broken, first "),
+            (1, _) => format!("1 of {all} requirements is broken{unclear}: "),
+            _ => format!("{broken} of {all} requirements are broken{unclear}; first "),
         };
         return Some(format!("{broken}{expression}{place}: it was {figure}."));
     }
-    let unclear = with(RequirementOutcome::CantTell).count();
     Some(match (unclear, all) {
         (0, 1) => "The requirement held.".to_owned(),
         (0, _) => format!("All {all} requirements held."),

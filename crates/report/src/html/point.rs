@@ -492,7 +492,8 @@ fn comparisons(summary: &Summary, index: usize) -> Markup {
     html! {
         (table(&caption, &columns, &body))
         p.note {
-            "The primary metric carries the verdict; nothing is concluded from the others."
+            "The primary metric carries the verdict. The others are compared each for itself, "
+            "without correction for their number."
         }
     }
 }
