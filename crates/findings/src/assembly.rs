@@ -304,7 +304,7 @@ fn target_summary(
         valid_trials: number(|trial| trial.validity == Validity::Valid),
         grade: Grade::of(&all),
         disturbed_trials: number(|trial| trial.validity == Validity::Disturbed),
-        overloaded_trials: number(|trial| trial.overloaded && trial.validity == Validity::Valid),
+        overloaded_trials: number(|trial| trial.overloaded && trial.validity != Validity::Invalid),
         failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: interval(&|figures| figures.rate_per_s),

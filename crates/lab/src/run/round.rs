@@ -72,6 +72,7 @@ impl Runner<'_> {
                 false => target_run.hold_answered(),
             }
             let here = &self.plan.points[point];
+            target_run.trial.judge_answers(&here.requirements);
             if let Some(wrap) = &here.targets[target_run.trial.target].wrap {
                 target_run.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
             }

@@ -15,7 +15,7 @@ use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
-use crate::plan::{ERRORS, OF_THOSE_ASKED, Point, Requirement, percentile};
+use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Point, Requirement, percentile};
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -173,7 +173,7 @@ impl Trial {
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         if missing > 0 || result.trouble.is_some() || result.counts.wrong > 0 {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
@@ -295,7 +295,7 @@ impl Trial {
     /// its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
         self.add_outside(result.counts);
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.slices.push(slice);
@@ -318,7 +318,7 @@ impl Trial {
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
         self.judge_claims(result.counts);
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.intervals.extend(result.intervals);
@@ -381,16 +381,36 @@ impl Trial {
         self
     }
 
-    /// Wrong answers make a trial invalid: the speed of a wrong answer means nothing.
-    pub(crate) fn judge_answers(&mut self, wrong_answers: &[WrongAnswer], trouble: Option<&str>) {
+    fn judge_trouble(&mut self, trouble: Option<&str>) {
         if let Some(trouble) = trouble {
             self.invalidate(trouble);
         }
-        if let Some(first) = wrong_answers.first() {
-            self.invalidate(format!("wrong answers: {}", first.finding.note));
-        } else if self.wrong_answers_in_all() > 0 {
-            self.invalidate("wrong answers");
+    }
+
+    /// Wrong answers make a trial invalid, for the speed of a wrong answer means nothing; unless a
+    /// requirement allows as many.
+    pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
+        if self.wrong_answers_in_all() == 0 || requirements.iter().any(|one| self.is_within(one)) {
+            return;
         }
+        self.invalidate(match self.wrong_answers.first() {
+            Some(first) => format!("wrong answers: {}", first.finding.note),
+            None => "wrong answers".to_owned(),
+        });
+    }
+
+    /// Whether this is an upper limit of wrong answers that it keeps.
+    fn is_within(&self, requirement: &Requirement) -> bool {
+        let Expression::Name(name) = &requirement.figure else { return false };
+        let outcome = name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name);
+        let limits = matches!(requirement.comparison, Comparison::Less | Comparison::LessOrEqual);
+        let value = match outcome {
+            ERRORS | "wrong" if outcome != name => self.computed(name),
+            ERRORS => self.computed(ERRORS),
+            "wrong" => Some(self.wrong_answers_in_all() as f64),
+            _ => None,
+        };
+        limits && value.is_some_and(|value| requirement.holds(value))
     }
 
     /// The part of the measured time that the busiest generator thread was not waiting.

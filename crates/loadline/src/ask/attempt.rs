@@ -167,6 +167,9 @@ pub(crate) fn run(args: TryArgs) -> Result<ExitCode, Failure> {
     if let Some(file) = &args.save {
         save(file, &text)?;
     }
+    if let Some(option) = args.command.iter().skip(1).find(|word| is_own(word)) {
+        note(format!("{option} is given to the command: an option of try stands before --"));
+    }
     note(seconds::wrapped(&one_line(&question.announcement(&plan, &command_took))));
     let mut how = HowArgs::shown_by_caller(args.json, args.ledger, args.wait);
     how.doubt = Some(doubt);
@@ -187,6 +190,11 @@ fn doubt(summary: &findings::Summary) -> Option<String> {
          figures can't be relied on.",
         first.seen, first.slots
     ))))
+}
+
+/// Whether `try` has an option of this name that takes a value, which few commands have.
+fn is_own(word: &str) -> bool {
+    ["--for", "--rate", "--connections", "--beside", "--ledger"].contains(&word)
 }
 
 /// The file's path for a suite that may lie elsewhere.

@@ -101,12 +101,23 @@ fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
                 format!("try {there}, or say --status {found} to measure the redirect itself"),
             )
         }
+        _ if found == 400 && !web.is_secure && is_for_tls(head) => (
+            format!("{url} is answered with 400 {reason}: TLS is spoken there"),
+            format!("try {}", url.replacen("http://", "https://", 1)),
+        ),
         _ => (
             format!("{url} is answered with {found} {reason}, not {status}"),
             format!("try another path, or say --status {found} if that is the right answer"),
         ),
     };
     Some(format!("{}\n  {}", report::one_line(&said), report::one_line(&advice)))
+}
+
+/// Whether servers such as nginx, Apache and Go's answer so what comes without TLS where that is
+/// spoken.
+fn is_for_tls(answer: &str) -> bool {
+    let answer = answer.to_ascii_lowercase();
+    ["https port", "ssl-enabled server", "https server"].iter().any(|words| answer.contains(words))
 }
 
 /// What is to be said of an answer that is no HTTP: what else may be spoken there.
@@ -200,6 +211,10 @@ mod tests {
         let missing = said(b"HTTP/1.1 404 Not Found\r\n\r\n", 200).unwrap_err();
         assert!(missing.contains("/x is answered with 404 Not Found, not 200"), "{missing}");
         assert!(missing.contains("--status 404"), "{missing}");
+        let plain = b"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\n\r\n<title>400 The plain HTTP \
+            request was sent to HTTPS port</title>";
+        let secure = said(plain, 200).unwrap_err();
+        assert!(secure.contains("TLS is spoken there\n  try https://127."), "{secure}");
         let moved = said(b"HTTP/1.1 301 Moved\r\nLocation: /y/\r\n\r\n", 200).unwrap_err();
         assert!(moved.contains("/y/; redirects are not followed\n  try http://127."), "{moved}");
     }

@@ -53,6 +53,10 @@ const AROUND: Span = Span::from_ms(1_500);
 /// Load before measuring begins, once.
 const WARM_UP: Span = Span::from_ms(300);
 
+/// A rate that was asked for is kept with this much of it answered: rounds end with some requests
+/// still on their way.
+const KEPT: f64 = 0.95;
+
 /// A run of a command is not given up before this.
 const LONGEST_COMMAND: &str = "1h";
 
@@ -92,6 +96,9 @@ impl Question {
         text.push_str(&self.workload()?);
         text.push_str(&self.clients());
         text.push_str("\n[require]\nwrong = \"= 0\"\nmissing = \"= 0\"\n");
+        if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
+            let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
+        }
         text.push_str(&self.rounds());
         Ok(text)
     }
@@ -392,6 +399,7 @@ mod tests {
         assert_eq!(planned.rounds.measure, Span::from_ms(6_000));
         assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
         assert!(asked.suite().unwrap().contains("{ http = { host = \"my.test\" } }"));
+        assert!(asked.suite().unwrap().contains("rate_per_s = \">= 950/s\""));
         assert!(asked.suite().unwrap().contains("bytes = 9"));
     }
 

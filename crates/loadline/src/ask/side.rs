@@ -217,8 +217,8 @@ fn service(name: &str, address: &str, allow_remote: bool) -> Result<Side, Failur
 /// Reads `http://HOST[:PORT][/PATH]`, or the same of `https`.
 fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let is_secure = scheme == "https";
-    if !is_secure && scheme != "http" {
+    let is_secure = scheme.eq_ignore_ascii_case("https");
+    if !is_secure && !scheme.eq_ignore_ascii_case("http") {
         return Err(Failure::Usage(format!("{url}: only http:// and https:// are\n{}", list())));
     }
     let rest = rest.split('#').next().unwrap_or(rest);
@@ -233,6 +233,11 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         port.parse::<u16>().is_ok() && (!host.starts_with('[') || host.ends_with(']'))
     });
+    if let Some((_, port)) =
+        authority.rsplit_once(':').filter(|(_, port)| !has_port && is_number(port))
+    {
+        return Err(Failure::Usage(format!("{url}: there is no port {port}: they end at 65535")));
+    }
     let port = if is_secure { 443 } else { 80 };
     let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
     let start = |address: &str| {
@@ -244,6 +249,10 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     };
     let address = resolve(&authority, Reach::Stream, allow_remote, start)?;
     Ok(Side::Web(Web { authority, address, path, is_secure }))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The services by name, a line each.
@@ -311,6 +320,8 @@ mod tests {
             (&["redis"], "loadline try redis 127.0.0.1:11211"),
             (&["https://127.0.0.1:1/x"], "nothing listens on 127.0.0.1:1"),
             (&["ftp://localhost/x"], "only http:// and https://"),
+            (&["http://127.0.0.1:99999/"], "there is no port 99999"),
+            (&["HTTP://127.0.0.1:1/x"], "python3 -m http.server 1"),
             (&["http://me:secret@localhost/"], "authorization header"),
             (&["a", "b", "c"], "neither SERVICE ADDRESS nor one command"),
             (&["nosuchprogram --x"], "there is no program \"nosuchprogram\""),

@@ -9,7 +9,7 @@ use ledger::{RequirementOutcome, RunState, Validity};
 
 use crate::causes::why_words;
 use crate::escape::one_line;
-use crate::number::{count, in_one_unit, value_of};
+use crate::number::{count, in_one_unit, rate, value_of};
 use crate::phrases::many;
 use crate::wording::{is_taken, noun};
 
@@ -42,6 +42,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
             }
         }
     }
+    lines.extend(overloaded(summary));
     lines.extend(crate::grade::sentence(summary));
     lines.extend(starts(summary));
     if summary.capacity.is_none() {
@@ -92,6 +93,31 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
         true => format!("No figure of {name} counts: {why} ({when}{others})."),
         false => format!("Nothing was measured of {name}: {why} ({when}{others})."),
     })
+}
+
+/// That the first target did not keep up with its schedule, where no search asked how much it
+/// carries.
+fn overloaded(summary: &Summary) -> Option<String> {
+    if summary.capacity.is_some() {
+        return None;
+    }
+    let targets = summary.points.iter().filter_map(|point| point.of_target(0));
+    let overloaded: Vec<_> = targets.filter(|target| target.overloaded_trials > 0).collect();
+    let worst = overloaded.first()?;
+    let name = &summary.targets[0].name;
+    let place = match (overloaded.len(), summary.points.len()) {
+        (_, 1) => String::new(),
+        (some, all) => format!(" at {some} of {all} points"),
+    };
+    let figures = worst.figures.offered_per_s.zip(worst.figures.rate_per_s);
+    let kept =
+        figures.filter(|_| overloaded.len() == 1).map_or(String::new(), |(due, answered)| {
+            format!(": {} were due and {} answered", rate(due), rate(answered))
+        });
+    Some(format!(
+        "{name} did not keep up with the schedule{place}{kept}; latencies are those of a growing \
+         queue."
+    ))
 }
 
 /// With nothing to compare, what the first target showed: of several points the span, and where it
@@ -169,6 +195,9 @@ fn requirements(summary: &Summary) -> Option<String> {
         return Some(format!("{broken}{expression}{place}: it was {figure}."));
     }
     Some(match (unclear, all) {
+        (0, _) if summary.run.state != RunState::Finished => {
+            "In what was measured no requirement was broken.".to_owned()
+        }
         (0, 1) => "The requirement held.".to_owned(),
         (0, _) => format!("All {all} requirements held."),
         (_, 1) => "It can't be told whether the requirement held.".to_owned(),

@@ -146,13 +146,14 @@ fn stream_groups(target: &TargetSummary) -> Vec<Group<'_>> {
 
 /// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.
 fn overload(target: &TargetSummary) -> Option<String> {
-    let (overloaded, valid) = (target.overloaded_trials, target.valid_trials);
+    let overloaded = target.overloaded_trials;
+    let usable = target.valid_trials + target.disturbed_trials;
     if overloaded == 0 {
         return None;
     }
-    let rounds = match overloaded == valid {
+    let rounds = match overloaded == usable {
         true => String::new(),
-        false => format!(" in {overloaded} of {valid} rounds"),
+        false => format!(" in {overloaded} of {usable} rounds"),
     };
     let figures = &target.figures;
     let both = [figures.offered_per_s, figures.rate_per_s];
