@@ -9,9 +9,12 @@ use ledger::{RequirementOutcome, RunState, Validity};
 
 use crate::causes::why_words;
 use crate::escape::one_line;
-use crate::number::{count, in_one_unit, rate, value_of};
+use crate::number::{count, in_one_unit, percent, rate, value_of};
 use crate::phrases::many;
 use crate::wording::{is_taken, noun};
+
+/// From this half of an interval on, a mean is not named without it.
+const WIDE: f64 = 0.1;
 
 /// The run in a few short sentences, one a line: how it ended if it didn't finish, what wasn't
 /// measured, what the primary metric decided against each other target, requirements, and wrong
@@ -144,7 +147,13 @@ fn best(summary: &Summary) -> Option<String> {
     };
     let latency = &target.figures.latency;
     let latencies = latency.p50_ns.zip(latency.p99_ns).filter(|_| is_rate);
+    let half = target.primary.map(|one| one.relative_half_width).filter(|half| half.is_finite());
+    let differ = half.filter(|half| *half >= WIDE).map(|half| match half <= 10.0 {
+        true => format!("±{}, as rounds differ", percent(half)),
+        false => "rounds differ more than tenfold".to_owned(),
+    });
     let beside: Vec<String> = [
+        differ,
         (!target.grade.is_clean()).then(|| target.grade.word().to_owned()),
         latencies.map(|(p50, p99)| {
             let [p50, p99] = in_one_unit([p50 as f64, p99 as f64], Unit::Nanoseconds);
