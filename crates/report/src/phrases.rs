@@ -9,18 +9,12 @@ use ledger::Validity;
 
 use crate::escape::one_line;
 use crate::number::{
-    Scale, bytes, count, duration, percent, plain, rate, ratio, ratio_within, value_in, value_of,
-    whole_percent,
+    bytes, count, duration, percent, plain, rate, ratio, ratio_within, value_of, whole_percent,
 };
 
 /// The rate with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
     with_width(target.rate, target.figures.rate_per_s, rate)
-}
-
-/// The same in this unit.
-pub(crate) fn rate_in(target: &TargetSummary, scale: Scale) -> Option<String> {
-    with_width(target.rate, target.figures.rate_per_s, |rate| scale.show(rate))
 }
 
 /// The mean of an interval with its width, or else the one value there is.
@@ -32,14 +26,18 @@ fn with_width(
     interval.map(|interval| mean_of(&interval, &shown)).or_else(|| value.map(&shown))
 }
 
-/// A mean with its width. Of two rounds that differ a lot it is thousands of percent, which say
-/// no more than that it isn't known.
+/// A mean with its width.
 pub(crate) fn mean_of(interval: &SeriesInterval, shown: impl Fn(f64) -> String) -> String {
-    let mean = shown(interval.mean);
-    match interval.relative_half_width {
-        half if half <= 10.0 => format!("{mean} ±{}", percent(half)),
-        half if half.is_finite() => format!("{mean} ±over 1,000 %"),
-        _ => mean,
+    shown(interval.mean) + &width(Some(*interval))
+}
+
+/// The width of an interval behind its mean. Of two rounds that differ a lot it is thousands of
+/// percent, which say no more than that it isn't known.
+pub(crate) fn width(interval: Option<SeriesInterval>) -> String {
+    match interval.map_or(f64::NAN, |interval| interval.relative_half_width) {
+        half if half <= 10.0 => format!(" ±{}", percent(half)),
+        half if half.is_finite() => " ±over 1,000 %".to_owned(),
+        _ => String::new(),
     }
 }
 
@@ -55,20 +53,8 @@ pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option
 
 /// The run's primary metric with its interval, as a table shows it.
 pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
-    primary_by(target, primary, |value| value_of(value, primary.unit))
-}
-
-/// The same in this unit.
-pub(crate) fn primary_in(target: &TargetSummary, primary: &Metric, scale: Scale) -> String {
-    primary_by(Some(target), primary, |value| value_in(value, primary.unit, scale))
-}
-
-fn primary_by(
-    target: Option<&TargetSummary>,
-    primary: &Metric,
-    shown: impl Fn(f64) -> String,
-) -> String {
-    cell(target, |target| with_width(target.primary, target.figures.value(primary), &shown))
+    let shown = |value| value_of(value, primary.unit);
+    cell(target, |target| with_width(target.primary, target.figures.value(primary), shown))
 }
 
 /// `–` where the target wasn't measured; what isn't clean is marked.
@@ -94,20 +80,6 @@ pub(crate) fn mark(grade: &Grade) -> String {
 /// The words, or `unseen` when there are none.
 pub(crate) fn unseen(words: Option<String>) -> String {
     words.unwrap_or_else(|| "unseen".to_owned())
-}
-
-/// A latency in ns as a table shows it; `–` where there is none.
-pub(crate) fn latency(ns: Option<u64>) -> String {
-    ns.map_or_else(|| "–".to_owned(), |ns| duration(ns as f64))
-}
-
-/// A named latency: `p99 5.37 ms`, with `~` where few answers make it rough.
-pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool, scale: Scale) -> String {
-    match ns.map(|ns| scale.show(ns as f64)) {
-        None => format!("{name} unseen"),
-        Some(shown) if rough => format!("{name} ~{shown}"),
-        Some(shown) => format!("{name} {shown}"),
-    }
 }
 
 /// The check of the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.
@@ -181,9 +153,9 @@ pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
 }
 
 /// The reason of a bound: the target that the generator limited.
-pub(crate) fn bound_note(compared: &[&Compared], names: &[String]) -> Option<String> {
+pub(crate) fn bound_note(summary: &Summary, compared: &[&Compared]) -> Option<String> {
     let bound = compared.iter().find(|one| one.bound.is_some())?;
-    let name = names.get(bound.held_back()?)?;
+    let name = &summary.targets.get(bound.held_back()?)?.name;
     Some(format!("bounds, not verdicts: with {name} the generator was at its limit"))
 }
 

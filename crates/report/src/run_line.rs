@@ -3,10 +3,11 @@
 use judge::{Direction, Metric, Verdict, metric_named};
 use ledger::{RunLine, RunResult, RunState, VerdictCount};
 
+use crate::document::Role;
 use crate::escape::one_line;
 use crate::number::{plain, rate, ratio, value_of};
 use crate::phrases::many;
-use crate::text::{Paint, Role};
+use crate::text::Paint;
 
 /// The sentence with its role, which is a colour.
 pub(crate) fn sentence(run: &RunLine, result: Option<&RunResult>) -> (Role, String) {

@@ -3,38 +3,16 @@
 use findings::{CapacitySummary, Summary, TargetSummary};
 use maud::{Markup, html};
 
-use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::page::{MAX_POINTS_IN_FULL, table};
+use super::page::MAX_POINTS_IN_FULL;
+use super::render::table;
+use crate::content;
 use crate::number::{duration, plain, rate};
 use crate::phrases::load;
-
-/// The columns of its table that hold numbers.
-const NUMBERS: std::ops::Range<usize> = 2..7;
 
 /// The search; nothing when the run is none.
 pub(super) fn section(summary: &Summary) -> Markup {
     let Some(capacity) = &summary.capacity else { return Markup::default() };
-    let rows = crate::text::capacity_rows(capacity, summary);
-    let (head, rows) = rows.split_first().expect("a table has a head");
-    let columns: Vec<(&str, &str)> = head
-        .iter()
-        .enumerate()
-        .map(|(at, cell)| (if NUMBERS.contains(&at) { "n" } else { "" }, &**cell))
-        .collect();
-    let body = html! { tbody { @for row in rows { tr {
-        @for (column, cell) in row.iter().enumerate() {
-            @match (column, cell.as_str()) {
-                (0, load) => { th scope="row" { (load) } }
-                (1, "held") => { td { span class="word good" { "held" } } }
-                (1, "broken") => { td { span class="word bad" { "broken" } } }
-                (1, word) => { td { span class="word unsure" { (word) } } }
-                (7, reason) => { td.wrap { (fit(reason, 600)) } }
-                (at, text) if NUMBERS.contains(&at) => { td.n { (text) } }
-                (_, text) => { td { (text) } }
-            }
-        }
-    } } } };
     html! {
         section {
             h2 { "Highest load" }
@@ -42,7 +20,7 @@ pub(super) fn section(summary: &Summary) -> Markup {
                 (latency(summary, capacity))
                 (answered(summary, capacity))
             }
-            (table("Every load that was tried", &columns, &body))
+            (table(&content::capacity(capacity, summary)))
         }
     }
 }

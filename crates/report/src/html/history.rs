@@ -6,12 +6,13 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::names;
-use super::names::shown;
-use super::page::{moment, page, page_budget, table};
+use super::page::{page, page_budget};
+use super::render::{table, within};
 use super::served::{encoded, history_of, ledger_nav};
 use crate::contest::change;
-use crate::history::{sentences, settings_words, short};
+use crate::document::{Cell, Sheet, number, wrapped};
+use crate::history::{figures, sentences, settings_words};
+use crate::names::{self, shown};
 use crate::number::count;
 use crate::phrases::many;
 
@@ -31,13 +32,10 @@ pub fn suites(all: &[RunLine]) -> String {
             None => titles.push((&run.title, 1)),
         }
     }
-    let row = |(title, runs): &(&str, usize)| {
-        html! { tr {
-            th.wrap scope="row" { a href=(history_of(title)) { (fit(title, 300)) } }
-            td.n { (count(*runs as u64)) }
-        } }
-    };
-    let (rows, more) = page_budget().list(titles.iter().map(row));
+    let sheet = Sheet::of("Suites", titles)
+        .with(wrapped("suite"), |(title, _)| Cell::from(*title).to(Some(history_of(title))))
+        .with(number("runs"), |(_, runs)| count(*runs as u64));
+    let (table, more) = within(&sheet.table(), &mut page_budget());
     let contents = html! {
         (ledger_nav(Some("History")))
         header {
@@ -46,10 +44,10 @@ pub fn suites(all: &[RunLine]) -> String {
             p { "Where a suite's figures changed for good, over its runs on one kind of host." }
         }
         main {
-            @if titles.is_empty() {
+            @if all.is_empty() {
                 p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
             } @else {
-                (table("Suites", &[("", "suite"), ("n", "runs")], &html! { tbody { (rows) } }))
+                (table)
                 @if more > 0 {
                     p.note {
                         (more) " more suites have no room here: "
@@ -197,32 +195,11 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
 }
 
 fn past(history: &History, series: &PointHistory) -> Markup {
-    let show = shown(&history.metric);
-    let said = |at: usize| {
-        let found = series.changes.iter().find(|one| one.index == at)?;
-        let (class, word) = match history.is_worse(found) {
-            true => ("word bad", "worse"),
-            false => ("word good", "better"),
-        };
-        let change = change(found.after / found.before);
-        Some(html! { span class=(class) { (word) ": " (change) } })
-    };
-    let metric = names::metric(&history.metric).to_lowercase();
-    let columns =
-        [("n", "run"), ("", "started"), ("", "commit"), ("n", &metric), ("verdict", "changed")];
-    // The newest runs are requested most.
-    let rows = html! { tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
-        th.n scope="row" { a href=(format!("/runs/{}", run.id)) { (run.id) } }
-        td { (clipped(&moment(&run.started_at))) }
-        td { code { (run.commit.as_deref().map_or("–", short)) } }
-        td.n { (show(run.figure)) }
-        td.verdict { @if let Some(words) = said(at) { (words) } }
-    } } } };
     html! {
         section {
             h2 { (clipped(&series.point)) }
             @if series.settings != "[]" { p.note { (clipped(&settings_words(series))) } }
-            (table("The newest run first", &columns, &rows))
+            (table(&figures(history, series)))
         }
     }
 }
