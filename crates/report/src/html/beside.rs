@@ -6,7 +6,7 @@ use judge::Metric;
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::page::{page, page_budget};
+use super::page::{page, page_budget, rest_in};
 use super::render::{table, within};
 use super::served::ledger_nav;
 use crate::conclusion::conclusion;
@@ -155,12 +155,7 @@ fn values(
     html! {
         @if rows.is_empty() { p { "Neither run has a point yet." } }
         (table)
-        @if more > 0 {
-            p.note {
-                (more) " more rows have no room here: "
-                code { "loadline compare --runs " (b.id) " " (a.id) } " has all of them."
-            }
-        }
+        (rest_in(more, "rows", &format!("loadline compare --runs {} {}", b.id, a.id)))
     }
 }
 

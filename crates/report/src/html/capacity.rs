@@ -30,16 +30,13 @@ fn latency(summary: &Summary, capacity: &CapacitySummary) -> Markup {
         line(capacity, summary, ("median", 0), |one| ns(one.figures.latency.p50_ns)),
         line(capacity, summary, ("99th percentile", 1), |one| ns(one.figures.latency.p99_ns)),
     ];
-    let y =
-        Axis { label: "latency".to_owned(), scale: Scale::Log, show: duration, ..Axis::default() };
-    drawn(capacity, "Latency over load", y, lines)
+    drawn(capacity, "Latency over load", Axis::of("latency", Scale::Log, duration), lines)
 }
 
 fn answered(summary: &Summary, capacity: &CapacitySummary) -> Markup {
     let name = &summary.targets[0].name;
     let lines = vec![line(capacity, summary, (name, 0), |one| one.figures.rate_per_s)];
-    let y = Axis { label: "answered".to_owned(), show: rate, ..Axis::default() };
-    drawn(capacity, "Answered over load", y, lines)
+    drawn(capacity, "Answered over load", Axis::of("answered", Scale::FromZero, rate), lines)
 }
 
 fn ns(value: Option<u64>) -> Option<f64> {
@@ -75,19 +72,7 @@ fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> 
     if let Some(knee) = capacity.knee {
         note.push_str(&format!("; the knee is at {}", load(capacity, knee)));
     }
-    Chart {
-        title: title.to_owned(),
-        x: Axis {
-            label: capacity.search.key.clone(),
-            scale: Scale::Log,
-            show: if is_rate { rate } else { plain },
-            ..Axis::default()
-        },
-        y,
-        lines,
-        bands,
-        note: note.trim_start_matches("; ").to_owned(),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of(&capacity.search.key, Scale::Log, if is_rate { rate } else { plain });
+    let note = note.trim_start_matches("; ").to_owned();
+    Chart { bands, note, ..Chart::of(title, x, y, lines) }.draw()
 }

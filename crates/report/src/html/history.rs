@@ -6,13 +6,13 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::page::{page, page_budget};
+use super::page::{page, page_budget, rest_in};
 use super::render::{table, within};
 use super::served::{encoded, history_of, ledger_nav};
 use crate::contest::change;
 use crate::document::{Cell, Sheet, number, wrapped};
 use crate::history::{figures, sentences, settings_words};
-use crate::names::{self, shown};
+use crate::names;
 use crate::number::count;
 use crate::phrases::many;
 
@@ -48,12 +48,7 @@ pub fn suites(all: &[RunLine]) -> String {
                 p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
             } @else {
                 (table)
-                @if more > 0 {
-                    p.note {
-                        (more) " more suites have no room here: "
-                        code { "loadline ledger list" } " names all."
-                    }
-                }
+                (rest_in(more, "suites", "loadline ledger list"))
             }
         }
     };
@@ -147,13 +142,11 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
     let every = runs.len().div_ceil(LABELS).max(1);
     let label = |(at, run): (usize, &PastFigure)| (at as f64, format!("run {}", run.id));
     let marks = runs.iter().enumerate().filter(|(at, _)| at % every == 0).map(label);
-    let dots = runs.iter().enumerate();
-    let way = |run: &PastFigure| Some(format!("/runs/{}", run.id));
     let dot = |(at, run): (usize, &PastFigure)| Dot {
-        way: way(run),
+        way: Some(format!("/runs/{}", run.id)),
         ..Dot::from((at as f64, run.figure))
     };
-    let points = dots.map(dot).collect();
+    let points = runs.iter().enumerate().map(dot).collect();
     let bands = series.changes.iter().map(|one| {
         let is_worse = history.is_worse(one);
         Band {
@@ -167,31 +160,14 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
             ),
         }
     });
-    Chart {
-        title: format!(
-            "{} of {} at {}",
-            names::metric(&history.metric),
-            history.target,
-            series.point
-        ),
-        x: Axis {
-            label: "runs, oldest first".to_owned(),
-            scale: Scale::Marked(marks.collect()),
-            show: |at| format!("number {}", at + 1.0),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: history.metric.suite.to_string(),
-            scale: Scale::FromZero,
-            show: shown(&history.metric),
-            binary: history.metric.unit == judge::Unit::Bytes,
-            ..Axis::default()
-        },
-        lines: vec![Line::of("", 0, points).marked()],
-        bands: bands.collect(),
-        ..Chart::default()
-    }
-    .draw()
+    let metric = &history.metric;
+    let title = format!("{} of {} at {}", names::metric(metric), history.target, series.point);
+    let x = Axis::of("runs, oldest first", Scale::Marked(marks.collect()), |at| {
+        format!("number {}", at + 1.0)
+    });
+    let lines = vec![Line::of("", 0, points).marked()];
+    let chart = Chart::of(title, x, Axis::of_metric(metric), lines);
+    Chart { bands: bands.collect(), ..chart }.draw()
 }
 
 fn past(history: &History, series: &PointHistory) -> Markup {

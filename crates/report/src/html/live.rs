@@ -12,7 +12,7 @@ use super::page::{page, page_budget};
 use super::render::within;
 use super::served::{ledger_nav, state};
 use crate::document::{Cell, Drawing, Line, Role, Sheet, Table, number, words, wrapped};
-use crate::number::{count, duration, moment, percent, rate};
+use crate::number::{count, duration, moment, percent, plain, rate};
 use crate::phrases::{many, mean_of};
 
 /// Reload interval of the page, in seconds.
@@ -225,12 +225,7 @@ fn rates(progress: &Progress) -> Markup {
         let points = latest.iter().copied().map(Into::into).collect();
         Curve::of(&progress.so_far.targets[target].1.name, target, points).marked()
     });
-    Chart {
-        title: "Rate of each round".to_owned(),
-        x: Axis { label: "seconds since the run started".to_owned(), ..Axis::default() },
-        y: Axis { label: "rate".to_owned(), scale: Scale::FromZero, show: rate, ..Axis::default() },
-        lines: lines.collect(),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("seconds since the run started", Scale::FromZero, plain);
+    let y = Axis::of("rate", Scale::FromZero, rate);
+    Chart::of("Rate of each round", x, y, lines.collect()).draw()
 }

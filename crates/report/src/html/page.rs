@@ -53,11 +53,15 @@ pub(super) fn page_budget() -> Budget {
 
 /// A note that more parts don't fit, and the command that shows them; empty when none are missing.
 pub(super) fn rest(summary: &Summary, more: usize, what: &str) -> Markup {
+    rest_in(more, what, &format!("loadline report {}", summary.id))
+}
+
+/// The same with another command.
+pub(super) fn rest_in(more: usize, what: &str, command: &str) -> Markup {
     html! {
         @if more > 0 {
             p.note {
-                (more) " more " (what) " have no room here: "
-                code { "loadline report " (summary.id) } " has all of it."
+                (more) " more " (what) " have no room here: " code { (command) } " has all of it."
             }
         }
     }

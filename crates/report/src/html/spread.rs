@@ -30,24 +30,11 @@ pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> 
         let values = at_shares(histogram, xs().map(|x| 1.0 - 10_f64.powf(-x)));
         xs().zip(values).map(|(x, ns)| (x, ns as f64).into()).collect()
     };
-    Chart {
-        title: "Latency by percentile".to_owned(),
-        x: Axis {
-            label: "share of answers that were faster".to_owned(),
-            scale: Scale::Marked(marks.collect()),
-            show: |x| format!("{} %", 100.0 * (1.0 - 10_f64.powf(-x))),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: "latency".to_owned(),
-            scale: Scale::Log,
-            show: duration,
-            ..Axis::default()
-        },
-        lines: each(data, summary, index, points),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("share of answers that were faster", Scale::Marked(marks.collect()), |x| {
+        format!("{} %", 100.0 * (1.0 - 10_f64.powf(-x)))
+    });
+    let y = Axis::of("latency", Scale::Log, duration);
+    Chart::of("Latency by percentile", x, y, each(data, summary, index, points)).draw()
 }
 
 /// The latencies at these shares of answers, which ascend: in one walk over the histogram, where
@@ -70,24 +57,9 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
 
 /// The latency distributions over a logarithmic axis.
 pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    Chart {
-        title: "Distribution of latency".to_owned(),
-        x: Axis {
-            label: "latency".to_owned(),
-            scale: Scale::Log,
-            show: duration,
-            ..Axis::default()
-        },
-        y: Axis {
-            label: "share of answers".to_owned(),
-            scale: Scale::FromZero,
-            show: percent,
-            ..Axis::default()
-        },
-        lines: each(data, summary, index, binned),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("latency", Scale::Log, duration);
+    let y = Axis::of("share of answers", Scale::FromZero, percent);
+    Chart::of("Distribution of latency", x, y, each(data, summary, index, binned)).draw()
 }
 
 /// The share of answers in each bin, empty ones between others included.

@@ -8,7 +8,7 @@ use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line as Curve, Moments, Scale};
-use super::page::rest;
+use super::page::{rest, rest_in};
 use super::render::within;
 use crate::content;
 use crate::document::{Drawing, Line, Role, Sheet, number, words, wrapped};
@@ -76,12 +76,7 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
                 details open[data.length_s < 600.0] {
                     summary { "What the sensors saw" }
                     (PreEscaped(sensors))
-                    @if left_out > 0 {
-                        p.note {
-                            (left_out) " more charts have no room in one page: "
-                            code { "loadline ledger export " (summary.id) } " has all of it."
-                        }
-                    }
+                    (rest_in(left_out, "charts", &format!("loadline ledger export {}", summary.id)))
                 }
             }
         }
@@ -135,11 +130,7 @@ fn moments(data: &ChartData, of: Option<usize>) -> Vec<Moments> {
 
 /// The time of the run: every chart has this axis.
 fn clock_axis(data: &ChartData) -> Axis {
-    Axis {
-        label: "seconds since the run started".to_owned(),
-        scale: Scale::Within(0.0, data.length_s),
-        ..Axis::default()
-    }
+    Axis::of("seconds since the run started", Scale::Within(0.0, data.length_s), plain)
 }
 
 fn timed(
@@ -150,15 +141,9 @@ fn timed(
     scale: Scale,
     lines: Vec<Curve>,
 ) -> Chart {
-    Chart {
-        title: title.to_owned(),
-        x: clock_axis(data),
-        y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
-        lines,
-        behind: Some(CLOCK),
-        events: moments(data, of),
-        ..Chart::default()
-    }
+    let y = Axis { binary, ..Axis::of(title.to_lowercase(), scale, show) };
+    let chart = Chart::of(title, clock_axis(data), y, lines);
+    Chart { behind: Some(CLOCK), events: moments(data, of), ..chart }
 }
 
 fn bands(summary: &Summary, data: &ChartData) -> Vec<Band> {

@@ -7,13 +7,13 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped};
 use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
-use super::page::{page, page_budget};
+use super::page::{page, page_budget, rest_in};
 use super::point::article;
 use super::render::within;
 use super::served::ledger_nav;
 use crate::content;
 use crate::document::{Line, Role, Sheet, Table, number, words, wrapped};
-use crate::names::{self, shown};
+use crate::names;
 use crate::number::{count, duration, nanoseconds, percent, rate};
 use crate::phrases::unseen;
 
@@ -71,12 +71,7 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
                 h2 { "By round" }
                 div.charts { (charts) }
                 (rows)
-                @if more > 0 {
-                    p.note {
-                        (more) " more trials have no room here: "
-                        code { "loadline ledger export " (id) " --format csv" } " has all of them."
-                    }
-                }
+                (rest_in(more, "trials", &format!("loadline ledger export {id} --format csv")))
             }
             @if !slow.0.is_empty() { section { h2 { "Slowest requests" } (slow) } }
         }
@@ -152,25 +147,9 @@ fn by_round(summary: &Summary, index: usize, last_row: u32) -> Vec<Markup> {
             let points = here.filter_map(dot).collect();
             Curve::of(&summary.targets[target].name, target, points).marked()
         });
-        Chart {
-            title: format!("{} by round", names::metric(metric)),
-            x: Axis {
-                label: "round".to_owned(),
-                scale: Scale::Marked(marks.clone()),
-                show: |round| format!("round {round}"),
-                ..Axis::default()
-            },
-            y: Axis {
-                label: metric.suite.to_string(),
-                scale: Scale::FromZero,
-                show: shown(metric),
-                binary: metric.unit == judge::Unit::Bytes,
-                ..Axis::default()
-            },
-            lines: lines.collect(),
-            ..Chart::default()
-        }
-        .draw()
+        let title = format!("{} by round", names::metric(metric));
+        let x = Axis::of("round", Scale::Marked(marks.clone()), |round| format!("round {round}"));
+        Chart::of(title, x, Axis::of_metric(metric), lines.collect()).draw()
     };
     metrics.iter().map(chart).collect()
 }
