@@ -1,29 +1,17 @@
 //! Phrases that several kinds of report share: figures of a target, verdicts and ratios.
 
-use findings::{
-    Bound, CapacitySummary, Compared, EventKind, Grade, LikelyCompared, PointSummary, Summary,
-    TargetSummary,
-};
+use findings::{Bound, Compared, EventKind, LikelyCompared, PointSummary, Summary, TargetSummary};
 use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
-use ledger::Validity;
 
 use crate::escape::one_line;
 use crate::number::{
-    bytes, count, duration, percent, plain, rate, ratio, ratio_within, value_of, whole_percent,
+    bytes, count, duration, percent, plain, rate, ratio, ratio_within, whole_percent,
 };
 
 /// The rate with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
-    with_width(target.rate, target.figures.rate_per_s, rate)
-}
-
-/// The mean of an interval with its width, or else the one value there is.
-fn with_width(
-    interval: Option<SeriesInterval>,
-    value: Option<f64>,
-    shown: impl Fn(f64) -> String,
-) -> Option<String> {
-    interval.map(|interval| mean_of(&interval, &shown)).or_else(|| value.map(&shown))
+    let mean = target.rate.map(|interval| mean_of(&interval, rate));
+    mean.or_else(|| target.figures.rate_per_s.map(rate))
 }
 
 /// A mean with its width.
@@ -41,40 +29,9 @@ pub(crate) fn width(interval: Option<SeriesInterval>) -> String {
     }
 }
 
-/// The rate as a table shows it: `–` where the target wasn't measured.
-pub(crate) fn rate_cell(target: Option<&TargetSummary>) -> String {
-    cell(target, rate_of)
-}
-
 /// The run's primary metric, which verdicts are about, unless it is among those that are shown.
 pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option<&'a Metric> {
     summary.primary().filter(|metric| !shown.contains(&&*metric.suite))
-}
-
-/// The run's primary metric with its interval, as a table shows it.
-pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
-    let shown = |value| value_of(value, primary.unit);
-    cell(target, |target| with_width(target.primary, target.figures.value(primary), shown))
-}
-
-/// `–` where the target wasn't measured; what isn't clean is marked.
-pub(crate) fn cell(
-    target: Option<&TargetSummary>,
-    of: impl Fn(&TargetSummary) -> Option<String>,
-) -> String {
-    match target {
-        None => "–".to_owned(),
-        Some(target) => match of(target) {
-            Some(value) => value + &mark(&target.grade),
-            None if target.grade.validity == Validity::Invalid => "invalid".to_owned(),
-            None => unseen(None),
-        },
-    }
-}
-
-/// After a figure that isn't clean: ` (disturbed)`.
-pub(crate) fn mark(grade: &Grade) -> String {
-    if grade.is_clean() { String::new() } else { format!(" ({})", grade.word()) }
 }
 
 /// The words, or `unseen` when there are none.
@@ -207,12 +164,27 @@ pub(crate) fn many(number: usize, noun: &str) -> String {
     }
 }
 
+/// What a target carries, by the loads of a search that held and broke.
+pub(crate) fn carries(name: &str, key: &str, held: Option<f64>, broken: Option<f64>) -> String {
+    let load = |one: f64| load(key, one);
+    match (held, broken) {
+        (Some(held), Some(broken)) => {
+            let middle = if key.ends_with("rate") { (held * broken).sqrt() } else { held };
+            let (middle, held, broken) = (load(middle), load(held), load(broken));
+            format!("{name} carries {middle} (between {held} and {broken})")
+        }
+        (Some(held), None) => format!("{name} carries at least {}", load(held)),
+        (None, Some(broken)) => format!("{name} does not even carry {}", load(broken)),
+        (None, None) => format!("It can't be told what {name} carries"),
+    }
+}
+
 /// A load of a search for the highest one: `1.20M/s`, `64 connections`.
-pub(crate) fn load(capacity: &CapacitySummary, load: f64) -> String {
-    if capacity.search.key.ends_with("rate") {
+pub(crate) fn load(key: &str, load: f64) -> String {
+    if key.ends_with("rate") {
         return rate(load);
     }
-    let unit = capacity.search.key.rsplit('.').next().unwrap_or_default();
+    let unit = key.rsplit('.').next().unwrap_or_default();
     let unit = if load == 1.0 { unit.trim_end_matches('s') } else { unit };
     format!("{} {unit}", plain(load))
 }

@@ -44,7 +44,7 @@ fn a_search_ends_in_a_sentence_with_its_interval_what_breaks_and_the_knee() {
     has("The knee is at 60.0k/s");
     let (line, results) = (&bench.ledger.runs().unwrap()[0], bench.ledger.results().unwrap());
     let sentence = report::run_sentence(line, results.get(&line.id), false);
-    assert_eq!(sentence, "ours carries 79.0k/s [78.0k/s, 80.0k/s].");
+    assert_eq!(sentence, "ours carries 79.0k/s (between 78.0k/s and 80.0k/s).");
     has("79.0k/s  can't tell");
     assert_eq!(findings::outcome(&summary).exit_code(true), 0);
     let json = report::json(&summary);

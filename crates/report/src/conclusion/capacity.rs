@@ -3,42 +3,24 @@
 use findings::{CapacitySummary, Summary};
 
 use crate::number::percent;
-use crate::phrases::load;
+use crate::phrases::{carries, load};
 
 /// The answer in a sentence or two.
 pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
     let name = &summary.targets[0].name;
+    let (key, found) = (&capacity.search.key, &capacity.found);
     let broke = |load: f64| {
         let probe = capacity.probes.iter().find(|(_, probe)| probe.load == load);
         let reason = probe.and_then(|(_, probe)| probe.reason.clone());
         reason.unwrap_or_else(|| "a requirement".to_owned())
     };
-    let first = match (capacity.found.held, capacity.found.broken) {
-        (Some(held), Some(broken)) => {
-            let middle = match capacity.search.key.ends_with("rate") {
-                true => (held * broken).sqrt(),
-                false => held,
-            };
-            format!(
-                "{name} carries {} (between {} and {}); what breaks first: {}.",
-                load(capacity, middle),
-                load(capacity, held),
-                load(capacity, broken),
-                broke(broken)
-            )
-        }
-        (Some(held), None) => {
-            format!(
-                "{name} carries at least {}, the highest load of the search.",
-                load(capacity, held)
-            )
-        }
-        (None, Some(broken)) => {
-            format!("{name} does not even carry {}: {}.", load(capacity, broken), broke(broken))
-        }
-        (None, None) => format!("It can't be told what {name} carries: no load was clear."),
+    let why = match (found.held, found.broken) {
+        (Some(_), Some(broken)) => format!("; what breaks first: {}", broke(broken)),
+        (Some(_), None) => ", the highest load of the search".to_owned(),
+        (None, Some(broken)) => format!(": {}", broke(broken)),
+        (None, None) => ": no load was clear".to_owned(),
     };
-    let mut lines = vec![first];
+    let mut lines = vec![format!("{}{why}.", carries(name, key, found.held, found.broken))];
     if let Some((limit, evidence)) = &capacity.limit {
         lines.push(format!("The limit there is {limit}: {evidence}."));
     }
@@ -50,7 +32,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         ));
     }
     if let Some(knee) = capacity.knee {
-        let knee = load(capacity, knee);
+        let knee = load(key, knee);
         lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
     }
     lines

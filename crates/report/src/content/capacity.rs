@@ -12,7 +12,7 @@ pub(crate) fn capacity(capacity: &CapacitySummary, summary: &Summary) -> Table {
     let mut probes: Vec<&(usize, ProbeRow)> = capacity.probes.iter().collect();
     probes.sort_by(|a, b| a.1.load.total_cmp(&b.1.load));
     let sheet = Sheet::of("Every load that was tried", probes)
-        .with(words("load"), |(_, probe)| load(capacity, probe.load))
+        .with(words("load"), |(_, probe)| load(&capacity.search.key, probe.load))
         .with(words("outcome"), |(_, probe)| outcome(probe.outcome));
     let columns: [(&str, Unit, fn(&Figures) -> Option<f64>); 4] = [
         ("answered", Unit::PerSecond, |one| one.rate_per_s),

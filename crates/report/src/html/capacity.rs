@@ -61,18 +61,18 @@ fn line(
 }
 
 fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> Markup {
-    let is_rate = capacity.search.key.ends_with("rate");
+    let key = &capacity.search.key;
     let mut bands = Vec::new();
     let mut note = String::new();
     if let (Some(held), Some(broken)) = (capacity.found.held, capacity.found.broken) {
-        let title = format!("{} held, {} broke", load(capacity, held), load(capacity, broken));
+        let title = format!("{} held, {} broke", load(key, held), load(key, broken));
         note.clone_from(&title);
         bands.push(Band { from: held, to: broken, class: "disturbed", title });
     }
     if let Some(knee) = capacity.knee {
-        note.push_str(&format!("; the knee is at {}", load(capacity, knee)));
+        note.push_str(&format!("; the knee is at {}", load(key, knee)));
     }
-    let x = Axis::of(&capacity.search.key, Scale::Log, if is_rate { rate } else { plain });
+    let x = Axis::of(key, Scale::Log, if key.ends_with("rate") { rate } else { plain });
     let note = note.trim_start_matches("; ").to_owned();
     Chart { bands, note, ..Chart::of(title, x, y, lines) }.draw()
 }

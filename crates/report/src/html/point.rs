@@ -1,8 +1,8 @@
 //! A point on the page: its targets with their verdicts first, then rate and latency with their
 //! intervals, then the rest.
 
-use findings::{ChartData, Compared, Summary};
-use judge::Metric;
+use findings::{ChartData, Compared, Summary, TargetSummary};
+use judge::{Metric, SeriesInterval, Unit};
 use ledger::Validity;
 use maud::{Markup, html};
 
@@ -35,8 +35,6 @@ pub(super) fn overview(
 ) -> Markup {
     let point = |index: &usize| &summary.points[*index];
     let metric = summary.primary().map_or("Rate".into(), names::metric);
-    // One figure fits: the one that verdicts are about.
-    let primary = phrases::primary_unless(summary, &["rate_per_s"]);
     let rows = (0..summary.points.len()).take(MAX_ROWS);
     let sheet =
         Sheet::of(format!("{metric} at each point"), rows).with(wrapped("point"), |index| {
@@ -45,10 +43,17 @@ pub(super) fn overview(
         });
     let targets = summary.targets.iter().enumerate();
     let mut sheet = targets.fold(sheet, |sheet, (target, row)| {
-        sheet.with(number(&row.name), |index| match primary {
-            Some(primary) => phrases::primary_cell(point(index).of_target(target), primary),
-            None => phrases::rate_cell(point(index).of_target(target)),
-        })
+        let here = |index: &usize| point(index).of_target(target);
+        let unit = summary.primary().map_or(Unit::PerSecond, |metric| metric.unit);
+        sheet.figures(
+            number(&row.name),
+            unit,
+            |index| {
+                let (interval, value) = overall(summary, here(index)?);
+                interval.map(|interval| interval.mean).or(value)
+            },
+            |index, shown| Some(graded(summary, here(index)?, shown)),
+        )
     });
     if matches!(place, Place::Served) {
         sheet = sheet.with(column("trials"), |index| {
@@ -71,6 +76,25 @@ pub(super) fn overview(
             (shown)
             (rest(summary, more, "points"))
         }
+    }
+}
+
+/// The one figure that fits: the metric that verdicts are about, or else the rate.
+fn overall(summary: &Summary, one: &TargetSummary) -> (Option<SeriesInterval>, Option<f64>) {
+    match summary.primary() {
+        Some(metric) => (one.primary, one.figures.value(metric)),
+        None => (one.rate, one.figures.rate_per_s),
+    }
+}
+
+/// A figure with its width; what isn't clean is marked.
+fn graded(summary: &Summary, one: &TargetSummary, shown: Option<String>) -> String {
+    let word = one.grade.word();
+    let mark = if one.grade.is_clean() { String::new() } else { format!(" ({word})") };
+    match shown {
+        Some(shown) => shown + &phrases::width(overall(summary, one).0) + &mark,
+        None if one.grade.validity == Validity::Invalid => word.to_owned(),
+        None => phrases::unseen(None),
     }
 }
 
