@@ -279,6 +279,9 @@ impl Table {
     }
 }
 
+/// The name of a column, and its figure of a thing.
+pub(crate) type Named<T, Figure> = (&'static str, fn(&T) -> Figure);
+
 /// A table in the making: a row for each thing, column by column.
 pub(crate) struct Sheet<T> {
     things: Vec<T>,

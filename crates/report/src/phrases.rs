@@ -3,6 +3,7 @@
 use findings::{Bound, Compared, EventKind, LikelyCompared, PointSummary, Summary, TargetSummary};
 use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
 
+use crate::document::Role;
 use crate::escape::one_line;
 use crate::number::{
     bytes, count, duration, percent, plain, rate, ratio, ratio_within, whole_percent,
@@ -57,6 +58,15 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
         words.push_str(&format!(", {} missing", count(target.missing_of_all)));
     }
     words
+}
+
+/// The role of a verdict.
+pub(crate) fn role_of(verdict: Verdict) -> Role {
+    match verdict {
+        Verdict::Better | Verdict::Same => Role::Good,
+        Verdict::Worse => Role::Bad,
+        Verdict::CantTell { .. } => Role::Unsure,
+    }
 }
 
 /// A verdict: `better`, `same within ±2 %` (without a margin only `same`), `can't tell (unseen)`.

@@ -7,6 +7,8 @@ use ledger::{ProbeRow, RequirementOutcome};
 use crate::document::{Line, Role, Sheet, Table, number, words, wrapped};
 use crate::phrases::{load, unseen};
 
+type Of = fn(&Figures) -> Option<f64>;
+
 /// A row per load, in the order of loads.
 pub(crate) fn capacity(capacity: &CapacitySummary, summary: &Summary) -> Table {
     let mut probes: Vec<&(usize, ProbeRow)> = capacity.probes.iter().collect();
@@ -14,7 +16,7 @@ pub(crate) fn capacity(capacity: &CapacitySummary, summary: &Summary) -> Table {
     let sheet = Sheet::of("Every load that was tried", probes)
         .with(words("load"), |(_, probe)| load(&capacity.search.key, probe.load))
         .with(words("outcome"), |(_, probe)| outcome(probe.outcome));
-    let columns: [(&str, Unit, fn(&Figures) -> Option<f64>); 4] = [
+    let columns: [(&str, Unit, Of); 4] = [
         ("answered", Unit::PerSecond, |one| one.rate_per_s),
         ("p50", Unit::Nanoseconds, |one| one.latency.p50_ns.map(|ns| ns as f64)),
         ("p99", Unit::Nanoseconds, |one| one.latency.p99_ns.map(|ns| ns as f64)),

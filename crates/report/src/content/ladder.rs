@@ -2,10 +2,10 @@
 
 use findings::{Compared, Profile, Step, Summary, ladder as steps};
 
-use super::point::{drawn, reach, role_of};
+use super::point::{drawn, reach};
 use crate::document::{Line, Role};
 use crate::number::percent;
-use crate::phrases::{interval, verdict};
+use crate::phrases::{interval, role_of, verdict};
 
 /// The facts of a build that stand beside a rung.
 const SHOWN: &[&str] = &["commit", "subject", "compiler", "program_bytes"];

@@ -7,7 +7,7 @@ use findings::{
 };
 use judge::Unit;
 
-use crate::document::{Block, Cell, Line, Role, Sheet, Table, named, number, words};
+use crate::document::{Block, Cell, Line, Named, Role, Sheet, Table, named, number, words};
 use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
 use crate::phrases::{call_figure, event_words, many, unseen};
 
@@ -117,7 +117,7 @@ fn clients(summary: &Summary, target: &TargetSummary, clients: &str) -> Cell {
 /// Each group of clients that subscribes, where there is another group.
 fn stream_groups(summary: &Summary, point: &PointSummary) -> Table {
     let has_several = |one: &&TargetSummary| {
-        one.stream_groups.len() > 0 && one.stream_groups.len() + one.groups.len() > 1
+        !one.stream_groups.is_empty() && one.stream_groups.len() + one.groups.len() > 1
     };
     let groups = point.targets.iter().filter(has_several);
     let groups =
@@ -249,7 +249,7 @@ fn values(summary: &Summary, point: &PointSummary) -> Table {
     let all = point.targets.iter().flat_map(|target| {
         target.values.iter().map(move |one| (&summary.targets[target.target].name, one))
     });
-    let parts: [(&str, fn(&ValueFigures) -> f64); 4] = [
+    let parts: [Named<ValueFigures, f64>; 4] = [
         ("min", |one| one.min),
         ("median", |one| one.median),
         ("mean", |one| one.mean),

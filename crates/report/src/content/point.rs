@@ -15,7 +15,7 @@ use crate::document::{
 };
 use crate::names;
 use crate::number::{self, count, duration, in_one_unit, ratio, ratio_within, whole_percent};
-use crate::phrases::{self, interval};
+use crate::phrases::{self, interval, role_of};
 use crate::requirements;
 
 /// Wrong answers shown per trial; the rest are counted.
@@ -63,15 +63,6 @@ fn span(ns: u64) -> String {
         ms if ms < 1.0 => duration(ns as f64),
         ms if ms < 1000.0 => format!("{ms} ms"),
         _ => format!("{} s", tenths / 10.0),
-    }
-}
-
-/// The role of a verdict.
-pub(crate) fn role_of(verdict: Verdict) -> Role {
-    match verdict {
-        Verdict::Better | Verdict::Same => Role::Good,
-        Verdict::Worse => Role::Bad,
-        Verdict::CantTell { .. } => Role::Unsure,
     }
 }
 
@@ -201,8 +192,8 @@ fn program_sizes(summary: &Summary) -> Option<Line> {
     };
     let (a, b) = (bytes(0)?, bytes(1)?);
     let [ours, theirs] = in_one_unit([a, b], Unit::Bytes);
-    Some(format!("program's size: {ours} against {theirs}, {}×", ratio(a / b)).into())
-        .map(Line::common)
+    let words = format!("program's size: {ours} against {theirs}, {}×", ratio(a / b));
+    Some(Line::from(words).common())
 }
 
 /// The verdicts of the secondary metrics.

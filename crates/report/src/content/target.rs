@@ -1,11 +1,12 @@
 //! The targets of a point, a row each.
 
-use findings::{Figures, Summary, TargetSummary};
+use findings::{Figures, Latency, Summary, TargetSummary};
 use judge::Unit;
 use ledger::Validity;
 
 use crate::document::{
-    Cell, Line, MARKDOWN, PAGE, Role, Sheet, TEXT_AND_PAGE, Table, named, number, verdict, words,
+    Cell, Line, MARKDOWN, Named, PAGE, Role, Sheet, TEXT_AND_PAGE, Table, named, number, verdict,
+    words,
 };
 use crate::names;
 use crate::number::{count, percent, share};
@@ -128,7 +129,7 @@ fn primary<'a>(sheet: Targets<'a>, summary: &Summary) -> Targets<'a> {
 
 /// The staleness of updates, and those that were missed.
 fn streams(sheet: Targets<'_>) -> Targets<'_> {
-    let ages: [(&str, fn(&findings::Latency) -> Option<u64>); 3] = [
+    let ages: [Named<Latency, Option<u64>>; 3] = [
         ("stale p50", |one| one.p50_ns),
         ("stale p99", |one| one.p99_ns),
         ("stale max", |one| one.max_ns),
@@ -171,7 +172,7 @@ fn rough(is_rough: bool) -> String {
 }
 
 fn latencies(sheet: Targets<'_>, has_lag: bool) -> Targets<'_> {
-    let all: [(&str, fn(&Figures) -> Option<u64>); 6] = [
+    let all: [Named<Figures, Option<u64>>; 6] = [
         ("p50", |one| one.latency.p50_ns),
         ("p90", |one| one.latency.p90_ns),
         ("p99", |one| one.latency.p99_ns),
@@ -237,6 +238,6 @@ fn in_brief(summary: &Summary, index: usize, target: usize) -> Option<Line> {
     let likely = phrases::likely(summary, one).map_or(String::new(), |words| format!("; {words}"));
     let is_told = !matches!(one.verdict, judge::Verdict::CantTell { .. });
     let line = Line::from(if is_told { format!("{subject} ") } else { String::new() });
-    let line = line.and(super::role_of(one.verdict), phrases::verdict(one.verdict, None));
+    let line = line.and(phrases::role_of(one.verdict), phrases::verdict(one.verdict, None));
     Some(line.then(format!(": {} {}{likely}", one.metric.suite, phrases::interval(one))))
 }

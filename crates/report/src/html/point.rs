@@ -112,7 +112,7 @@ fn verdicts(summary: &Summary, index: usize) -> Line {
         for (code, words) in kinds {
             let found: Vec<_> = primary.iter().filter(|one| one.verdict.code() == code).collect();
             if let Some(first) = found.first() {
-                let role = content::role_of(first.verdict);
+                let role = phrases::role_of(first.verdict);
                 line = line.and(role, format!("{words} {}", found.len())).then("\n");
             }
         }
@@ -128,7 +128,7 @@ fn verdicts(summary: &Summary, index: usize) -> Line {
             Some(likely) => format!(" {}; {likely}\n", phrases::plain_interval(one)),
             None => format!(" {}\n", phrases::interval(one)),
         };
-        line = line.and(content::role_of(one.verdict), words).then(seen);
+        line = line.and(phrases::role_of(one.verdict), words).then(seen);
     }
     line
 }

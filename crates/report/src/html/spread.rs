@@ -10,7 +10,7 @@ use maud::Markup;
 use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
 use super::render::table;
 use crate::content;
-use crate::document::{Drawing, Line, Sheet, number, words};
+use crate::document::{Drawing, Line, Named, Sheet, number, words};
 use crate::number::{count, duration, percent, plain};
 
 /// Columns of a small histogram, and of a power of ten of a large one.
@@ -103,7 +103,7 @@ fn each(
 pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup {
     let targets = summary.points[index].targets.iter();
     let seen = targets.filter_map(|one| Some((one, data.distribution(index, one.target)?)));
-    let figures: [(&str, fn(&Histogram<u64>) -> f64); 5] = [
+    let figures: [Named<Histogram<u64>, f64>; 5] = [
         ("min", |all| all.min() as f64),
         ("median", |all| all.value_at_quantile(0.5) as f64),
         ("mean", Histogram::mean),

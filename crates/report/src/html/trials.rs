@@ -12,7 +12,7 @@ use super::point::article;
 use super::render::within;
 use super::served::ledger_nav;
 use crate::content;
-use crate::document::{Line, Role, Sheet, Table, number, words, wrapped};
+use crate::document::{Line, Named, Role, Sheet, Table, number, words, wrapped};
 use crate::names;
 use crate::number::{count, duration, nanoseconds, percent, rate};
 use crate::phrases::unseen;
@@ -86,7 +86,7 @@ fn every(summary: &Summary, trials: &[&TrialSummary]) -> Table {
         .with(words("target"), |one| content::name(summary, one.target))
         .with(wrapped("validity"), |one| validity(one))
         .with(number("rate"), |one| unseen(one.figures.rate_per_s.map(rate)));
-    let latencies: [(&str, fn(&Latency) -> Option<u64>); 3] =
+    let latencies: [Named<Latency, Option<u64>>; 3] =
         [("p50", |one| one.p50_ns), ("p99", |one| one.p99_ns), ("max", |one| one.max_ns)];
     let sheet = latencies.into_iter().fold(sheet, |sheet, (name, of)| {
         sheet.with(number(name), |one| of(&one.figures.latency).map(|ns| duration(ns as f64)))
