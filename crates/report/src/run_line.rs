@@ -3,10 +3,11 @@
 use judge::{Direction, Metric, Verdict, metric_named};
 use ledger::{RunLine, RunResult, RunState, VerdictCount};
 
+use crate::document::Role;
 use crate::escape::one_line;
 use crate::number::{plain, rate, ratio, value_of};
-use crate::phrases::many;
-use crate::text::{Paint, Role};
+use crate::phrases::{carries, many};
+use crate::text::Paint;
 
 /// The sentence with its role, which is a colour.
 pub(crate) fn sentence(run: &RunLine, result: Option<&RunResult>) -> (Role, String) {
@@ -59,21 +60,7 @@ fn found(run: &RunLine, result: &RunResult) -> String {
         return "Nothing was measured.".to_owned();
     }
     if let Some(loads) = &result.loads {
-        let of = |load: f64| match loads.key.ends_with("rate") {
-            true => rate(load),
-            false => {
-                let unit = loads.key.rsplit('.').next().unwrap_or_default();
-                format!("{} {unit}", plain(load))
-            }
-        };
-        return match (loads.held, loads.broken) {
-            (Some(held), Some(broken)) => {
-                format!("{name} carries at least {}, and breaks by {}.", of(held), of(broken))
-            }
-            (Some(held), None) => format!("{name} carries at least {}.", of(held)),
-            (None, Some(broken)) => format!("{name} does not even carry {}.", of(broken)),
-            (None, None) => format!("It can't be told what {name} carries."),
-        };
+        return carries(&name, &loads.key, loads.held, loads.broken) + ".";
     }
     let mut sentences: Vec<String> = Vec::new();
     for one in result.verdicts.chunk_by(|x, y| x.b == y.b) {

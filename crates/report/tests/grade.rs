@@ -38,7 +38,7 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
     has(&text, &format!("  disturbed: 5 of 5 rounds: {CAUSE}\n"));
     has(&text, &format!("Disturbed: 5 of 5 rounds: {CAUSE}.\n"));
     let markdown = report::markdown(&summary);
-    has(&markdown, "56.6k/s ±0.00 % (disturbed)");
+    has(&markdown, "| nginx | disturbed | 56.6k/s ±0.00 % |");
     has(&markdown, "- nginx at http/get  16 conns · closed: disturbed in 5 of 5 rounds: rustc 1.1");
     let junit = report::junit(&summary, false);
     has(&junit, "<skipped message=\"56.6k/s ±0.00 %, disturbed in 5 of 5 rounds: rustc 1.1 cores");

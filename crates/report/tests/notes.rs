@@ -145,8 +145,13 @@ fn figures_of_calls_are_shown_by_name_over_valid_trials() {
         bench.value(trial, 1, "events", 12_345.0);
     }
     let text = report::text(&bench.finish(), false);
-    assert!(text.contains("  builder: wall_s  min 2 · median 3 · mean 3 · max 4 of 2\n"), "{text}");
-    assert!(text.contains("  builder: events  min 12,345 · median 12,345 · mean 12,345"), "{text}");
+    assert!(
+        text.contains(
+            "  builder: wall_s  min 2       median 3       mean 3       max 4       of 2\n"
+        ),
+        "{text}"
+    );
+    assert!(text.contains("  builder: events  min 12,345  median 12,345  mean 12,345"), "{text}");
 }
 
 #[test]
@@ -166,7 +171,7 @@ fn the_primary_metric_of_a_batch_stands_where_its_verdict_does() {
     assert!(text.contains("  ours    elements_per_s 2.00M/s ±0.00 %  1.00/s"), "{text}");
     assert!(text.contains("verdict: ours better, elements_per_s 2.00×"), "{text}");
     let markdown = report::markdown(&summary);
-    assert!(markdown.contains("| elements\\_per\\_s | rate |"), "{markdown}");
+    assert!(markdown.contains("| elements | rate |"), "{markdown}");
     assert!(markdown.contains("| ours | 2.00M/s ±0.00 % | 1.00/s"), "{markdown}");
 }
 
@@ -208,15 +213,16 @@ fn streams_report_how_old_updates_were_and_how_many_were_missed() {
     });
     bench.streams(trial, "fast", &[40, 50], 8);
     let text = report::text(&bench.summary(), false);
-    assert!(
-        text.contains("stale p50 1.00 ms p99 ~1.00 ms  8 missed (4 said), fair 88 %"),
-        "{text}"
-    );
+    for told in
+        ["stale p50 1.00 ms  stale p99 ~1.00 ms\n", "8 missed (4 said), fair 88 % over 2 streams"]
+    {
+        assert!(text.contains(told), "{text}");
+    }
     assert!(text.contains("1.60 GB/s") && !text.contains("/fast"), "{text}");
     bench.streams(trial, "slow", &[10], 90);
     let text = report::text(&bench.summary(), false);
     assert!(text.contains("98 missed (49 said), fair 50 %"), "over all streams: {text}");
-    assert!(text.contains("/slow  2.00/s updates  90 missed, least 10 of 1 stream "), "{text}");
+    assert!(text.contains("/slow  2.00/s updates  90 missed  least 10 of 1 stream "), "{text}");
 }
 
 #[test]
@@ -340,10 +346,10 @@ fn the_slowest_requests_are_shown_when_verbose() {
     let summary = bench.finish();
     let slowest = report::slowest(&summary, 0, false);
     let lines: Vec<&str> = slowest.lines().collect();
-    assert_eq!(lines.len(), 8, "{slowest}");
-    let first = "  loadline slowest  9.00 ms  get of readers, round 1, at 2.000 s";
-    assert_eq!(lines[0], first);
-    assert!(lines[7].starts_with("                    2.00 ms"), "{slowest}");
+    assert_eq!(lines.len(), 1 + 8, "{slowest}");
+    assert_eq!(lines[0], "  slowest of  latency  operation  clients  round  at");
+    assert_eq!(lines[1], "  loadline    9.00 ms  get        readers  1      2.000 s");
+    assert!(lines[8].starts_with("  loadline    2.00 ms"), "{slowest}");
     assert!(!report::text(&summary, false).contains("slowest"));
 }
 

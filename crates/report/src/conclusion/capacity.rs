@@ -4,37 +4,25 @@ use findings::{CapacitySummary, Summary};
 use ledger::RequirementOutcome;
 
 use crate::number::percent;
-use crate::phrases::load;
+use crate::phrases::{carries, load};
 
 /// The answer in a sentence or two.
 pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
     let name = &summary.targets[0].name;
+    let (key, found) = (&capacity.search.key, &capacity.found);
     let broke = |load: f64| {
         let probe = capacity.probes.iter().find(|(_, probe)| probe.load == load);
         let reason = probe.and_then(|(_, probe)| probe.reason.clone());
         reason.unwrap_or_else(|| "a requirement".to_owned())
     };
     let unclear = unclear(capacity);
-    let first = match (capacity.found.held, capacity.found.broken) {
-        // A load between the two was not shown to hold.
-        (Some(held), Some(broken)) => format!(
-            "{name} carries at least {}, and breaks by {}: {}{unclear}.",
-            load(capacity, held),
-            load(capacity, broken),
-            broke(broken)
-        ),
-        (Some(held), None) => {
-            let highest = if unclear.is_empty() { ", the highest load of the search" } else { "" };
-            format!("{name} carries at least {}{highest}{unclear}.", load(capacity, held))
-        }
-        (None, Some(broken)) => format!(
-            "{name} does not even carry {}: {}{unclear}.",
-            load(capacity, broken),
-            broke(broken)
-        ),
-        (None, None) => format!("It can't be told what {name} carries: no load was clear."),
+    let why = match (found.held, found.broken) {
+        (_, Some(broken)) => format!(": {}{unclear}", broke(broken)),
+        (Some(_), None) if unclear.is_empty() => ", the highest load of the search".to_owned(),
+        (Some(_), None) => unclear,
+        (None, None) => ": no load was clear".to_owned(),
     };
-    let mut lines = vec![first];
+    let mut lines = vec![format!("{}{why}.", carries(name, key, found.held, found.broken))];
     if let Some((limit, evidence)) = &capacity.limit {
         lines.push(format!("The limit there is {limit}: {evidence}."));
     }
@@ -46,7 +34,7 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         ));
     }
     if let Some(knee) = capacity.knee {
-        let knee = load(capacity, knee);
+        let knee = load(key, knee);
         lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
     }
     lines
@@ -63,9 +51,13 @@ fn unclear(capacity: &CapacitySummary) -> String {
     loads.sort_by(f64::total_cmp);
     match loads[..] {
         [] => String::new(),
-        [one] => format!("; {} was unclear", load(capacity, one)),
+        [one] => format!("; {} was unclear", load(&capacity.search.key, one)),
         [first, .., last] => {
-            format!("; {} to {} was unclear", load(capacity, first), load(capacity, last))
+            format!(
+                "; {} to {} was unclear",
+                load(&capacity.search.key, first),
+                load(&capacity.search.key, last)
+            )
         }
     }
 }

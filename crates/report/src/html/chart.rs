@@ -131,6 +131,10 @@ pub(super) struct Band {
 }
 
 impl Chart {
+    pub(super) fn of(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
+        Chart { title: title.into(), x, y, lines, ..Chart::default() }
+    }
+
     /// The chart as a figure; nothing when it has no point to show.
     pub(super) fn draw(&self) -> Markup {
         let dots = || self.lines.iter().flat_map(|line| &line.points).filter(|dot| self.shows(dot));

@@ -13,9 +13,8 @@ use serde_json::Value;
 use super::bars::interval;
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Chart, Dot, Line, Scale, together};
-use super::names;
-use super::names::shown as shown_as;
 use super::page::{MAX_POINTS_IN_FULL, rest};
+use crate::names::{self, shown as shown_as};
 use crate::number::plain;
 use crate::phrases::call_figure;
 use crate::scaling::scaling_words;
@@ -291,28 +290,12 @@ fn chart(
     let (low, high) = ends(ys);
     let is_wide = low > 0.0 && high / low >= WIDE;
     let is_memory = matches!(shown.of, Of::Metric(metric) if metric.unit == Unit::Bytes);
-    Chart {
-        x: Axis {
-            label: key.to_owned(),
-            scale: if log { Scale::Log } else { Scale::FromZero },
-            at: labelled(&at, log),
-            show: short,
-            holds: xs.to_vec(),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: title.to_lowercase(),
-            scale: if shown.is_log() || is_wide { Scale::Log } else { Scale::FromZero },
-            show: shown.show,
-            binary: is_memory,
-            holds: ys.to_vec(),
-            ..Axis::default()
-        },
-        title,
-        lines,
-        note,
-        ..Chart::default()
-    }
+    let scale = |is_log: bool| if is_log { Scale::Log } else { Scale::FromZero };
+    let (at, holds) = (labelled(&at, log), xs.to_vec());
+    let x = Axis { at, holds, ..Axis::of(key, scale(log), short) };
+    let y = Axis::of(title.to_lowercase(), scale(shown.is_log() || is_wide), shown.show);
+    let y = Axis { binary: is_memory, holds: ys.to_vec(), ..y };
+    Chart { note, ..Chart::of(title, x, y, lines) }
 }
 
 /// The swept values, where each label fits; else none, and round values are labelled.

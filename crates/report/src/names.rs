@@ -58,7 +58,7 @@ const SENSORS: &[(&str, &str, &str)] = &[
 ];
 
 /// A metric's name: `99th percentile of latency`.
-pub(super) fn metric(metric: &Metric) -> Cow<'static, str> {
+pub(crate) fn metric(metric: &Metric) -> Cow<'static, str> {
     match METRICS.iter().find(|(key, _)| *key == metric.suite) {
         Some((_, name)) => Cow::Borrowed(name),
         None => Cow::Owned(capitalised(&words(&metric.suite))),
@@ -67,7 +67,7 @@ pub(super) fn metric(metric: &Metric) -> Cow<'static, str> {
 
 /// The title of a chart of these series of a sensor, which share the thing before their dot (a
 /// core, a disk) and their unit.
-pub(super) fn sensor(sensor: &str, thing: &str, series: &[String]) -> String {
+pub(crate) fn sensor(sensor: &str, thing: &str, series: &[String]) -> String {
     let of = |wanted: &str| wanted.is_empty() || series.iter().any(|one| *one == words(wanted));
     let found = SENSORS.iter().find(|(name, one, _)| *name == sensor && of(one));
     let title = match found {
@@ -79,7 +79,7 @@ pub(super) fn sensor(sensor: &str, thing: &str, series: &[String]) -> String {
 }
 
 /// `over_1_ms` as words.
-pub(super) fn words(key: &str) -> String {
+pub(crate) fn words(key: &str) -> String {
     key.replace(['_', '.'], " ")
 }
 
@@ -89,7 +89,7 @@ fn capitalised(words: &str) -> String {
 }
 
 /// The format of a value of this metric.
-pub(super) fn shown(metric: &Metric) -> fn(f64) -> String {
+pub(crate) fn shown(metric: &Metric) -> fn(f64) -> String {
     use judge::Unit::{Bytes, BytesPerSecond, Count, Fraction, Nanoseconds, Number, PerSecond};
     match metric.unit {
         Nanoseconds if metric.json.ends_with("_ns_per_op") => nanoseconds,

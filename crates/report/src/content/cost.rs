@@ -1,27 +1,20 @@
-//! The cost of one operation, as a table: a column per target, and the first one's difference from
-//! each other.
+//! The cost of one operation: a column per target, and the first one's difference from each other.
 
 use findings::{CallCost, CallFigures, Cost, Mean, Summary, calls, costs};
 use judge::Unit;
 
-use super::paint::{Paint, Role};
-use crate::escape::one_line;
+use crate::document::{Block, Cell, Line, Role, Row, Table, number, words};
 use crate::number::{Scale, duration, percent};
 use crate::phrases::unseen;
-use crate::wrap::{table, wrapped};
 
 /// Calls rarer than this per operation are left to JSON.
 const MIN_SHOWN: f64 = 0.001;
 
-/// The cost of one operation at one point. Ends with a newline; empty where nothing was seen.
-pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
-    let paint = Paint::new(colour);
-    let mut rows = vec![header(summary)];
-    for cost in costs(summary, point) {
-        if cost.targets.iter().any(Option::is_some) {
-            rows.push(figure(&cost));
-        }
-    }
+/// The cost of one operation at one point; empty where nothing was seen.
+pub(crate) fn cost(summary: &Summary, point: usize) -> Vec<Block> {
+    let seen = costs(summary, point);
+    let seen = seen.iter().filter(|cost| cost.targets.iter().any(Option::is_some));
+    let mut rows: Vec<Vec<String>> = seen.map(figure).collect();
     let mut counted = false;
     for (of_generator, words) in [(false, "calls of the server"), (true, "calls of the load")] {
         let all = calls(summary, point, of_generator);
@@ -36,23 +29,23 @@ pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
             }
         }
     }
-    if rows.len() == 1 {
-        return String::new();
+    if rows.is_empty() {
+        return Vec::new();
     }
-    let mut lines = table(&rows, 2, str::to_owned);
-    lines[0] = paint.text(Role::Strong, &lines[0]);
+    let names = || summary.targets.iter().map(|target| target.name.clone());
+    let others = names().skip(1).map(|other| format!("less {other}"));
+    let columns = std::iter::once(words("cost of one operation"));
+    let columns = columns.chain(names().chain(others).map(number)).collect();
+    let row = |cells: Vec<String>| Row {
+        cells: cells.into_iter().map(Cell::from).collect(),
+        ..Row::default()
+    };
+    let rows = rows.into_iter().map(row).collect();
+    let caption = "What one operation costs".to_owned();
     let uncounted = (!counted).then(|| "system calls were not counted: run with --cost".to_owned());
     let further = uncounted.into_iter().chain(floors(summary));
-    lines.extend(further.map(|line| format!("  {}", paint.text(Role::Dim, &line))));
-    wrapped(&lines.iter().map(|line| format!("{line}\n")).collect::<String>())
-}
-
-fn header(summary: &Summary) -> Vec<String> {
-    let mut cells = vec!["cost of one operation".to_owned()];
-    cells.extend(summary.targets.iter().map(|target| one_line(&target.name)));
-    let others = summary.targets.iter().skip(1);
-    cells.extend(others.map(|other| format!("less {}", one_line(&other.name))));
-    cells
+    let further = further.map(|words| Line::toned(Role::Dim, words)).collect::<Vec<_>>();
+    vec![Table { caption, columns, rows, has_head: true }.into(), further.into()]
 }
 
 fn figure(cost: &Cost) -> Vec<String> {
@@ -103,7 +96,7 @@ fn made_by_each(call: &CallCost) -> Vec<String> {
         };
         unseen(call.difference(other).map(words))
     });
-    [format!("  {}", one_line(&call.name))].into_iter().chain(cells).chain(differences).collect()
+    [format!("  {}", call.name)].into_iter().chain(cells).chain(differences).collect()
 }
 
 /// `1.02 (0.500 failed), 62 %`.
@@ -118,7 +111,7 @@ fn made(figures: CallFigures) -> String {
 /// The floors of an operation on this host.
 fn floors(summary: &Summary) -> Option<String> {
     let floor = |row: &ledger::FloorRow| {
-        format!("{} {}", one_line(&row.name).replace('_', " "), duration(row.value_ns))
+        format!("{} {}", row.name.replace('_', " "), duration(row.value_ns))
     };
     let mut all: Vec<String> = summary.floors.iter().map(floor).collect();
     let pauses = summary.trials.iter().filter_map(|trial| trial.usage.longest_pause_ns);

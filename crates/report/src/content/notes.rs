@@ -1,19 +1,36 @@
 //! Notes under the targets of a point, where they apply: groups of
 //! clients, overload, failed starts, drift, events, figures that calls measured themselves.
 
-use findings::{BetweenSlices, PointSummary, StreamFigures, Summary, TargetSummary, event_kinds};
+use findings::{
+    BetweenSlices, GroupFigures, PointSummary, StreamFigures, Summary, TargetSummary, ValueFigures,
+    event_kinds,
+};
 use judge::Unit;
 
-use super::paint::{Paint, Role};
-use crate::escape::one_line;
+use crate::document::{Block, Cell, Line, Named, Role, Sheet, Table, named, number, words};
 use crate::number::{Scale, bytes_per_s, count, duration, in_one_unit, percent, plain, thousands};
-use crate::phrases::{call_figure, event_words, many, named_latency};
-use crate::wrap::table;
+use crate::phrases::{call_figure, event_words, many, unseen};
 
-/// The lines of one point.
-pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String> {
+/// What stands below the targets of a point.
+pub(super) fn blocks(summary: &Summary, index: usize) -> Vec<Block> {
     let point = &summary.points[index];
-    let name = |target: &TargetSummary| one_line(&summary.targets[target.target].name);
+    let counted = point.targets.iter().filter_map(|target| counters(summary, target));
+    let counted: Vec<Line> = counted.collect();
+    vec![
+        groups(summary, point).into(),
+        stream_groups(summary, point).into(),
+        lines(summary, index).into(),
+        values(summary, point).into(),
+        counted.into(),
+    ]
+}
+
+fn lines(summary: &Summary, index: usize) -> Vec<Line> {
+    let point = &summary.points[index];
+    let whose = |target: usize| match point.targets.len() {
+        1 => String::new(),
+        _ => summary.targets[target].name.clone() + " ",
+    };
     let mut lines = Vec::new();
     for target in &point.targets {
         let mut notes = Vec::new();
@@ -26,24 +43,14 @@ pub(super) fn lines(summary: &Summary, index: usize, paint: Paint) -> Vec<String
         notes.extend(drift(target).map(|words| (Role::Unsure, words)));
         notes.extend(little(summary, index, target).map(|words| (Role::Unsure, words)));
         notes.extend(modes(summary, index, target).map(|words| (Role::Unsure, words)));
-        let whose = if point.targets.len() == 1 { String::new() } else { name(target) + " " };
-        let line = |(role, words): (Role, String)| {
-            format!("  {}", paint.text(role, &format!("{whose}{words}")))
-        };
-        lines.extend(notes.into_iter().map(line));
+        let whose = whose(target.target);
+        let line = |(role, words): (Role, String)| Line::toned(role, format!("{whose}{words}"));
+        lines.extend(notes.into_iter().map(|note| line(note).common()));
     }
     for kind in event_kinds(summary, Some(index)) {
-        let whose = match point.targets.len() {
-            1 => String::new(),
-            _ => one_line(&summary.targets[kind.target].name) + " ",
-        };
         let role = if kind.failed > 0 { Role::Bad } else { Role::Dim };
-        let words = format!("{whose}event {}", one_line(&event_words(&kind)));
-        lines.push(format!("  {}", paint.text(role, &words)));
-    }
-    for target in &point.targets {
-        lines.extend(values(target).into_iter().map(|line| format!("  {}: {line}", name(target))));
-        lines.extend(counters(target).map(|line| format!("  {} counted {line}", name(target))));
+        let words = format!("{}event {}", whose(kind.target), event_words(&kind));
+        lines.push(Line::toned(role, words).common());
     }
     lines
 }
@@ -78,70 +85,61 @@ fn between_slices(summary: &Summary, index: usize, target: &TargetSummary) -> Op
     })
 }
 
-/// A line per group of clients of each target, where there are several.
-pub(super) fn groups_of(summary: &Summary, point: &PointSummary) -> Vec<String> {
-    let rows = point.targets.iter().flat_map(|target| {
-        let name = one_line(&summary.targets[target.target].name);
-        let rows = groups(target).into_iter().chain(stream_groups(target));
-        rows.map(move |(clients, figures)| {
-            let mut cells = vec![format!("{name}/{}", one_line(clients))];
-            cells.extend(figures);
-            cells
+/// Each group of clients of the targets that have several.
+fn groups(summary: &Summary, point: &PointSummary) -> Table {
+    let several = point.targets.iter().filter(|one| one.groups.len() > 1);
+    let groups = several.flat_map(|target| target.groups.iter().map(move |one| (target, one)));
+    let rate = |(target, one): &(&TargetSummary, &GroupFigures)| {
+        Some(one.latency.count as f64 * 1e9 / target.measured_ns as f64)
+    };
+    let ns = |of: fn(&GroupFigures) -> Option<u64>| {
+        move |(_, one): &(&TargetSummary, &GroupFigures)| of(one).map(|ns| ns as f64)
+    };
+    Sheet::of("Groups of clients", groups)
+        .with(words("group"), |(target, one)| clients(summary, target, &one.clients))
+        .figures(number("requests"), Unit::PerSecond, rate, |_, rate| {
+            Cell::from(rate.clone()).typed(format!("{} requests", unseen(rate)))
         })
-    });
-    table(&rows.collect::<Vec<_>>(), 2, str::to_owned)
+        .figures(named("p50"), Unit::Nanoseconds, ns(|one| one.latency.p50_ns), |_, one| {
+            unseen(one)
+        })
+        .figures(named("p99"), Unit::Nanoseconds, ns(|one| one.latency.p99_ns), |_, one| {
+            unseen(one)
+        })
+        .figures(named("lag p99"), Unit::Nanoseconds, ns(|one| one.lag.p99_ns), |_, lag| lag)
+        .without_head()
 }
 
-type Group<'a> = (&'a str, Vec<String>);
-
-/// Each group of clients, when there is more than one.
-fn groups(target: &TargetSummary) -> Vec<Group<'_>> {
-    if target.groups.len() < 2 {
-        return Vec::new();
-    }
-    let all = || target.groups.iter();
-    let scale = |of: fn(&findings::GroupFigures) -> Option<u64>| {
-        Scale::of(Unit::Nanoseconds, all().filter_map(of).map(|ns| ns as f64))
-    };
-    let requests = |group: &findings::GroupFigures| {
-        group.latency.count as f64 * 1e9 / target.measured_ns as f64
-    };
-    let rates = Scale::of(Unit::PerSecond, all().map(requests));
-    let p50 = scale(|group| group.latency.p50_ns);
-    let p99 = scale(|group| group.latency.p99_ns);
-    let lag = scale(|group| group.lag.p99_ns);
-    let figures = |group: &findings::GroupFigures| {
-        let mut cells = vec![
-            format!("{} requests", rates.show(requests(group))),
-            named_latency("p50", group.latency.p50_ns, false, p50),
-            named_latency("p99", group.latency.p99_ns, false, p99),
-        ];
-        cells.extend(group.lag.p99_ns.map(|ns| named_latency("lag p99", Some(ns), false, lag)));
-        cells
-    };
-    all().map(|group| (&*group.clients, figures(group))).collect()
+fn clients(summary: &Summary, target: &TargetSummary, clients: &str) -> Cell {
+    format!("{}/{clients}", summary.targets[target.target].name).into()
 }
 
-/// Each group of clients that subscribes, when there is another group.
-fn stream_groups(target: &TargetSummary) -> Vec<Group<'_>> {
-    if target.stream_groups.len() + target.groups.len() < 2 {
-        return Vec::new();
-    }
-    let all = || target.stream_groups.iter();
-    let rates = Scale::of(Unit::PerSecond, all().filter_map(|(_, one)| one.updates_per_s));
-    let ages = all().filter_map(|(_, one)| one.staleness.p50_ns).map(|ns| ns as f64);
-    let ages = Scale::of(Unit::Nanoseconds, ages);
-    let figures = |one: &StreamFigures| {
-        let (least, streams) = (count(one.least_updates), many(one.streams as usize, "stream"));
-        let mut cells = vec![
-            format!("{} updates", rates.show(one.updates_per_s.unwrap_or(0.0))),
-            format!("{} missed, least {least} of {streams}", count(one.missed)),
-        ];
-        let stale = one.staleness.p50_ns;
-        cells.extend(stale.map(|ns| named_latency("stale p50", Some(ns), false, ages)));
-        cells
+/// Each group of clients that subscribes, where there is another group.
+fn stream_groups(summary: &Summary, point: &PointSummary) -> Table {
+    let has_several = |one: &&TargetSummary| {
+        !one.stream_groups.is_empty() && one.stream_groups.len() + one.groups.len() > 1
     };
-    all().map(|(clients, one)| (&**clients, figures(one))).collect()
+    let groups = point.targets.iter().filter(has_several);
+    let groups =
+        groups.flat_map(|target| target.stream_groups.iter().map(move |one| (target, one)));
+    let age = |(_, (_, one)): &(&TargetSummary, &(String, StreamFigures))| {
+        one.staleness.p50_ns.map(|ns| ns as f64)
+    };
+    Sheet::of("Groups that subscribe", groups)
+        .with(words("group"), |(target, (name, _))| clients(summary, target, name))
+        .figures(
+            number("updates"),
+            Unit::PerSecond,
+            |(_, (_, one))| one.updates_per_s,
+            |_, rate| Cell::from(rate.clone()).typed(format!("{} updates", unseen(rate))),
+        )
+        .with(number("missed"), |(_, (_, one))| format!("{} missed", count(one.missed)))
+        .with(number("least"), |(_, (_, one))| {
+            let (least, streams) = (count(one.least_updates), many(one.streams as usize, "stream"));
+            format!("least {least} of {streams}")
+        })
+        .figures(named("stale p50"), Unit::Nanoseconds, age, |_, age| age)
+        .without_head()
 }
 
 /// `overloaded: 100k/s offered, 81.2k/s answered, backlog 12,000`.
@@ -192,7 +190,7 @@ fn warm_up(summary: &Summary, index: usize, target: &TargetSummary) -> Option<(R
 
 /// `1.20 M misses: evictions, with 512 MiB of keys and values in 64 MiB of memory`.
 fn misses(summary: &Summary, target: &TargetSummary) -> Option<String> {
-    let data = one_line(summary.overfull(target.target)?);
+    let data = summary.overfull(target.target)?;
     let missed = target.figures.misses.max(target.wrong_of_all);
     (missed > 0).then(|| format!("{} misses: evictions, with {data}", count(missed)))
 }
@@ -247,22 +245,26 @@ fn modes(summary: &Summary, point: usize, target: &TargetSummary) -> Option<Stri
     ))
 }
 
-/// `wall_s  min 1.2 · median 1.3 · mean 1.3 · max 1.5 of 20`.
-fn values(target: &TargetSummary) -> Vec<String> {
-    let names = target.values.iter().map(|one| call_figure(&one.name).0.chars().count());
-    let width = names.max().unwrap_or(0);
-    let line = |one: &findings::ValueFigures| {
-        let (name, said) = call_figure(&one.name);
-        format!(
-            "{name:<width$}  min {} · median {} · mean {} · max {} of {}",
-            said(one.min),
-            said(one.median),
-            said(one.mean),
-            said(one.max),
-            count(one.count),
-        )
+/// Figures that calls measured themselves: `wall_s  min 1.2  median 1.3  mean 1.3  max 1.5  of 20`.
+fn values(summary: &Summary, point: &PointSummary) -> Table {
+    let all = point.targets.iter().flat_map(|target| {
+        target.values.iter().map(move |one| (&summary.targets[target.target].name, one))
+    });
+    let parts: [Named<ValueFigures, f64>; 4] = [
+        ("min", |one| one.min),
+        ("median", |one| one.median),
+        ("mean", |one| one.mean),
+        ("max", |one| one.max),
+    ];
+    let sheet = Sheet::of("Figures that calls measured themselves", all)
+        .with(words("figure"), |(name, one)| format!("{name}: {}", call_figure(&one.name).0));
+    let sheet = parts.into_iter().fold(sheet, |sheet, (name, of)| {
+        sheet.with(named(name), |(_, one)| call_figure(&one.name).1(of(one)))
+    });
+    let values = |(_, one): &(&String, &ValueFigures)| {
+        Cell::from(count(one.count)).typed(format!("of {}", count(one.count)))
     };
-    target.values.iter().map(line).collect()
+    sheet.with(number("values"), values).without_head()
 }
 
 /// Number of counters in the text; `--json` has all.
@@ -270,22 +272,18 @@ const MAX_COUNTERS: usize = 6;
 
 /// `cmd_get 1.00 · get_hits 1.00 · bytes_read 31.0 per operation, and 12 more in --json`: those
 /// that grew most often with an operation, as far as one can be notes from a setting or a clock.
-fn counters(target: &TargetSummary) -> Option<String> {
-    let mut grew: Vec<(&str, f64)> = target
-        .counters
-        .iter()
-        .filter_map(|one| Some((&one.name[..], one.per_op?)))
-        .filter(|(_, per_op)| *per_op >= 0.001)
-        .collect();
+fn counters(summary: &Summary, target: &TargetSummary) -> Option<Line> {
+    let grew = target.counters.iter().filter_map(|one| Some((&one.name[..], one.per_op?)));
+    let mut grew: Vec<(&str, f64)> = grew.filter(|(_, per_op)| *per_op >= 0.001).collect();
     // Counters near one per operation are the most telling.
     grew.sort_by(|a, b| a.1.ln().abs().total_cmp(&b.1.ln().abs()));
     let shown = grew.iter().take(MAX_COUNTERS);
-    let shown: Vec<_> =
-        shown.map(|(name, per_op)| format!("{} {}", one_line(name), plain(*per_op))).collect();
-    if shown.is_empty() {
-        return None;
-    }
-    let more = target.counters.len() - shown.len();
-    let more = if more > 0 { format!("; {more} more in --json") } else { String::new() };
-    Some(format!("per operation {}{more}", shown.join(" · ")))
+    let shown: Vec<_> = shown.map(|(name, per_op)| format!("{name} {}", plain(*per_op))).collect();
+    let more = match target.counters.len() - shown.len() {
+        0 => String::new(),
+        more => format!("; {more} more in --json"),
+    };
+    let name = &summary.targets[target.target].name;
+    let words = format!("{name} counted per operation {}{more}", shown.join(" · "));
+    (!shown.is_empty()).then(|| words.into())
 }

@@ -1,46 +1,39 @@
-//! The limits reached, as text: a line per target, the resources that it shares with the load, and
-//! advice.
+//! The limits reached: a line per target, the resources that it shares with the load, and advice.
 
-use findings::{LimitSummary, LimitsSummary, PointSummary, Summary, TargetSummary};
+use findings::{LimitSummary, LimitsSummary, Summary, TargetSummary};
 
-use super::paint::{Paint, Role};
-use crate::escape::one_line;
+use crate::document::{Line, Role};
 use crate::number::percent;
 
 /// The lines of one point; none when nothing was judged.
-pub(super) fn lines(summary: &Summary, point: &PointSummary, paint: Paint) -> Vec<String> {
-    let judged: Vec<&TargetSummary> =
-        point.targets.iter().filter(|target| target.limits.trials > 0).collect();
+pub(super) fn lines(summary: &Summary, index: usize) -> Vec<Line> {
+    let targets = &summary.points[index].targets;
+    let judged = || targets.iter().filter(|target| target.limits.trials > 0);
     let mut lines = Vec::new();
     let mut advised: Vec<&str> = Vec::new();
-    for target in &judged {
-        let whose = match point.targets.len() {
+    for target in judged() {
+        let whose = match targets.len() {
             1 => String::new(),
-            _ => format!("{}: ", one_line(&summary.targets[target.target].name)),
+            _ => format!("{}: ", summary.targets[target.target].name),
         };
-        let words = one_line(&words(target));
         let role = if target.limits.first().is_some() { Role::Strong } else { Role::Dim };
-        lines.push(format!("  limit: {whose}{}", paint.text(role, &words)));
+        lines.push(Line::from(format!("limit: {whose}")).and(role, words(target)).common());
         if let Some(limit) = target.limits.first().and_then(LimitSummary::limit)
             && !advised.contains(&limit.code)
         {
             advised.push(limit.code);
-            lines.push(format!("    {}", paint.text(Role::Dim, &format!("try: {}", limit.advice))));
+            let advice = Line::toned(Role::Dim, format!("try: {}", limit.advice));
+            lines.push(advice.deeper(1).common());
         }
     }
     let mut shared: Vec<&str> = Vec::new();
-    for target in &judged {
-        let words = target.limits.shared.as_deref().unwrap_or_default();
+    for words in judged().filter_map(|target| target.limits.shared.as_deref()) {
         if !words.is_empty() && !shared.contains(&words) {
             shared.push(words);
         }
     }
-    lines.extend(shared.into_iter().map(|words| {
-        format!(
-            "  {}",
-            paint.text(Role::Dim, &format!("shared by both sides: {}", one_line(words)))
-        )
-    }));
+    let line = |words| Line::toned(Role::Dim, format!("shared by both sides: {words}")).common();
+    lines.extend(shared.into_iter().map(line));
     lines
 }
 
