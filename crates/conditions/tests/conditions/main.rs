@@ -1,0 +1,4 @@
+//! The service from outside: its model against a naive one.
+
+mod naive;
+mod random;
