@@ -197,11 +197,26 @@ pub enum BadEntry {
     Bytes(String),
 }
 
+impl Change {
+    /// Its bytes, as an entry ends with them.
+    pub fn encode(&self) -> Vec<u8> {
+        // Nothing of a change is refused by postcard, and a vector takes all that comes.
+        postcard::to_extend(self, Vec::new()).unwrap_or_default()
+    }
+}
+
 impl Entry {
     /// Its bytes.
     pub fn encode(&self) -> Vec<u8> {
-        // Nothing of an entry is refused by postcard, and a vector takes all that comes.
-        postcard::to_extend(self, vec![VERSION]).unwrap_or_default()
+        self.encode_around(&self.change.encode())
+    }
+
+    /// Its bytes, where those of its change are known.
+    pub fn encode_around(&self, change: &[u8]) -> Vec<u8> {
+        let head = postcard::to_extend(&(self.revision, self.time_us), vec![VERSION]);
+        let mut bytes = head.unwrap_or_default();
+        bytes.extend_from_slice(change);
+        bytes
     }
 
     /// The entry of these bytes, all of them.

@@ -95,9 +95,7 @@ impl State {
             Change::Tag { name, path, description, revision } => {
                 self.check_new_tag(name, description)?;
                 check_path(path)?;
-                if path != "/" && self.nodes_under(path).next().is_none() {
-                    return Err(Refusal::NoFolder(path.clone()));
-                }
+                State::check_path(self, path)?;
                 let last = self.revision();
                 match revision.filter(|revision| *revision > last) {
                     Some(revision) => Err(Refusal::NoRevision(revision, last)),

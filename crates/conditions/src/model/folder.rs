@@ -142,6 +142,14 @@ impl Folder {
         self.channels.iter().map(|(number, channel)| (*number, channel.name.as_deref()))
     }
 
+    /// The numbers of the selected channels, in order.
+    ///
+    /// # Errors
+    /// When a name isn't there.
+    pub fn channels_of(&self, selection: &Selection) -> Result<Vec<u32>, Refusal> {
+        Ok(self.selected(selection)?.into_iter().map(|(number, _)| number).collect())
+    }
+
     /// The columns at a revision, and the revision that they are from; `None` before the folder.
     pub(super) fn schema(&self, revision: Revision) -> Option<&(Revision, Vec<ColumnSpec>)> {
         self.schemas.iter().rfind(|(from, _)| *from <= revision)

@@ -168,6 +168,34 @@ impl State {
         })
     }
 
+    /// The version that a tag of users shows at a revision, where the tag's number is known.
+    ///
+    /// # Errors
+    /// As [`State::version`].
+    pub fn user_version(
+        &self,
+        tag: Option<Revision>,
+        revision: Revision,
+        path: &str,
+    ) -> Result<Version, Refusal> {
+        let Some(id) = tag else { return self.version(None, Some(revision), path) };
+        let is_it = |tag: &Tag| tag.id == id && tag.shows == Shows::User;
+        let name = self.tags.iter().find(|(_, tag)| is_it(tag)).map(|(name, _)| name.as_str());
+        let missing = || Refusal::NoTag(format!("number {id}"));
+        self.version(Some(name.ok_or_else(missing)?), Some(revision), path)
+    }
+
+    /// Refuses a path at and below which nothing is.
+    ///
+    /// # Errors
+    /// Then.
+    pub fn check_path(&self, path: &str) -> Result<(), Refusal> {
+        match path == "/" || self.nodes_under(path).next().is_some() {
+            true => Ok(()),
+            false => Err(Refusal::NoFolder(path.to_owned())),
+        }
+    }
+
     /// Applies an entry of a journal.
     ///
     /// # Errors
