@@ -2,12 +2,13 @@
 //!
 //! [`model`] holds folders, objects and tags, and answers of any revision; [`protocol`] is the
 //! interface over HTTP as types; neither does I/O. [`server`] serves them from a data directory,
-//! [`client`] asks; [`SERVICE`] holds the two commands, `serve conditions` and `conditions`.
+//! [`client`] asks, [`load`] is the workload of the lab; [`SERVICE`] holds the two commands, `serve conditions` and `conditions`.
 //! README.md lists requests, answers and limits.
 
 #![deny(unsafe_code)]
 
 pub mod client;
+pub mod load;
 pub mod model;
 pub mod protocol;
 pub mod server;
