@@ -2,8 +2,8 @@
 //!
 //! [`model`] holds folders, objects and tags, and answers of any revision; [`protocol`] is the
 //! interface over HTTP as types; neither does I/O. [`server`] serves them from a data directory,
-//! [`client`] asks, [`load`] is the workload of the lab; [`SERVICE`] holds the two commands, `serve conditions` and `conditions`.
-//! README.md lists requests, answers and limits.
+//! [`client`] asks, [`load`] is the workload of the lab; [`SERVICE`] holds the two commands,
+//! `serve conditions` and `conditions`. README.md lists what it does and its limits.
 
 #![deny(unsafe_code)]
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::Context;
+use super::context::Context;
 use super::input::{self, BadInput};
 use crate::model::{ColumnSpec, KINDS, Kind, Versioning};
 use crate::protocol::{

@@ -1,6 +1,7 @@
 //! `loadline conditions`: a client for people and scripts. Control plane.
 
 mod change;
+mod context;
 mod input;
 mod show;
 
@@ -9,13 +10,13 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use anyhow::Context as _;
-use serde_json::Value as Json;
-use service::{Failure, Outcome, Run, out, parse_address, read_secret};
+use service::{Failure, Outcome, Run, parse_address, read_secret};
 use wire::Address;
 
 use crate::client::{Client, ClientError};
 use crate::serve::PORT;
 use change::{ColumnArgs, CreateArgs, InsertArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
+use context::Context;
 use show::{BrowseArgs, GetArgs, SliceArgs};
 
 const EXAMPLES: &str = "\
@@ -31,9 +32,9 @@ Examples:
   loadline conditions get /det/temperature 150 --tag run-1 --why
   loadline conditions list
 
-A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line of
-JSON is an object: {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"until\": 200,
-\"values\": [20.5, true]}.";
+A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
+of JSON is an object, with a folder where none is named before:
+  {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}";
 
 /// Arguments of `loadline conditions`.
 #[derive(Debug, clap::Args)]
@@ -94,30 +95,6 @@ enum ConditionsCommand {
         #[arg(default_value = "/")]
         under: String,
     },
-}
-
-/// How a command asks, and prints.
-struct Context {
-    client: Client,
-    json: bool,
-}
-
-impl Context {
-    /// Prints a line of JSON, or text.
-    fn print(&self, json: &Json, text: &str) -> anyhow::Result<()> {
-        match self.json {
-            true => out::print(format!("{json}\n"))?,
-            false if text.is_empty() => {}
-            false => out::print(format!("{}\n", text.trim_end_matches('\n')))?,
-        }
-        Ok(())
-    }
-
-    /// Prints the revision of a change.
-    fn made(&self, revision: u64) -> anyhow::Result<()> {
-        let json = serde_json::json!({ "schema": 1, "revision": revision });
-        self.print(&json, &format!("revision {revision}"))
-    }
 }
 
 impl Run for ConditionsArgs {

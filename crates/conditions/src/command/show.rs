@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use super::Context;
+use super::context::Context;
 use crate::model::{Answer, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
 
@@ -64,7 +64,12 @@ pub(super) struct BrowseArgs {
     #[arg(long, value_name = "TIME", value_parser = time, default_value = "max")]
     until: u64,
     /// By channel or by time
-    #[arg(long, value_name = "ORDER", value_parser = ["channel", "time"], default_value = "channel")]
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_parser = ["channel", "time"],
+        default_value = "channel"
+    )]
     order: String,
     #[command(flatten)]
     channels: ChannelArgs,

@@ -7,8 +7,8 @@ use load::{Caller, Finding, Op, Outcome};
 use serde_json::json;
 use wire::ProtocolError;
 
-use super::OPERATIONS;
 use super::made::{Made, READ, WRITTEN};
+use super::operations::OPERATIONS;
 use crate::client::{Client, ClientError, Response};
 use crate::protocol::{BatchBody, Format, InsertBody, ObjectBody, decode_slice};
 

@@ -3,19 +3,21 @@
 
 mod caller;
 mod made;
+mod operations;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 use std::time::Duration;
 
 use load::{
-    Caller, DialectRow, Draw, Kind, Operation, Part, Preparation, Reach, Service, Speaks,
-    SpecError, UniformDraw, Workload,
+    Caller, DialectRow, Draw, Operation, Part, Preparation, Reach, Service, Speaks, SpecError,
+    UniformDraw, Workload,
 };
 use wire::{Address, ProtocolError};
 
 use caller::Slot;
 use made::{Made, Spec};
+use operations::OPERATIONS;
 
 /// The service's row for the lab.
 pub static SERVICE: Service = Service {
@@ -24,12 +26,6 @@ pub static SERVICE: Service = Service {
     read,
     dialects: &[DialectRow::new("conditions", "The requests of docs/conditions.md.", Reach::Calls)],
 };
-
-static OPERATIONS: [Operation; 3] = [
-    Operation::new("slice", Kind::Read, "Reads what all folders show at a time; led there first."),
-    Operation::new("insert", Kind::Write, "Inserts the next object of the slot's own channel."),
-    Operation::new("find", Kind::Read, "Finds the object that the slot has inserted last."),
-];
 
 /// How long one part of the preparation may take.
 const PART_WITHIN: Duration = Duration::from_secs(60);

@@ -197,7 +197,8 @@ mod tests {
                 let width = kind.width_bytes().unwrap_or(8);
                 let ends = if kind.width_bytes().is_none() { vec![8] } else { Vec::new() };
                 let bytes = bytes[..width].to_vec();
-                let Some(cells) = Cells::of_parts(kind, 1, bytes, ends, Vec::new()) else { continue };
+                let cells = Cells::of_parts(kind, 1, bytes, ends, Vec::new());
+                let Some(cells) = cells else { continue };
                 let value = cells.value(0);
                 let mut again = Cells::new(kind);
                 let read = cell_from_json(kind, &cell_json(&value)).expect("read");

@@ -1,51 +1,17 @@
 //! `loadline serve conditions`. Control plane.
 
-use std::net::SocketAddr;
-use std::path::PathBuf;
+mod args;
+
 use std::time::Duration;
 
 use service::{
-    CommonArgs, DataArgs, Face, Failure, Harness, HttpArgs, HttpSettings, ListenArgs, Outcome, Run,
-    Running, Tokens, is_local, socket_address,
+    Face, Failure, Harness, HttpArgs, HttpSettings, Outcome, Run, Running, Tokens, is_local,
 };
 use wire::Address;
 
 use crate::server::{BoundConditions, DATA_VERSION};
 
-/// The port where `--listen` names none.
-pub(crate) const PORT: u16 = 8350;
-
-const EXAMPLES: &str = "\
-Examples:
-  loadline serve conditions --data data                        on 127.0.0.1:8350
-  loadline serve conditions --data data --listen 127.0.0.1:0   any free port
-  loadline serve conditions --data data --listen 0.0.0.0 --public --token-file tokens
-
-Folders are made, and objects inserted and read, with `loadline conditions`, or by any client of
-HTTP: docs/conditions.md lists the requests.";
-
-/// Arguments of `loadline serve conditions`.
-#[derive(Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
-pub(crate) struct ConditionsArgs {
-    #[command(flatten)]
-    common: CommonArgs,
-
-    #[command(flatten)]
-    listen: ListenArgs,
-
-    #[command(flatten)]
-    data: DataArgs,
-
-    /// Make changes only for requests with a token of this file, a line each, as
-    /// `Authorization: Bearer`; questions need none
-    #[arg(long, value_name = "FILE")]
-    token_file: Option<PathBuf>,
-
-    /// Serve counters to Prometheus at http://ADDRESS/metrics, too; port 0 is any
-    #[arg(long, value_name = "ADDRESS", value_parser = socket_address)]
-    metrics: Option<SocketAddr>,
-}
+pub(crate) use args::{ConditionsArgs, PORT};
 
 impl Run for ConditionsArgs {
     fn run(self) -> Outcome {

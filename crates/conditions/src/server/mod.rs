@@ -119,7 +119,8 @@ fn router(app: Arc<App>) -> Router {
         ([(header::CONTENT_TYPE, metrics::CONTENT_TYPE)], app.metrics())
     };
     let none = async || {
-        Fault::new(StatusCode::NOT_FOUND, "there is no such request", "docs/conditions.md lists all")
+        let fix = "docs/conditions.md lists all requests";
+        Fault::new(StatusCode::NOT_FOUND, "there is no such request", fix)
     };
     let other = async || {
         let fix = "questions are GET, changes are POST";

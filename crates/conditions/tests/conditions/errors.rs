@@ -5,9 +5,75 @@ use std::io::{Read as _, Write as _};
 use serde_json::json;
 use service::Tokens;
 
-use crate::served::{folder, get, insert, post, serve};
+use crate::served::{Said, folder, get, insert, post, serve};
 
 const JSON: (&str, &str) = ("content-type", "application/json");
+
+/// Changes that are refused: the path, the body, the status, and a part of the error.
+const CHANGES: &[(&str, &str, u16, &str)] = &[
+    ("/folders", "{", 400, "the body: EOF"),
+    ("/folders", r#"{"path":"/x","versioning":"none","columns":[]}"#, 400, "`single` or `multi`"),
+    ("/folders", r#"{"path":"x","versioning":"multi","columns":[]}"#, 400, "\"x\" is no name"),
+    ("/folders", r#"{"path":"/a/../b","versioning":"multi","columns":[]}"#, 400, "is no name"),
+    (
+        "/folders",
+        r#"{"path":"/one/x","versioning":"multi","columns":[]}"#,
+        409,
+        "\"/one\" is there",
+    ),
+    ("/folders", r#"{"path":"/set","versioning":"multi","columns":[]}"#, 409, "/many\" is there"),
+    ("/columns", r#"{"folder":"/one","column":{"name":"value","kind":"bool"}}"#, 409, "is there"),
+    ("/columns/rename", r#"{"folder":"/one","from":"x","to":"y"}"#, 404, "no column \"x\""),
+    ("/truncate", r#"{"folder":"/set/many","until":1}"#, 409, "several versions"),
+    ("/objects", r#"{"batches":[{"folder":"/none","objects":[]}]}"#, 404, "no folder \"/none\""),
+    ("/objects", r#"{"batches":[{"folder":"/one","tag":"t","objects":[]}]}"#, 409, "one version"),
+    ("/tags", r#"{"name":"HEAD","path":"/"}"#, 409, "\"HEAD\" is there already"),
+    ("/tags", r#"{"name":"t","path":"/","revision":99}"#, 404, "no revision 99 yet"),
+    ("/tags", r#"{"name":"t","path":"/none"}"#, 404, "no folder \"/none\""),
+    ("/tags/delete", r#"{"name":"t"}"#, 404, "no tag \"t\""),
+    ("/nothing", "{}", 404, "no such request"),
+    ("/find", "{}", 405, "not with this method"),
+];
+
+/// Objects that are refused, in a folder where channel 1 has [10, 20).
+const OBJECTS: &[(&str, u16, &str)] = &[
+    (r#"{"channel":1,"since":15,"values":[1]}"#, 409, "meets [10, 20)"),
+    (r#"{"channel":1,"since":5,"until":5,"values":[1]}"#, 400, "[5, 5) is no interval"),
+    (r#"{"channel":1,"since":18446744073709551615,"values":[1]}"#, 400, "is no interval"),
+    (
+        r#"{"channel":1,"since":30,"values":["high"]}"#,
+        400,
+        "column \"value\": \"high\" is no float",
+    ),
+    (r#"{"channel":-1,"since":30,"values":[1]}"#, 400, "expected u32"),
+];
+
+/// Questions that are refused.
+const QUESTIONS: &[(&str, u16, &str)] = &[
+    ("/find?folder=/one", 400, "t is missing"),
+    ("/find?folder=/one&t=1&t=2", 400, "\"t\" is given twice"),
+    ("/find?folder=/one&t=-1", 400, "write a time"),
+    ("/find?folder=/one&t=1&names=x", 404, "no channel \"x\""),
+    ("/find?folder=/one&t=1&color=x", 400, "\"color\" is no parameter"),
+    ("/find?folder=/one&t=1&revision=1&as_of=2026-11-23T07:00:00Z", 400, "both revision and as_of"),
+    ("/find?folder=/set&t=1", 404, "no folder \"/set\""),
+    ("/find?folder=%ff&t=1", 404, "no folder"),
+    ("/browse?folder=/one&since=2&until=1", 400, "is no interval"),
+    ("/slice/99/0", 404, "no revision 99"),
+    ("/slice/x/0", 400, "\"x\" is no revision"),
+    ("/slice/1/0?under=/none", 404, "no folder \"/none\""),
+    ("/slice/1/0?user=77", 404, "no tag \"number 77\""),
+    ("/slice?t=1&tag=none", 404, "no tag \"none\""),
+];
+
+fn check(refused: &Said, status: u16, said: &str, asked: &str) {
+    assert_eq!(refused.status, status, "{asked}: {refused:?}");
+    let body = refused.json();
+    let error = body["error"].as_str().expect("an error");
+    assert!(error.contains(said), "{asked}: {error}");
+    assert!(body["fix"].as_str().is_some_and(|fix| !fix.is_empty()), "{asked}: {error}");
+    assert_eq!(refused.header("cache-control"), "no-store");
+}
 
 #[test]
 fn every_refusal_has_its_status_and_says_what_can_be_done() {
@@ -17,145 +83,15 @@ fn every_refusal_has_its_status_and_says_what_can_be_done() {
     folder(at, "/one", "single");
     folder(at, "/set/many", "multi");
     insert(at, "/one", 1, (10, Some(20)), 1.0);
-    let object = |object: serde_json::Value| {
-        json!({ "batches": [{ "folder": "/one", "objects": [object] }] }).to_string()
-    };
-    for (path, body, status, said) in [
-        ("/folders", "{".to_owned(), 400, "the body: EOF"),
-        (
-            "/folders",
-            json!({ "path": "/x", "versioning": "none", "columns": [] }).to_string(),
-            400,
-            "`single` or `multi`",
-        ),
-        (
-            "/folders",
-            json!({ "path": "x", "versioning": "multi", "columns": [] }).to_string(),
-            400,
-            "\"x\" is no name of a folder",
-        ),
-        (
-            "/folders",
-            json!({ "path": "/a/../b", "versioning": "multi", "columns": [] }).to_string(),
-            400,
-            "is no name of a folder",
-        ),
-        (
-            "/folders",
-            json!({ "path": "/one/x", "versioning": "multi", "columns": [] }).to_string(),
-            409,
-            "folder \"/one\" is there already",
-        ),
-        (
-            "/folders",
-            json!({ "path": "/set", "versioning": "multi", "columns": [] }).to_string(),
-            409,
-            "\"/set/many\" is there already",
-        ),
-        (
-            "/objects",
-            object(json!({ "channel": 1, "since": 15, "values": [1] })),
-            409,
-            "meets [10, 20)",
-        ),
-        (
-            "/objects",
-            object(json!({ "channel": 1, "since": 5, "until": 5, "values": [1] })),
-            400,
-            "[5, 5) is no interval",
-        ),
-        (
-            "/objects",
-            object(json!({ "channel": 1, "since": 30, "values": ["high"] })),
-            400,
-            "column \"value\": \"high\" is no float",
-        ),
-        (
-            "/objects",
-            object(json!({ "channel": -1, "since": 30, "values": [1] })),
-            400,
-            "expected u32",
-        ),
-        (
-            "/objects",
-            object(json!({ "channel": 1, "since": u64::MAX, "values": [1] })),
-            400,
-            "is no interval",
-        ),
-        (
-            "/objects",
-            json!({ "batches": [{ "folder": "/none", "objects": [] }] }).to_string(),
-            404,
-            "no folder \"/none\"",
-        ),
-        (
-            "/objects",
-            json!({ "batches": [{ "folder": "/one", "tag": "t", "objects": [] }] }).to_string(),
-            409,
-            "one version",
-        ),
-        (
-            "/columns",
-            json!({ "folder": "/one", "column": { "name": "value", "kind": "bool" } }).to_string(),
-            409,
-            "column \"value\"",
-        ),
-        (
-            "/columns/rename",
-            json!({ "folder": "/one", "from": "x", "to": "y" }).to_string(),
-            404,
-            "no column \"x\"",
-        ),
-        (
-            "/truncate",
-            json!({ "folder": "/set/many", "until": 1 }).to_string(),
-            409,
-            "several versions",
-        ),
-        (
-            "/tags",
-            json!({ "name": "HEAD", "path": "/" }).to_string(),
-            409,
-            "\"HEAD\" is there already",
-        ),
-        (
-            "/tags",
-            json!({ "name": "t", "path": "/", "revision": 99 }).to_string(),
-            404,
-            "no revision 99 yet",
-        ),
-        ("/tags", json!({ "name": "t", "path": "/none" }).to_string(), 404, "no folder \"/none\""),
-        ("/tags/delete", json!({ "name": "t" }).to_string(), 404, "no tag \"t\""),
-        ("/nothing", json!({}).to_string(), 404, "no such request"),
-        ("/find", json!({}).to_string(), 405, "not with this method"),
-    ] {
-        let refused = post(at, path, &[JSON], body.as_bytes());
-        assert_eq!(refused.status, status, "{path} {body}: {refused:?}");
-        let body = refused.json();
-        let error = body["error"].as_str().expect("an error");
-        assert!(error.contains(said), "{path}: {error}");
-        assert!(body["fix"].as_str().is_some_and(|fix| !fix.is_empty()), "{error}");
+    for (path, body, status, said) in CHANGES {
+        check(&post(at, path, &[JSON], body.as_bytes()), *status, said, body);
     }
-    for (path, status, said) in [
-        ("/find?folder=/one", 400, "t is missing"),
-        ("/find?folder=/one&t=1&t=2", 400, "\"t\" is given twice"),
-        ("/find?folder=/one&t=-1", 400, "write a time"),
-        ("/find?folder=/one&t=1&names=x", 404, "no channel \"x\""),
-        ("/find?folder=/one&t=1&color=x", 400, "\"color\" is no parameter"),
-        ("/find?folder=/set&t=1", 404, "no folder \"/set\""),
-        ("/browse?folder=/one&since=2&until=1", 400, "is no interval"),
-        ("/slice/99/0", 404, "no revision 99"),
-        ("/slice/x/0", 400, "\"x\" is no revision"),
-        ("/slice/1/0?under=/none", 404, "no folder \"/none\""),
-        ("/slice/1/0?user=77", 404, "no tag \"number 77\""),
-        ("/slice?t=1&tag=none", 404, "no tag \"none\""),
-        ("/find?folder=%ff&t=1", 404, "no folder"),
-    ] {
-        let refused = get(at, &format!("/api/v1{path}"), &[]);
-        assert_eq!(refused.status, status, "{path}: {refused:?}");
-        let error = refused.json()["error"].as_str().expect("an error").to_owned();
-        assert!(error.contains(said), "{path}: {error}");
-        assert_eq!(refused.header("cache-control"), "no-store");
+    for (object, status, said) in OBJECTS {
+        let body = format!(r#"{{"batches":[{{"folder":"/one","objects":[{object}]}}]}}"#);
+        check(&post(at, "/objects", &[JSON], body.as_bytes()), *status, said, object);
+    }
+    for (path, status, said) in QUESTIONS {
+        check(&get(at, &format!("/api/v1{path}"), &[]), *status, said, path);
     }
     let page = String::from_utf8(get(at, "/metrics", &[]).body).expect("text");
     assert!(page.contains("\nconditions_objects 1\n"), "{page}");

@@ -41,7 +41,10 @@ fn every_time_of_an_interval_leads_to_one_slice_that_is_kept_for_ever() {
     assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, tag));
     assert_eq!(get(at, &ten, &[("if-none-match", "\"x\", \"y\"")]).status, 200);
     let columns = json!([{ "name": "value", "kind": "float" }]);
-    let object = |channel, since, until, value| json!({ "channel": channel, "since": since, "until": until, "records": [[value]] });
+    let object = |channel, since, until, value| {
+        let records = json!([[value]]);
+        json!({ "channel": channel, "since": since, "until": until, "records": records })
+    };
     let expected = json!([
         { "folder": "/det/a", "columns": columns, "objects": [object(1, 10, 20, 10.0)] },
         { "folder": "/det/b", "columns": columns, "objects": [object(7, 5, 15, 0.5)] },
@@ -109,10 +112,12 @@ fn a_change_of_many_folders_is_made_whole_or_not_at_all() {
     }
     insert(at, "/b", 2, (10, Some(20)), 1.0);
     let batch = |folder: &str, channels: &[u32], since: u64| {
-        let objects: Vec<_> = channels
-            .iter()
-            .map(|channel| json!({ "channel": channel, "since": since, "until": since + 5, "values": [2] }))
-            .collect();
+        let until = since + 5;
+        let object = |channel: &u32| {
+            let values = [2.0];
+            json!({ "channel": channel, "since": since, "until": until, "values": values })
+        };
+        let objects: Vec<_> = channels.iter().map(object).collect();
         json!({ "folder": folder, "objects": objects })
     };
     let both =

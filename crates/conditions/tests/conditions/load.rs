@@ -58,7 +58,7 @@ fn a_workload_that_cannot_be_names_its_key() {
         (SMALL.replace("floats", "ints"), "workload.ints: unknown field"),
         (format!("{SMALL}reads = \"some\""), "workload.reads: unknown variant"),
     ] {
-        let why = workload(&text, 1).err().expect("refused");
+        let why = workload(&text, 1).expect_err("refused");
         assert!(why.starts_with(said), "{why}");
     }
 }

@@ -25,7 +25,8 @@ fn records(object: usize, columns: usize) -> Vec<Vec<Value>> {
     let record = |record: usize| {
         let text = Value::Text(format!("é{object}.{record}"));
         let number = Value::Integer((object * 10 + record) as i128);
-        let late = if object % 3 == 0 { Value::Null } else { Value::Double(object as f64) };
+        let late =
+            if object.is_multiple_of(3) { Value::Null } else { Value::Double(object as f64) };
         [number, text, late].into_iter().take(columns).collect()
     };
     (0..object % 4).map(record).collect()
