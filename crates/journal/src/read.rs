@@ -35,7 +35,6 @@ pub(crate) enum Step {
 impl<'a> Reader<'a> {
     /// Opens a file, of which only the head is read; returns what is wrong with that, and the
     /// file's size.
-    #[expect(clippy::type_complexity, reason = "the inner result is the file's, not the call's")]
     pub(crate) fn open(
         disk: &'a dyn Disk,
         name: String,

@@ -232,9 +232,9 @@ impl Scan<'_> {
                     continue;
                 }
             };
-            let follows = tail.as_ref().is_none_or(|tail| {
-                (tail.at.next, tail.at.chain) == (first, reader.head().chain)
-            });
+            let follows = tail
+                .as_ref()
+                .is_none_or(|tail| (tail.at.next, tail.at.chain) == (first, reader.head().chain));
             if !follows {
                 self.damaged(head_damage(disk, &name, Invalid::Place))?;
             }

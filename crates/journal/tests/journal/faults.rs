@@ -158,7 +158,8 @@ fn records_are_acknowledged_as_the_policy_says_and_all_durable_when_the_journal_
 #[test]
 fn what_is_written_becomes_durable_after_the_time_of_the_policy() {
     let disk = FaultyDisk::default();
-    let options = Options { sync: SyncPolicy::Every(Duration::from_millis(1)), ..Options::default() };
+    let options =
+        Options { sync: SyncPolicy::Every(Duration::from_millis(1)), ..Options::default() };
     let (mut journal, _, _, progress) = open_with(disk.clone(), options).expect("a new journal");
     disk.fail_sync_after(0);
     put(&mut journal, 5).expect("acknowledged");
