@@ -126,6 +126,19 @@ impl<'a> Reader<'a> {
         Ok(true)
     }
 
+    /// Whether only zeros are behind the last good group: the log writes them ahead.
+    pub(crate) fn is_zero(&mut self) -> Result<bool, Error> {
+        let (mut offset, size) = (self.at.offset, self.size);
+        while offset < size {
+            let bytes = self.fill(offset, WINDOW_BYTES)?;
+            if bytes.is_empty() || bytes.iter().any(|byte| *byte != 0) {
+                return Ok(bytes.is_empty());
+            }
+            offset += bytes.len() as u64;
+        }
+        Ok(true)
+    }
+
     /// The bytes at `offset`, fewer where the file ends.
     fn fill(&mut self, offset: u64, bytes: usize) -> Result<&[u8], Error> {
         let left = usize::try_from(self.size.saturating_sub(offset)).unwrap_or(usize::MAX);

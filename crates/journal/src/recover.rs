@@ -279,6 +279,7 @@ impl Scan<'_> {
                     unproven.push_back((reader.at().offset, reader.at().next - 1));
                 }
                 Step::End => break,
+                Step::Bad(_) if reader.is_zero()? => break,
                 Step::Bad(why) if is_last && reader.is_torn()? => {
                     let Damage { path, offset, why } = reader.damage(why);
                     let bytes = reader.size() - offset;
