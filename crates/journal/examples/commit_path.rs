@@ -194,7 +194,7 @@ fn write_sqlite(folder: &Path) {
     for group in 0..RECORDS / 10 {
         connection.execute_batch("BEGIN").expect("begun");
         for seq in group * 10..group * 10 + 10 {
-            let row = (seq, numbered(seq));
+            let row = (seq as i64, numbered(seq));
             connection.execute("INSERT INTO records VALUES (?, ?)", row).expect("inserted");
         }
         connection.execute_batch("COMMIT").expect("durable");
@@ -207,12 +207,12 @@ fn write_sqlite(folder: &Path) {
 }
 
 fn read_sqlite(folder: &Path) -> Result<Vec<Vec<u8>>, String> {
-    let read = || {
+    let read = || -> Result<Vec<Vec<u8>>, rusqlite::Error> {
         let connection = rusqlite::Connection::open(folder.join("records.db"))?;
         let mut select = connection.prepare("SELECT record FROM records ORDER BY seq")?;
         select.query_map([], |row| row.get(0))?.collect()
     };
-    read().map_err(|error: rusqlite::Error| error.to_string())
+    read().map_err(|error| error.to_string())
 }
 
 fn write_redb(folder: &Path) {

@@ -8,7 +8,7 @@ use crate::disk::Disk;
 
 /// A damaged file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{}, byte {offset}: {why}; restore this file, or all of them, from a backup", path.display())]
+#[error("{}, byte {offset}: {why}; restore all files from a backup", path.display())]
 pub struct Damage {
     /// Which.
     pub path: PathBuf,

@@ -96,12 +96,12 @@ impl FaultyDisk {
     }
 
     /// The directory after a loss of power: each file has what was made durable, and any of the
-    /// later writes, whole, torn or not at all; of changes of names, those up to some point.
+    /// later writes, whole, torn or not at all; any of the later changes of names were made.
     pub fn after_power_loss(&self, seed: u64) -> Self {
         let mut random = Random(seed);
         let state = self.state();
         let mut names = state.durable_names.clone();
-        for change in state.renamed.iter().take(random.below(state.renamed.len() + 1)) {
+        for change in state.renamed.iter().filter(|_| random.below(2) == 0) {
             change.apply(&mut names);
         }
         let files = state.files.iter().map(|file| file.after_power_loss(&mut random)).collect();
@@ -338,8 +338,9 @@ impl DiskFile for FaultyFile {
             file.written.clear();
             return Err(failed_sync());
         }
-        file.durable = file.seen.clone();
-        file.written.clear();
+        for write in std::mem::take(&mut file.written) {
+            Content::write(&mut file.durable, &write);
+        }
         Ok(())
     }
 }

@@ -165,4 +165,3 @@ impl Drop for Journal {
         self.end();
     }
 }
-

@@ -8,12 +8,20 @@ use crate::error::Error;
 use crate::frame::{Cursor, Group, Head, Kind};
 use crate::names::log_name;
 
+/// So many zeros are written ahead of small groups: to make 500 bytes durable took 95 us in a file
+/// that doesn't grow, and 140 us in one that does (ext4, the fastest tenth of 480 calls each).
+const AHEAD_BYTES: usize = 64 << 10;
+/// Larger groups let the file grow, or most bytes would be written twice.
+const SMALL_GROUP_BYTES: usize = AHEAD_BYTES / 4;
+
 /// The file that is appended to.
 pub(crate) struct Log {
     disk: Arc<dyn Disk>,
     file: Box<dyn DiskFile>,
     first: u64,
     at: Cursor,
+    /// The file's size, with the zeros behind the last group.
+    end: u64,
     /// The last record that is durable.
     synced: u64,
 }
@@ -26,7 +34,7 @@ impl Log {
         first: u64,
         at: Cursor,
     ) -> Self {
-        Self { disk, file, first, at, synced: at.next - 1 }
+        Self { disk, file, first, at, end: at.offset, synced: at.next - 1 }
     }
 
     /// Makes the file that begins with the record `first`. It is durable when this returns, so a
@@ -45,10 +53,19 @@ impl Log {
     /// to the same place.
     pub(crate) fn write(&mut self, group: &mut Group) -> Result<(), Error> {
         let (bytes, after) = group.seal(&self.at, self.synced, false);
+        if after.offset > self.end && bytes.len() <= SMALL_GROUP_BYTES {
+            match write_all(&mut *self.file, &[0; AHEAD_BYTES], self.end) {
+                Ok(()) => self.end += AHEAD_BYTES as u64,
+                // What matters is whether there is room for the group.
+                Err(_) => _ = self.file.set_size(self.end),
+            }
+        }
+        self.end = self.end.max(after.offset);
         if let Err(why) = write_all(&mut *self.file, bytes, self.at.offset) {
             // What was written of it is no part of the log. Where it can't be cut off now, it is
             // when the journal is opened.
             let _ = self.file.set_size(self.at.offset);
+            self.end = self.at.offset;
             return Err(Error::io(&*self.disk, &log_name(self.first), "a group is written", why));
         }
         self.at = after;
@@ -84,7 +101,7 @@ impl Log {
         self.first
     }
 
-    /// The file's size.
+    /// The file's size, without zeros at its end.
     pub(crate) fn size(&self) -> u64 {
         self.at.offset
     }

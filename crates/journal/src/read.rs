@@ -35,7 +35,6 @@ pub(crate) enum Step {
 impl<'a> Reader<'a> {
     /// Opens a file, of which only the head is read; returns what is wrong with that, and the
     /// file's size.
-    #[expect(clippy::type_complexity, reason = "the inner result is the file's, not the call's")]
     pub(crate) fn open(
         disk: &'a dyn Disk,
         name: String,
@@ -123,6 +122,19 @@ impl<'a> Reader<'a> {
             if read < GROUP_HEAD_BYTES {
                 break;
             }
+        }
+        Ok(true)
+    }
+
+    /// Whether only zeros are behind the last good group: the log writes them ahead.
+    pub(crate) fn is_zero(&mut self) -> Result<bool, Error> {
+        let (mut offset, size) = (self.at.offset, self.size);
+        while offset < size {
+            let bytes = self.fill(offset, WINDOW_BYTES)?;
+            if bytes.is_empty() || bytes.iter().any(|byte| *byte != 0) {
+                return Ok(bytes.is_empty());
+            }
+            offset += bytes.len() as u64;
         }
         Ok(true)
     }

@@ -232,9 +232,9 @@ impl Scan<'_> {
                     continue;
                 }
             };
-            let follows = tail.as_ref().is_none_or(|tail| {
-                (tail.at.next, tail.at.chain) == (first, reader.head().chain)
-            });
+            let follows = tail
+                .as_ref()
+                .is_none_or(|tail| (tail.at.next, tail.at.chain) == (first, reader.head().chain));
             if !follows {
                 self.damaged(head_damage(disk, &name, Invalid::Place))?;
             }
@@ -279,6 +279,7 @@ impl Scan<'_> {
                     unproven.push_back((reader.at().offset, reader.at().next - 1));
                 }
                 Step::End => break,
+                Step::Bad(_) if reader.is_zero()? => break,
                 Step::Bad(why) if is_last && reader.is_torn()? => {
                     let Damage { path, offset, why } = reader.damage(why);
                     let bytes = reader.size() - offset;

@@ -40,7 +40,7 @@ fn run(seed: u64, calls: u64, sync: SyncPolicy) -> (FaultyDisk, u64, bool) {
 
 #[test]
 fn what_was_acknowledged_survives_a_loss_of_power_before_any_call() {
-    for seed in 0..12 {
+    for seed in 0..6 {
         for calls in 0.. {
             let (disk, acknowledged, is_over) = run(seed, calls, SyncPolicy::Always);
             for loss in 0..3 {
@@ -62,7 +62,7 @@ fn what_was_acknowledged_survives_a_loss_of_power_before_any_call() {
 
 #[test]
 fn a_process_that_is_killed_loses_nothing_acknowledged_whatever_the_policy() {
-    for seed in 0..12 {
+    for seed in 0..6 {
         for calls in (0..).step_by(3) {
             let (disk, acknowledged, is_over) = run(seed, calls, SyncPolicy::Never);
             let place = format!("seed {seed}, {calls} calls");

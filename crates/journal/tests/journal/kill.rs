@@ -39,9 +39,9 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
             .spawn()
             .expect("started");
         let lines = BufReader::new(process.stdout.take().expect("piped")).lines();
-        let mut acknowledged = lines.map_while(Result::ok).filter_map(|line| {
-            line.strip_prefix("acknowledged ")?.parse::<u64>().ok()
-        });
+        let mut acknowledged = lines
+            .map_while(Result::ok)
+            .filter_map(|line| line.strip_prefix("acknowledged ")?.parse::<u64>().ok());
         // The output goes on until the kill; what it holds then was acknowledged as well.
         last = acknowledged.nth(5 + 7 * round).expect("it appends");
         process.kill().expect("killed");

@@ -112,7 +112,10 @@ fn a_file_that_is_missing_between_a_snapshot_and_the_end_is_named() {
     }
     // All logs gone: the snapshot alone is not the whole.
     let alone = FaultyDisk::default();
-    alone.put("00000000000000000003.snapshot", &disk.bytes("00000000000000000003.snapshot").expect("it"));
+    alone.put(
+        "00000000000000000003.snapshot",
+        &disk.bytes("00000000000000000003.snapshot").expect("it"),
+    );
     let error = open(alone).expect_err("refused").to_string();
     assert!(error.contains("00000000000000000004.log, byte 0: the file is missing"), "{error}");
 }

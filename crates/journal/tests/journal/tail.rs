@@ -11,12 +11,17 @@ const LOG: &str = "00000000000000000001.log";
 fn written() -> (Vec<u8>, Vec<(usize, u64)>) {
     let disk = FaultyDisk::default();
     let (mut journal, ..) = open(disk.clone()).expect("a new journal");
-    let mut ends = vec![(disk.bytes(LOG).expect("a log").len(), 0)];
+    let mut ends = vec![(32, 0)];
     for count in [3, 1, 2, 2] {
         put(&mut journal, count).expect("acknowledged");
-        ends.push((disk.bytes(LOG).expect("a log").len(), journal.last()));
+        let first = journal.last() - count + 1;
+        let records = (first..=journal.last()).map(|seq| 8 + record(seq).len());
+        ends.push((ends[ends.len() - 1].0 + 40 + records.sum::<usize>(), journal.last()));
     }
-    (disk.bytes(LOG).expect("a log"), ends)
+    let mut bytes = disk.bytes(LOG).expect("a log");
+    let zeros = bytes.split_off(ends[4].0);
+    assert!(zeros.iter().all(|byte| *byte == 0));
+    (bytes, ends)
 }
 
 fn disk_of(bytes: &[u8]) -> FaultyDisk {
@@ -75,12 +80,18 @@ fn a_byte_that_flips_in_the_last_group_drops_that_group_and_one_before_it_is_nam
 }
 
 #[test]
-fn zeros_behind_the_last_group_are_cut_off() {
+fn zeros_behind_the_last_group_are_no_loss_and_a_single_byte_among_them_is_named() {
     let (mut bytes, ends) = written();
-    bytes.resize(bytes.len() + 5000, 0);
-    let (journal, report, count) = open(disk_of(&bytes)).expect("opens");
-    assert_eq!((count, journal.last()), (8, 8));
-    assert_eq!(report.dropped.expect("zeros").offset, ends[4].0 as u64);
+    let end = ends[4].0;
+    bytes.resize(end + 2_000_000, 0);
+    let (_, report, count) = open(disk_of(&bytes)).expect("opens");
+    assert_eq!((count, report.dropped), (8, None));
+    for at in [end, end + 1_500_000, bytes.len() - 1] {
+        let mut bytes = bytes.clone();
+        bytes[at] = 1;
+        let (_, report, count) = open(disk_of(&bytes)).expect("opens");
+        assert_eq!((count, report.dropped.expect("a byte").offset), (8, end as u64));
+    }
 }
 
 #[test]
@@ -98,7 +109,7 @@ fn a_group_of_another_journal_or_of_an_older_tail_is_not_taken() {
     journal.append(&wrong).expect("appended");
     journal.append(&record(6)).expect("appended");
     journal.close().expect("closed");
-    let stale = [&disk.bytes(LOG).expect("a log"), &bytes[ends[3].0..]].concat();
+    let stale = [&disk.bytes(LOG).expect("a log")[..ends[3].0], &bytes[ends[3].0..]].concat();
     let report = journal::check(&disk_of(&stale)).expect("read");
     assert_eq!(report.last, 6);
     assert!(report.dropped.expect("stale").why.contains("another place"));
