@@ -1,6 +1,7 @@
 //! `loadline conditions`: a client for people and scripts. Control plane.
 
 mod change;
+mod check;
 mod context;
 mod input;
 mod show;
@@ -31,6 +32,7 @@ Examples:
   loadline conditions tag create run-1 /det               what the head shows now
   loadline conditions get /det/temperature 150 --tag run-1 --why
   loadline conditions list
+  loadline conditions check data                          is the directory whole?
 
 A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
 of JSON is an object, with a folder where none is named before:
@@ -89,6 +91,11 @@ enum ConditionsCommand {
     RenameColumn(RenameArgs),
     /// Name a channel
     NameChannel(NameArgs),
+    /// Read all of a data directory and say whether it is whole; no server is asked
+    Check {
+        /// The directory, which a server may have open
+        data: PathBuf,
+    },
     /// Print folders and folder sets
     List {
         /// Those at and below this path
@@ -120,6 +127,7 @@ impl Run for ConditionsArgs {
             ConditionsCommand::AddColumn(args) => change::add_column(&context, args),
             ConditionsCommand::RenameColumn(args) => change::rename_column(&context, args),
             ConditionsCommand::NameChannel(args) => change::name_channel(&context, args),
+            ConditionsCommand::Check { data } => check::check(&context, &data),
             ConditionsCommand::List { under } => show::list(&context, under),
         }
         .map_err(failure)

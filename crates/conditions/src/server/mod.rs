@@ -28,6 +28,14 @@ use store::Store;
 /// The version of a data directory's files.
 pub const DATA_VERSION: u32 = 1;
 
+/// Reads the journal of a data directory, which a server may have open, and changes nothing.
+///
+/// # Errors
+/// When a file can't be read. Damage is no error; the report names it.
+pub fn check(data: &Path) -> Result<journal::Report, journal::Error> {
+    store::check(data)
+}
+
 /// A server whose addresses are bound, and that accepts no connection yet.
 #[derive(Debug)]
 pub struct BoundConditions(Vec<BoundHttp>);

@@ -7,7 +7,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc::{self, Receiver, SyncSender, TrySendError};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 use std::thread::JoinHandle;
@@ -73,6 +73,16 @@ pub(super) struct Store {
     thread: Option<JoinHandle<()>>,
 }
 
+/// Where a data directory has its journal.
+fn journal_folder(data: &Path) -> PathBuf {
+    data.join("journal")
+}
+
+/// Reads all of a data directory's journal, and changes nothing.
+pub(super) fn check(data: &Path) -> Result<journal::Report, journal::Error> {
+    journal::check(&Directory::new(journal_folder(data)))
+}
+
 /// How changes reach the owner.
 #[derive(Clone)]
 pub(super) struct Writer(SyncSender<Message>);
@@ -83,7 +93,7 @@ impl Store {
     /// # Errors
     /// When it can't be read, or holds what can't be applied.
     pub(super) fn open(data: &Path) -> anyhow::Result<Self> {
-        let folder = data.join("journal");
+        let folder = journal_folder(data);
         std::fs::create_dir_all(&folder)
             .with_context(|| format!("{} can't be made", folder.display()))?;
         let mut state = State::default();
