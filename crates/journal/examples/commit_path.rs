@@ -3,6 +3,7 @@
 //!
 //! `cargo run --release -p loadline-journal --example commit_path`
 
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
@@ -12,6 +13,7 @@ use std::time::{Duration, Instant};
 use hdrhistogram::Histogram;
 use journal::{Directory, Entry, Journal, Options, Progress};
 use redb::{Database, ReadableDatabase as _, ReadableTable as _, TableDefinition};
+use rustix::fs::{major, minor};
 use rustix::time::{ClockId, clock_gettime};
 
 const TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("records");
@@ -136,7 +138,7 @@ fn measure(root: &Path, name: &str, store: Store, record_bytes: usize, appenders
     let record: Vec<u8> = (0..record_bytes).map(|at| (at * 31 % 251) as u8).collect();
     let queue = Queue::default();
     let latency = Mutex::new(Histogram::<u64>::new(3).expect("bounds"));
-    let (cpu_start, bytes_start, start) = (cpu(), written_bytes(), Instant::now());
+    let (cpu_start, bytes_start, start) = (cpu(), written_bytes(root), Instant::now());
     thread::scope(|scope| {
         scope.spawn(|| store(&folder, &queue, &record));
         let append = || {
@@ -164,7 +166,7 @@ fn measure(root: &Path, name: &str, store: Store, record_bytes: usize, appenders
         latency.value_at_quantile(0.5) as f64 / 1e3,
         latency.value_at_quantile(0.99) as f64 / 1e3,
         (cpu() - cpu_start).as_secs_f64() * 1e6 / count,
-        (written_bytes() - bytes_start) as f64 / count / record_bytes as f64,
+        (written_bytes(root) - bytes_start) as f64 / count / record_bytes as f64,
     );
     std::fs::remove_dir_all(&folder).expect("removed");
 }
@@ -175,11 +177,14 @@ fn cpu() -> Duration {
     Duration::new(time.tv_sec as u64, time.tv_nsec as u32)
 }
 
-/// What this process had written to the disk, without what the file system adds.
-fn written_bytes() -> u64 {
-    let text = std::fs::read_to_string("/proc/self/io").expect("Linux");
-    let line = text.lines().find_map(|line| line.strip_prefix("write_bytes: "));
-    line.expect("a line").parse().expect("a number")
+/// What was written to the disk on which this lies, by whomever. What the system counts for this
+/// process has whole folios where a few of their bytes changed.
+fn written_bytes(folder: &Path) -> u64 {
+    let device = std::fs::metadata(folder).expect("there").dev();
+    let path = format!("/sys/dev/block/{}:{}/stat", major(device), minor(device));
+    let text = std::fs::read_to_string(path).expect("a disk");
+    let sectors: u64 = text.split_whitespace().nth(6).expect("a field").parse().expect("a number");
+    sectors * 512
 }
 
 /// The record of this number, in groups of ten.
@@ -298,7 +303,7 @@ fn flip(root: &Path, name: &str, write: fn(&Path), read: Read) {
 }
 
 fn main() {
-    let folder = tempfile::tempdir_in(".").expect("a folder");
+    let folder = tempfile::tempdir_in("target").expect("a folder");
     let root = folder.path();
     let stores: [(&str, Store); 3] =
         [("SQLite", with_sqlite), ("redb", with_redb), ("journal", with_journal)];
