@@ -14,6 +14,10 @@ use crate::exit::Failure;
 /// How long the first answer may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How long an answer in HTTP may take where another protocol was asked for and didn't answer: an
+/// address that never answers has been waited for already.
+const SECOND_PATIENCE: Duration = Duration::from_secs(1);
+
 /// The head of an answer is looked through up to here.
 const MOST_BYTES: usize = 64 << 10;
 
@@ -45,7 +49,7 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
     let Web { authority, address, path, .. } = web;
     let url = web.url();
     let unanswered = |error: Error| Failure::Other(anyhow::anyhow!("{url}: {error}"));
-    let stream = open(address).map_err(unanswered)?;
+    let stream = open(address, PATIENCE).map_err(unanswered)?;
     let answer = match web.is_secure {
         false => ask(stream, web.host_field(), path),
         true => {
@@ -76,7 +80,8 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
 
 /// Whether HTTP is spoken at an address.
 pub(super) fn speaks_http(address: &str) -> bool {
-    matches!(open(address).and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
+    let stream = open(address, SECOND_PATIENCE);
+    matches!(stream.and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
 }
 
 /// What is to be said of an answer with another status than the right one.
@@ -169,15 +174,15 @@ fn ask(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Answer, 
 trait Stream: Read + Write {}
 impl<T: Read + Write> Stream for T {}
 
-fn open(address: &str) -> Result<Box<dyn Stream>, Error> {
+fn open(address: &str, patience: Duration) -> Result<Box<dyn Stream>, Error> {
     if let Some(path) = address.strip_prefix("unix:") {
         let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
+        stream.set_read_timeout(Some(patience))?;
         return Ok(Box::new(stream));
     }
     let address = address.parse().map_err(Error::other)?;
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&address, patience)?;
+    stream.set_read_timeout(Some(patience))?;
     Ok(Box::new(stream))
 }
 
