@@ -263,6 +263,23 @@ fn the_limit_of_most_rounds_is_reported_with_its_evidence() {
 }
 
 #[test]
+fn a_target_whose_processes_are_unknown_is_not_said_to_reach_no_limit() {
+    let mut bench = Bench::new(&["nginx"]);
+    bench.point("p", 1);
+    for _ in 0..5 {
+        bench.round();
+        let shared = |row: &mut ledger::TrialRow| row.shared = Some("perhaps cores".into());
+        let trial = bench.trial(0, 100_000, 33_000, shared);
+        bench.usage(trial, "measured_ns", 5e9);
+    }
+    let summary = bench.finish();
+    let text = report::text(&summary, false);
+    let said = "  limit: unseen: the target's processes are not known (generator 50 % busy)\n";
+    assert!(text.contains(said), "{text}");
+    assert_eq!(report::json(&summary)["points"][0]["targets"][0]["limit"], "unseen");
+}
+
+#[test]
 fn a_run_that_was_not_judged_reports_no_limits() {
     let mut bench = Bench::new(&["loadline"]);
     bench.point("p", 1);

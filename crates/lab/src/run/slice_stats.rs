@@ -67,7 +67,8 @@ pub struct TargetStatus {
     pub p50_p99_ns: Option<(u64, u64)>,
     /// The part of the time that the busiest thread of load was not waiting.
     pub busy: Option<f64>,
-    /// The first limit reached, with the evidence.
+    /// The first limit reached, with the evidence, or why none was seen; `None` where none was
+    /// reached.
     pub limit: Option<String>,
 }
 
@@ -86,8 +87,12 @@ impl TargetStatus {
         let quantile = |q| latency.value_at_quantile(q);
         let figures =
             (trial.measured_ns > 0).then(|| trial.usage.figures(trial, point, copy_bytes_per_s));
-        let reached =
-            figures.and_then(|one| judge::limits::limits_reached(&one).into_iter().next());
+        let limit = figures.and_then(|figures| {
+            match judge::limits::limits_reached(&figures).into_iter().next() {
+                Some(one) => Some(format!("{} ({})", one.limit.name, one.evidence)),
+                None => judge::limits::unseen(&figures).map(|why| format!("unseen ({why})")),
+            }
+        });
         Self {
             target: trial.target,
             validity: trial.validity,
@@ -97,7 +102,7 @@ impl TargetStatus {
             primary: trial.metric(primary),
             p50_p99_ns: (!latency.is_empty()).then(|| (quantile(0.5), quantile(0.99))),
             busy: trial.busy(),
-            limit: reached.map(|one| format!("{} ({})", one.limit.name, one.evidence)),
+            limit,
         }
     }
 }

@@ -46,7 +46,9 @@ fn words(target: &TargetSummary) -> String {
         let generator = busy.map(|busy| format!("generator {} busy", percent(busy)));
         let seen: Vec<String> = [server, generator].into_iter().flatten().collect();
         let seen = if seen.is_empty() { String::new() } else { format!(" ({})", seen.join(", ")) };
-        return format!("none reached{seen}{}", besides(limits, None));
+        let none = limits.unseen.as_ref().map(|why| format!("unseen: {why}"));
+        let none = none.unwrap_or_else(|| "none reached".to_owned());
+        return format!("{none}{seen}{}", besides(limits, None));
     };
     let rounds = match (first.first_in, limits.trials) {
         (_, 1) => String::new(),

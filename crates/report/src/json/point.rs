@@ -73,7 +73,8 @@ fn grade(grade: &Grade) -> Value {
 
 /// The first limit, in one word; null when nothing was judged.
 fn limit(limits: &LimitsSummary) -> Option<&str> {
-    let first = limits.first().map_or("none", |first| &first.code);
+    let none = if limits.unseen.is_some() { "unseen" } else { "none" };
+    let first = limits.first().map_or(none, |first| &first.code);
     (limits.trials > 0).then_some(first)
 }
 
