@@ -27,6 +27,9 @@ pub enum CauseKind {
     Foreign,
     /// The same where it is known from clock ticks only.
     ForeignTicks,
+    /// The CPU time of the target and of other programs together, where its processes are unknown
+    /// and others than one program used some: a share of the time of the run's cores.
+    Unassigned,
     /// What the hypervisor kept of a core, as a share of the time.
     Steal,
     /// The longest pause of the host, in nanoseconds.

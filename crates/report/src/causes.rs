@@ -62,6 +62,14 @@ fn words(cause: &Cause) -> String {
     match cause.kind {
         CauseKind::Foreign => foreign(cause, &percent()),
         CauseKind::ForeignTicks => foreign(cause, &format!("about {}", percent())),
+        CauseKind::Unassigned => match &cause.programs[..] {
+            [] => format!("the target and other programs used {} of the run's cores", percent()),
+            named => format!(
+                "{}, perhaps the target among them ({} of the run's cores)",
+                programs(named),
+                percent()
+            ),
+        },
         CauseKind::Steal => format!("the hypervisor kept {} of a core", percent()),
         CauseKind::Pause => {
             let ms = range(cause, |ns| format!("{:.0}", ns / 1e6), " ms");
@@ -94,7 +102,7 @@ fn range(cause: &Cause, shown: impl Fn(f64) -> String, unit: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use CauseKind::{Foreign, ForeignTicks, Pause, Pauses, Quota, Steal, Swap, Wait};
+    use CauseKind::{Foreign, ForeignTicks, Pause, Pauses, Quota, Steal, Swap, Unassigned, Wait};
 
     use super::*;
 
@@ -137,6 +145,8 @@ mod tests {
         let words =
             "rustc 1.1 cores, java 0.2, short-lived or unseen 0.07 (11.4 % of the run's cores)";
         assert_eq!(named(Foreign, &used), words, "three are enough");
+        let words = "rustc 1.1 cores, perhaps the target among them (11.4 % of the run's cores)";
+        assert_eq!(named(Unassigned, &used[..1]), words);
         let words = "probably java, probably cc1 (about 11.4 % of the run's cores)";
         assert_eq!(named(ForeignTicks, &[("java", None), ("cc1", None)]), words);
     }

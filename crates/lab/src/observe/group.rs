@@ -5,9 +5,8 @@
 //! into user and system only by clock ticks (`/proc/PID/stat`, fields 14 and 15; proc_pid_stat(5)),
 //! so the parts are the total in the ticks' proportion and carry their sampling error.
 
-use rustix::process::Pid;
-
 use super::members::{Members, Stat, parse_switches};
+use super::roots::Roots;
 use super::source::{Scratch, Source, nth_number};
 
 /// CPU time in nanoseconds.
@@ -87,9 +86,9 @@ pub struct GroupMeter {
 }
 
 impl GroupMeter {
-    /// A meter of the processes in `group`.
-    pub fn new(group: Pid) -> Self {
-        let (members, scratch) = (Members::of(group), Scratch::for_lines());
+    /// A meter of a process group, or of processes that ran already.
+    pub fn new(roots: impl Into<Roots>) -> Self {
+        let (members, scratch) = (Members::of(roots), Scratch::for_lines());
         Self {
             members,
             scratch,
@@ -159,8 +158,8 @@ impl GroupMeter {
 }
 
 /// The processes of a group now, and of a target's what descends from it.
-pub fn group_members(group: Pid) -> Vec<u32> {
-    let mut members = Members::of(group);
+pub fn group_members(roots: impl Into<Roots>) -> Vec<u32> {
+    let mut members = Members::of(roots);
     members.look(&mut Scratch::for_lines());
     members.numbers()
 }

@@ -1,4 +1,4 @@
-//! The processes of a group and their threads, with their files kept open: the one reader behind
+//! The processes of a side and their threads, with their files kept open: the one reader behind
 //! [`super::GroupMeter`] and the sensors of process groups. What a target starts in a group or a
 //! session of its own belongs to it as long as its parent does; of the lab's own group nothing
 //! more does, because targets descend from the lab.
@@ -11,9 +11,8 @@
 
 use std::fs::File;
 
-use rustix::process::{Pid, getpgrp};
-
 use super::listing::Listing;
+use super::roots::Roots;
 use super::source::{Scratch, Source, nth_number, number, value_of, words};
 
 /// A group's resource usage: totals that never fall, and current levels.
@@ -72,10 +71,10 @@ impl Usage {
     }
 }
 
-/// The members of one process group.
+/// The processes at which one side begins, and what descends from them.
 #[derive(Debug)]
 pub(super) struct Members {
-    group: i32,
+    roots: Roots,
     /// Whether what descends from a member is one, in whatever group.
     with_descendants: bool,
     listing: Listing,
@@ -101,12 +100,13 @@ struct Units {
 const OPEN_LIMIT: usize = 64;
 
 impl Members {
-    pub(super) fn of(group: Pid) -> Self {
+    pub(super) fn of(roots: impl Into<Roots>) -> Self {
+        let roots = roots.into();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let page_bytes = rustix::param::page_size() as u64;
         Self {
-            group: group.as_raw_nonzero().get(),
-            with_descendants: group != getpgrp(),
+            with_descendants: !roots.are_the_labs(),
+            roots,
             listing: Listing::open(),
             known: Vec::new(),
             listed: Vec::new(),
@@ -140,20 +140,15 @@ impl Members {
     /// Opens a process if it is a member. Returns whether it is.
     fn admit(&mut self, pid: u32, scratch: &mut Scratch) -> bool {
         let is_child = |stat: &Stat| self.processes.iter().any(|one| one.pid == stat.parent);
-        let belongs =
-            |stat: &Stat| stat.group == self.group || (self.with_descendants && is_child(stat));
+        let is_root = |stat: &Stat| self.roots.has(pid, stat.group);
+        let belongs = |stat: &Stat| is_root(stat) || (self.with_descendants && is_child(stat));
         let Some(mut process) = Process::open(pid, belongs, scratch) else { return false };
-        if !process.update(self.only(), self.units, scratch) {
+        if !process.update(&self.roots, self.with_descendants, self.units, scratch) {
             return false;
         }
         process.baseline = if self.looked { Usage::default() } else { process.waited_for };
         self.processes.push(process);
         true
-    }
-
-    /// The group that a member has to stay in.
-    fn only(&self) -> Option<i32> {
-        (!self.with_descendants).then_some(self.group)
     }
 
     /// The numbers of those that lived at the last look.
@@ -163,10 +158,9 @@ impl Members {
 
     /// What the group uses; `None` when no member can be read.
     pub(super) fn read(&mut self, scratch: &mut Scratch) -> Option<Usage> {
-        let (only, units) = (self.only(), self.units);
-        let ended = &mut self.ended;
+        let Self { roots, with_descendants, units, ended, .. } = self;
         self.processes.retain_mut(|process| {
-            let lives = process.update(only, units, scratch);
+            let lives = process.update(roots, *with_descendants, *units, scratch);
             if !lives {
                 *ended = ended.plus(Usage { resident_bytes: 0, threads: 0, ..process.usage });
             }
@@ -215,11 +209,13 @@ impl Members {
     }
 
     /// Has the kernel keep the most memory that each member holds from now on (`clear_refs`,
-    /// proc_pid_clear_refs(5)); false where it may not be asked.
+    /// proc_pid_clear_refs(5)); false where it may not be asked. What the lab has not started keeps
+    /// its peaks, which others may watch.
     pub(super) fn forget_peaks(&self) -> bool {
         let forget =
             |one: &Process| std::fs::write(format!("/proc/{}/clear_refs", one.pid), "5").is_ok();
-        !self.processes.is_empty() && self.processes.iter().all(forget)
+        let are_ours = matches!(self.roots, Roots::Group(_)) && !self.processes.is_empty();
+        are_ours && self.processes.iter().all(forget)
     }
 
     /// The most memory that each living member has held, at whatever moment, together.
@@ -299,10 +295,10 @@ impl Process {
         })
     }
 
-    /// Reads it again; false when it is gone or has left the only group that it may be in.
-    fn update(&mut self, only: Option<i32>, units: Units, scratch: &mut Scratch) -> bool {
+    /// Reads it again; false when it is gone, or is no root any more and not `all` may be members.
+    fn update(&mut self, roots: &Roots, all: bool, units: Units, scratch: &mut Scratch) -> bool {
         let stat = self.stat.read_line(scratch).and_then(Stat::parse);
-        let stays = |stat: &Stat| only.is_none_or(|group| stat.group == group);
+        let stays = |stat: &Stat| all || roots.has(self.pid, stat.group);
         let Some(stat) = stat.filter(stays) else { return false };
         if stat.threads != self.tasks.len() as u64 {
             self.look();
@@ -403,7 +399,7 @@ impl Task {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
     parent: u32,
-    pub(super) group: i32,
+    pub(super) group: u32,
     minor_faults: u64,
     major_faults: u64,
     pub(super) user_ticks: u64,
@@ -427,7 +423,7 @@ impl Stat {
         }
         (seen == fields.len()).then(|| Self {
             parent: u32::try_from(fields[1]).unwrap_or(0),
-            group: i32::try_from(fields[2]).unwrap_or(0),
+            group: u32::try_from(fields[2]).unwrap_or(0),
             minor_faults: fields[7],
             major_faults: fields[9],
             user_ticks: fields[11],
@@ -449,6 +445,8 @@ mod tests {
     use std::io::{BufRead as _, BufReader};
     use std::os::unix::process::CommandExt as _;
     use std::process::{Command, Stdio};
+
+    use rustix::process::{Pid, getpgrp};
 
     use super::*;
 
@@ -481,7 +479,7 @@ mod tests {
     #[test]
     fn the_own_group_is_seen_in_every_respect() {
         let mut scratch = Scratch::new();
-        let mut members = Members::of(rustix::process::getpgrp());
+        let mut members = Members::of(getpgrp());
         assert_eq!(members.read(&mut scratch), None, "no member was looked for");
         members.look(&mut scratch);
         let usage = members.read(&mut scratch).expect("this process");
@@ -493,7 +491,7 @@ mod tests {
     #[test]
     fn a_child_that_was_waited_for_between_two_looks_still_counts() {
         let mut scratch = Scratch::new();
-        let mut members = Members::of(rustix::process::getpgrp());
+        let mut members = Members::of(getpgrp());
         members.look(&mut scratch);
         let before = members.read(&mut scratch).unwrap();
         let status = Command::new("true").status();

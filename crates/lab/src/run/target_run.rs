@@ -13,7 +13,7 @@ use super::usage::{ProcessReadings, Window};
 use crate::deploy::{Deployed, Guard};
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
-    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Totals, Wait, Watch,
+    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
 };
 use crate::plan::{Event, Point};
 
@@ -26,7 +26,11 @@ pub(super) struct TargetRun {
     pub(super) guard: Arc<Guard>,
     /// Set to stop the run.
     pub(super) stop: Arc<AtomicBool>,
+    /// Whose it is.
+    pub(super) owner: Owner,
     pub(super) meter: Option<GroupMeter>,
+    /// The cores that it may use; empty means all.
+    pub(super) cpus: Vec<usize>,
     /// Reads the target's own counters.
     pub(super) service: Option<CounterMeter>,
     /// Its CPU time after its last slice, and when that was, where other targets take turns.
@@ -74,6 +78,8 @@ impl TargetRun {
         // An answer takes CPU time: a target that used none runs outside its process group.
         let answers = result.counts.operations;
         let server = exact.or(server).filter(|cpu| cpu.total_ns > 0 || answers == 0);
+        self.trial.usage.is_elsewhere = self.owner == Owner::Elsewhere;
+        self.trial.usage.server_cpus = server.map(|_| self.cpus.clone());
         let broken = result.trouble.is_some();
         if broken && let Some(how) = self.death() {
             self.trial.fail(FailedAt::Measure, how);
@@ -191,10 +197,12 @@ impl TargetRun {
         here: &Point,
         watch: &mut Watch,
     ) -> Disturbance {
+        let is_elsewhere = self.owner == Owner::Elsewhere;
         let target = &here.targets[self.trial.target];
-        let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
+        let server_cores = each_once([&self.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
         let load_cores = generator_cpus(&here.clients);
-        let cpus = run_cpus(here, self.trial.target);
+        let server = server.or_else(|| is_elsewhere.then(Cpu::default));
+        let cpus = run_cpus(here, (!is_elsewhere).then_some(&self.cpus[..]));
         let waits = [
             Wait {
                 target: Some(&target.name),
@@ -209,15 +217,16 @@ impl TargetRun {
                 cores: &load_cores,
             },
         ];
+        let waits = if is_elsewhere { &waits[1..] } else { &waits };
         let server_ns = server.map(|cpu| cpu.total_ns);
         // The lab's own threads are in its process; a program is not.
         let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
         let clients_ns = result.program_ns.saturating_sub(counted_ns);
-        let own = OwnCpu { server_ns, clients_ns, waits: &waits };
+        let own = OwnCpu { server_ns, clients_ns, waits };
         let mut seen = Disturbance::measure(&window.before, &window.after, &own, &cpus);
         if seen.wants_names() {
-            let group = self.deployed.as_ref().and_then(Deployed::group);
-            seen.others = watch.other_programs(group, result.program_ns > 0, &cpus);
+            let roots = self.owner.roots();
+            seen.others = watch.other_programs(roots, result.program_ns > 0, &cpus);
         }
         seen
     }
@@ -253,10 +262,10 @@ impl TargetRun {
     }
 }
 
-/// The cores of target and load; empty means all.
-fn run_cpus(here: &Point, target: usize) -> Vec<usize> {
+/// The cores of the load, and of a target that is on this host; empty means all.
+fn run_cpus(here: &Point, of_target: Option<&[usize]>) -> Vec<usize> {
     let groups = here.clients.iter().map(|group| &group.cpus[..]);
-    each_once(groups.chain([&here.targets[target].cpus[..]])).unwrap_or_default()
+    each_once(groups.chain(of_target)).unwrap_or_default()
 }
 
 /// The CPU time of a reading that has just been taken, with its time.

@@ -141,6 +141,8 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     let trial = &json["trials"][0];
     assert_eq!((&trial["target"], &trial["wrong"]), (&"memcached".into(), &0.into()));
     assert!(trial["rate_per_s"].as_f64().expect("a rate") > 0.0);
+    // Its processes are found by its address.
+    assert!(trial["server"]["rss_bytes"].as_u64() > Some(0), "{json:#}");
     assert!(!lines(&output).is_empty(), "{}", stderr(&output));
     assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
     assert!(stderr(&output).contains("5 rounds of 20 ms, about "), "{}", stderr(&output));

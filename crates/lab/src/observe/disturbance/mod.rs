@@ -21,7 +21,7 @@ const NAMED_PART: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnCpu<'a> {
     /// CPU time of the target in the slice; `None`, which is unseen, leaves other programs'
-    /// CPU time unseen as well.
+    /// CPU time unseen as well: what is known is the sum of both.
     pub server_ns: Option<u64>,
     /// CPU time of load that runs in processes of its own, beside the lab's.
     pub clients_ns: u64,
@@ -52,6 +52,8 @@ pub struct Disturbance {
     pub core_time_ns: u64,
     /// CPU time on the run's cores that belongs to neither target, load nor lab.
     pub foreign_ns: Option<u64>,
+    /// The same and the target's together, where the target's is unseen.
+    pub unassigned_ns: Option<u64>,
     /// Whether that is known from clock ticks only.
     pub coarse: bool,
     /// Whose it is: read only where it disturbs.
@@ -148,6 +150,16 @@ pub static RULES: &[Rule] = &[
               run's threads stand still to its end, mostly for tens of milliseconds",
         amount: |seen| Some(seen.throttled_share()),
     },
+    Rule {
+        kind: CauseKind::Unassigned,
+        limit: FOREIGN,
+        why: "of the cores' time, beyond two ticks: the target's processes are unknown, so the \
+              program that used most may be the target, and all the others are not",
+        amount: |seen| {
+            seen.least_foreign_share().filter(|share| *share > FOREIGN)?;
+            seen.share_of_cores(seen.unassigned_ns?)
+        },
+    },
 ];
 
 /// The limit of the rule on other programs' CPU time.
@@ -174,12 +186,13 @@ impl Disturbance {
         let since =
             |value: fn(&Mark) -> Option<u64>| Some(value(after)?.saturating_sub(value(before)?));
         let lab_ns = after.lab_ns.saturating_sub(before.lab_ns);
-        let own_ns = own.server_ns.map(|server_ns| server_ns + own.clients_ns + lab_ns);
-        let (foreign_ns, coarse) = foreign(&cores, own_ns);
+        let own_ns = own.server_ns.unwrap_or(0) + own.clients_ns + lab_ns;
+        let (not_own_ns, coarse) = foreign(&cores, own_ns);
         Self {
             length_ns,
             core_time_ns: length_ns * cores.len() as u64,
-            foreign_ns,
+            foreign_ns: not_own_ns.filter(|_| own.server_ns.is_some()),
+            unassigned_ns: not_own_ns.filter(|_| own.server_ns.is_none()),
             coarse,
             most_stolen_ns: cores.iter().map(|core| core.stolen_ns).max(),
             longest_pause_ns: after.pauses.map(|pauses| pauses.longest_ns),
@@ -193,7 +206,8 @@ impl Disturbance {
 
     /// Whether other programs' CPU time passes its limit, so that their names are worth a reading.
     pub fn wants_names(&self) -> bool {
-        self.foreign_share().is_some_and(|share| share > FOREIGN)
+        let used_ns = self.foreign_ns.or(self.unassigned_ns);
+        used_ns.and_then(|ns| self.share_of_cores(ns)).is_some_and(|share| share > FOREIGN)
     }
 
     /// The part of the quota's periods in which it was used up.
@@ -204,17 +218,21 @@ impl Disturbance {
 
     /// The other programs that are worth a name; empty where they are unseen.
     pub fn programs(&self) -> Vec<Program> {
-        let (Some(others), Some(foreign_ns)) = (&self.others, self.foreign_ns) else {
+        let foreign_ns = self.foreign_ns.or(self.unassigned_ns);
+        let (Some(others), Some(foreign_ns)) = (&self.others, foreign_ns) else {
             return Vec::new();
         };
         let foreign = self.share(foreign_ns);
+        let seen: f64 = others.cores.iter().map(|(_, cores)| cores).sum();
+        // What ended is booked when its parent has waited for it, whenever it ran: all together
+        // can't have used more than the cores say.
+        let scale = if seen > foreign && !others.also_elsewhere { foreign / seen } else { 1.0 };
+        let scaled = others.cores.iter().map(|(name, cores)| (name.clone(), cores * scale));
         let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
-        let named = others.cores.iter().filter(|(_, cores)| is_worth(*cores)).take(NAMES);
+        let named = scaled.filter(|(_, cores)| is_worth(*cores)).take(NAMES);
         // What ran on cores that are none of the run's can't be told from what disturbed.
         let used = |cores: f64| Some(cores).filter(|_| !others.also_elsewhere);
-        let named =
-            named.map(|(name, cores)| Program { name: Some(name.clone()), cores: used(*cores) });
-        let seen: f64 = others.cores.iter().map(|(_, cores)| cores).sum();
+        let named = named.map(|(name, cores)| Program { name: Some(name), cores: used(cores) });
         let rest = used(foreign - seen).filter(|rest| is_worth(*rest));
         named.chain(rest.map(|cores| Program { name: None, cores: Some(cores) })).collect()
     }
@@ -225,7 +243,7 @@ impl Disturbance {
             let amount = (rule.amount)(self).filter(|amount| *amount > rule.limit)?;
             let cause = Cause::new(rule.kind, amount);
             Some(match rule.kind {
-                CauseKind::Foreign | CauseKind::ForeignTicks => {
+                CauseKind::Foreign | CauseKind::ForeignTicks | CauseKind::Unassigned => {
                     Cause { programs: self.programs(), ..cause }
                 }
                 CauseKind::Wait => Cause { target: self.most_waited.clone()?.0, ..cause },
@@ -242,7 +260,20 @@ impl Disturbance {
 
     /// The part of the cores' time that other programs used.
     pub fn foreign_share(&self) -> Option<f64> {
-        (self.core_time_ns > 0).then(|| Some(self.foreign_ns? as f64 / self.core_time_ns as f64))?
+        self.share_of_cores(self.foreign_ns?)
+    }
+
+    /// The part that they used at least, beside a target that is unseen; `None` where nothing is
+    /// known of it.
+    fn least_foreign_share(&self) -> Option<f64> {
+        let others = self.others.as_ref().filter(|others| !others.also_elsewhere)?;
+        let ns = (others.beside_a_target() * self.length_ns as f64) as u64;
+        let ns = ns.min(self.unassigned_ns?).saturating_sub(2 * TICK_NS);
+        self.share_of_cores(ns)
+    }
+
+    fn share_of_cores(&self, ns: u64) -> Option<f64> {
+        (self.core_time_ns > 0).then(|| ns as f64 / self.core_time_ns as f64)
     }
 }
 
@@ -267,11 +298,10 @@ impl Core {
 }
 
 /// CPU time on these cores that isn't ours, and whether it is only known from ticks.
-fn foreign(cores: &[Core], own_ns: Option<u64>) -> (Option<u64>, bool) {
+fn foreign(cores: &[Core], own_ns: u64) -> (Option<u64>, bool) {
     let ran: Option<u64> = cores.iter().map(|core| core.ran_ns).sum();
     let not_idle_ns: u64 = cores.iter().map(|core| core.not_idle_ns).sum();
     let ticks_ns = TICK_NS * cores.len() as u64;
-    let Some(own_ns) = own_ns else { return (None, ran.is_none()) };
     match ran {
         // A task that never slept may appear late and at once; a core can't have been busier than
         // it was not idle.

@@ -120,6 +120,34 @@ fn a_target_whose_cpu_time_is_unseen_leaves_other_programs_unseen() {
     let own = OwnCpu { server_ns: None, ..OWN };
     let seen = Disturbance::measure(&before(), &mark, &own, &[]);
     assert_eq!((seen.foreign_ns, seen.causes()), (None, Vec::new()));
+    assert_eq!(seen.unassigned_ns, Some(524 * MS), "what both used together is known");
+    assert!(seen.wants_names());
+}
+
+/// The causes in a slice of an unseen target, beside the lab, in which these used 500 ms of two
+/// cores' 500 ms each.
+fn beside_unseen(cores: &[(&str, f64)], also_elsewhere: bool) -> Vec<Cause> {
+    let own = OwnCpu { server_ns: None, ..OWN };
+    let mut seen = Disturbance::measure(&before(), &after(), &own, &[]);
+    let cores = cores.iter().map(|(name, cores)| ((*name).to_owned(), *cores)).collect();
+    seen.others = Some(OtherPrograms { cores, also_elsewhere });
+    seen.causes()
+}
+
+#[test]
+fn beside_a_target_whose_processes_are_unknown_all_programs_but_one_are_others() {
+    let causes = beside_unseen(&[("rustc", 0.5), ("nginx", 0.3)], false);
+    let [cause] = &causes[..] else { panic!("one cause: {causes:?}") };
+    assert_eq!((cause.kind, cause.most), (CauseKind::Unassigned, 0.5));
+    let names: Vec<_> = cause.programs.iter().map(|one| one.name.as_deref()).collect();
+    assert_eq!(names, [Some("rustc"), Some("nginx"), None]);
+    assert_eq!(beside_unseen(&[("nginx", 1.0)], false), [], "it may be the target alone");
+    let through_docker = [("redis-server", 0.6), ("docker-proxy", 0.4)];
+    assert_eq!(beside_unseen(&through_docker, false), []);
+    let with_ticks = [("nginx", 0.96), ("kworker", 0.02), ("sshd", 0.02)];
+    assert_eq!(beside_unseen(&with_ticks, false), [], "two ticks are nothing");
+    let elsewhere = [("rustc", 0.5), ("nginx", 0.3)];
+    assert_eq!(beside_unseen(&elsewhere, true), [], "perhaps on cores of their own");
 }
 
 #[test]
@@ -225,6 +253,9 @@ fn other_programs_are_named_with_their_cores_and_what_no_reading_saw() {
     let four = [("a", 0.5), ("b", 0.4), ("c", 0.3), ("d", 0.28)];
     let three = [used("a", 0.5), used("b", 0.4), used("c", 0.3)];
     assert_eq!(named(&four, false), three, "three are enough");
+    let reaped = [("bash's children", 7.0), ("rustc", 1.0)];
+    let within = [used("bash's children", 1.295), used("rustc", 0.185)];
+    assert_eq!(named(&reaped, false), within, "no more than the cores have done");
     assert_eq!(named(&[], false), [unseen(1.48)]);
     let probable = |name: &str| (Some(name.to_owned()), None);
     let both = [probable("java"), probable("cc1")];
