@@ -288,8 +288,8 @@ impl Watch {
         self.census.before_slice();
     }
 
-    /// The programs that used CPU time since [`Watch::before_slice`], other than the target of these
-    /// processes and the lab, on these cores; empty means all. `programs_load` says whether
+    /// The programs that used CPU time since [`Watch::before_slice`], other than the target of
+    /// these processes and the lab, on these cores; empty means all. `programs_load` says whether
     /// programs that the lab has started are its load. `None` is unseen.
     pub fn other_programs(
         &mut self,

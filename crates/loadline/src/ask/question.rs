@@ -173,17 +173,9 @@ impl Question {
 
     /// What a reader has to know of the figures.
     fn compromise(&self) -> Option<String> {
-        match self.sides.first()? {
-            Side::Command(_) => None,
-            Side::Web(_) => Some("of what runs already, CPU and memory are unseen".to_owned()),
-            Side::Service(spoken, _) => Some(match self.keys(spoken.sample) {
-                0 => "of what runs already, CPU and memory are unseen".to_owned(),
-                keys => format!(
-                    "of what runs already, CPU and memory are unseen; {keys} keys k… are written \
-                     into it"
-                ),
-            }),
-        }
+        let Side::Service(spoken, _) = self.sides.first()? else { return None };
+        let keys = self.keys(spoken.sample);
+        (keys > 0).then(|| format!("{keys} keys k… are written into it"))
     }
 
     fn target(&self, side: &Side, name: &str) -> String {

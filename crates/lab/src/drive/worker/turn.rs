@@ -46,8 +46,8 @@ fn overdue(slots: impl Iterator<Item = State>, dialect: &str) -> std::io::Error 
     let handshake = format!("connected, but the handshake ({dialect}) did not end within {within}");
     let several = |count: usize, what: &str| {
         format!(
-            "{count} of this thread's {all} connections {what} within {within}: if the server takes \
-             no more at a time, ask with fewer connections"
+            "{count} of this thread's {all} connections {what} within {within}: if the server \
+             takes no more at a time, ask with fewer connections"
         )
     };
     let text = match made == all {
