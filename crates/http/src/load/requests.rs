@@ -9,7 +9,7 @@ use super::request::{KEY, Request};
 use super::spec::RequestSpec;
 
 /// The longest key, in bytes.
-const LONGEST_KEY_BYTES: usize = 250;
+pub(super) const LONGEST_KEY_BYTES: usize = 250;
 
 /// The part as written.
 #[derive(Clone, Debug, Deserialize)]

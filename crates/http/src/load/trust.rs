@@ -1,6 +1,6 @@
 //! Whom a client of TLS trusts, and what a failed handshake means. Control plane.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -255,19 +255,21 @@ pub fn secured<S: Read + Write>(
     let connection = ClientConnection::new(Arc::new(config), server_name(name)?);
     let mut connection = connection.map_err(|error| fault(&error))?;
     while connection.is_handshaking() {
-        connection.complete_io(&mut socket).map_err(|error| {
-            let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
-            match (cause, error.kind()) {
-                (Some(cause), _) => fault(cause),
-                (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    ProtocolError::new("TLS: the server does not answer the handshake")
-                }
-                (None, ErrorKind::UnexpectedEof) => ProtocolError::new(ENDED),
-                (None, _) => ProtocolError::new(format!("TLS: {error}")),
+        connection.complete_io(&mut socket).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                ProtocolError::new("TLS: the server does not end the handshake in time")
             }
+            ErrorKind::UnexpectedEof => ProtocolError::new(ENDED),
+            _ => fault_of(&error).unwrap_or_else(|| ProtocolError::new(format!("TLS: {error}"))),
         })?;
     }
     Ok(StreamOwned::new(connection, socket))
+}
+
+/// What an error of a secured connection means, where it is one of TLS. A server that wants a
+/// certificate says so after the handshake.
+pub fn fault_of(error: &io::Error) -> Option<ProtocolError> {
+    error.get_ref()?.downcast_ref::<Error>().map(fault)
 }
 
 /// That a handshake was cut off.

@@ -14,7 +14,7 @@ use super::http2::Http2;
 use super::options::{Options, TlsOptions};
 use super::prototype::Prototype;
 use super::requests::Requests;
-use super::tls::Tls;
+use super::tls::{Spoken, Tls};
 use super::trust::{HTTP_1, HTTP_2, server_name};
 
 /// Reads a suite's requests; files that they name are read from where the suite is.
@@ -99,7 +99,7 @@ impl Workload for Web {
     fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
         let way = self.way.get_or_init(|| Way::of(speaks, &self.requests, &self.folder));
         let way = way.as_ref().map_err(ProtocolError::clone)?;
-        let spoken: Box<dyn Dialect> = match &way.prototypes {
+        let spoken: Box<dyn Spoken> = match &way.prototypes {
             None => Box::new(Http::new(&way.requests)),
             Some(prototypes) => Box::new(Http2::new(&way.requests, prototypes)),
         };
