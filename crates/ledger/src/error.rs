@@ -81,6 +81,19 @@ pub enum LedgerError {
     /// No run has this id.
     #[error("there is no run {0} in this ledger")]
     NoSuchRun(RunId),
+    /// A run lacks rows that every run is written with.
+    #[error(
+        "{ledger} is damaged: run {run} has no {what} in it; other runs may be whole (loadline \
+         ledger list)"
+    )]
+    NotWhole {
+        /// The file.
+        ledger: String,
+        /// The run.
+        run: RunId,
+        /// What is missing.
+        what: &'static str,
+    },
     /// A batch was begun inside another.
     #[error("a batch is open already")]
     BatchOpen,

@@ -73,6 +73,18 @@ fn a_merged_run_is_the_same_with_new_ids_and_is_not_merged_twice() {
 }
 
 #[test]
+fn a_run_whose_targets_are_lost_is_named_with_its_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = on_disk(folder.path(), "damaged.sqlite");
+    let run = begin_run(&mut ledger).run;
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let damage = "PRAGMA foreign_keys = 0; UPDATE target SET run_id = 9223372036854775807";
+    other.execute_batch(damage).unwrap();
+    let error = ledger.run_view(run).unwrap_err().to_string();
+    assert!(error.contains("damaged.sqlite is damaged: run 1 has no targets in it"), "{error}");
+}
+
+#[test]
 fn a_merge_that_fails_halfway_takes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut here) = on_disk(folder.path(), "here.sqlite");
