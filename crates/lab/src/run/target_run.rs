@@ -181,7 +181,6 @@ impl TargetRun {
         // Without an answer there is no last one, and the whole slice was waited for.
         if let Ok(result) = &mut outcome
             && result.duration_ns == 0
-            && result.counts.missing > 0
         {
             result.duration_ns = after.at - before.at;
         }
@@ -231,10 +230,11 @@ impl TargetRun {
         seen
     }
 
-    /// Ends the round: one in which requests were sent and none was answered has failed.
+    /// Ends the round: one that was measured without an answer has failed. Requests need not be
+    /// missing: a target that doesn't read lets none be sent.
     pub(super) fn hold_answered(&mut self) {
-        let counts = self.trial.counts;
-        if counts.operations == 0 && counts.missing > 0 && self.trial.streams.is_empty() {
+        let is_measured = !self.trial.slices.is_empty();
+        if is_measured && self.trial.counts.operations == 0 && self.trial.streams.is_empty() {
             self.trial.fail(FailedAt::Measure, "no operation was answered");
         }
     }
