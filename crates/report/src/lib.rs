@@ -55,7 +55,7 @@ mod wrap;
 
 pub use causes::{disturbed_by, programs, reason, stays_disturbed};
 pub use conclusion::conclusion;
-pub use escape::one_line;
+pub use escape::{lines, one_line};
 pub use export::{ExportError, ExportFormat, export};
 pub use history::{history_json, history_text};
 pub use html::{

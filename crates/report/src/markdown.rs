@@ -37,7 +37,7 @@ pub fn markdown(summary: &Summary) -> String {
         let place = cell(&summary.points[one.point].row.label);
         let word = requirements::outcome(one.row.outcome);
         let figure = cell(&requirements::figure(&one.row));
-        format!("- `{}` at {place}: {word}, {figure}\n", one.row.expression.replace('`', "'"))
+        format!("- `{}` at {place}: {word}, {figure}\n", code(&one.row.expression))
     };
     // Of those that held, only some have room to show: counts of nothing have none.
     let is_shown = |one: &&RequirementSummary| {
@@ -48,8 +48,8 @@ pub fn markdown(summary: &Summary) -> String {
     if !shown.is_empty() {
         out.push_str(&format!("\n{shown}"));
     }
-    let when = &summary.run.started_at;
-    let command = summary.run.command.replace('`', "'");
+    let when = cell(&summary.run.started_at);
+    let command = code(&summary.run.command);
     out.push_str(&format!("\n<sub>run {} · {when} · `{command}`</sub>\n", summary.id));
     out
 }
@@ -97,14 +97,21 @@ fn grades(summary: &Summary) -> String {
     if lines.is_empty() { lines } else { format!("\n{lines}") }
 }
 
-/// Text that breaks neither a table nor a line.
+/// Text between backticks.
+fn code(text: &str) -> String {
+    crate::escape::one_line(text).replace('`', "'")
+}
+
+/// Text that breaks neither a table nor a line, and is no HTML.
 fn cell(text: &str) -> String {
     let text = crate::escape::one_line(text);
     let mut out = String::with_capacity(text.len());
     for letter in text.chars() {
         match letter {
             '|' | '*' | '_' | '`' | '[' | ']' | '\\' => out.extend(['\\', letter]),
+            '&' => out.push_str("&amp;"),
             '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
             _ => out.push(letter),
         }
     }
