@@ -81,18 +81,16 @@ pub enum LedgerError {
     /// No run has this id.
     #[error("there is no run {0} in this ledger")]
     NoSuchRun(RunId),
-    /// A run lacks rows that every run is written with.
+    /// A run has lost the targets that it was written with.
     #[error(
-        "{ledger} is damaged: run {run} has no {what} in it; other runs may be whole (loadline \
-         ledger list)"
+        "the ledger {ledger} is damaged: run {run} has no targets in it; other runs may be whole \
+         (loadline ledger list)"
     )]
-    NotWhole {
+    NoTargets {
         /// The file.
         ledger: String,
         /// The run.
         run: RunId,
-        /// What is missing.
-        what: &'static str,
     },
     /// A batch was begun inside another.
     #[error("a batch is open already")]

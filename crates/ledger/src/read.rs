@@ -176,14 +176,10 @@ impl Ledger {
             facts: self.all(FACTS, [id])?,
         };
         drop(snapshot);
-        // Both are written with the run, so that reports may begin with the first.
-        for (is_missing, what) in
-            [(view.targets.is_empty(), "targets"), (view.points.is_empty(), "points")]
-        {
-            if is_missing {
-                let ledger = self.connection.path().unwrap_or("the ledger").to_owned();
-                return Err(LedgerError::NotWhole { ledger, run: id, what });
-            }
+        // They are written with the run, and a report begins with the first.
+        if view.targets.is_empty() {
+            let ledger = self.connection.path().unwrap_or_default().to_owned();
+            return Err(LedgerError::NoTargets { ledger, run: id });
         }
         Ok(view)
     }
