@@ -232,7 +232,14 @@ fn measure(plan: &Plan, how: &HowArgs) -> Result<ExitCode, Failure> {
 /// Writes the suite to a file that isn't there yet.
 fn save(file: &Path, text: &str) -> Result<(), Failure> {
     let created = OpenOptions::new().write(true).create_new(true).open(file);
-    let written = created.and_then(|mut created| created.write_all(text.as_bytes()));
+    let written = created.and_then(|mut created| {
+        let written = created.write_all(text.as_bytes());
+        if written.is_err() {
+            // A part of a suite, such as a full disk leaves, is of no use.
+            let _ = std::fs::remove_file(file);
+        }
+        written
+    });
     match written {
         Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => Err(Failure::Usage(
             format!("{} is there already: name another file with --save", file.display()),
