@@ -161,11 +161,17 @@ fn meant(mut error: clap::Error) -> clap::Error {
 
 fn main() -> ExitCode {
     service::file_limit::turn_into_error();
-    let matches = command().try_get_matches().unwrap_or_else(|error| meant(error).exit());
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return exit::typed(&meant(error)),
+    };
     if let Some(outcome) = registry::run(&matches) {
-        return outcome.unwrap_or_else(exit::Failure::report);
+        return outcome.unwrap_or_else(exit::report);
     }
-    let typed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let typed = match Cli::from_arg_matches(&matches) {
+        Ok(typed) => typed,
+        Err(error) => return exit::typed(&error),
+    };
     let outcome = match typed.command {
         Command::Try(args) => ask::attempt(*args),
         Command::New(args) => ask::new(&args),
@@ -194,5 +200,5 @@ fn main() -> ExitCode {
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };
-    outcome.unwrap_or_else(exit::Failure::report)
+    outcome.unwrap_or_else(exit::report)
 }
