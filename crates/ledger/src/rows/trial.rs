@@ -14,10 +14,11 @@ rows! {
     /// A cause of disturbance is a JSON object of its `kind`, and how much it was, `least` and
     /// `most`: the same in a slice, a range in a trial. `foreign` (other programs; `foreign_ticks`
     /// where that is known from clock ticks only, `unassigned` where the target's is among it) are
-    /// shares of the time of the run's cores, `steal` of a core's, `pauses` and `wait` of the slice, and `quota` of the quota's periods;
-    /// `pause` is in nanoseconds, `swap` in pages. `target` is whose thread waited, the
-    /// generator's without one. `programs` are those that used most CPU time: `name` (null for
-    /// what no reading saw) and `cores` (null where they may have used others than the run's).
+    /// shares of the time of the run's cores, `steal` of a core's, `pauses` and `wait` of the
+    /// slice, and `quota` of the quota's periods; `pause` is in nanoseconds, `swap` in pages.
+    /// `target` is whose thread waited, the generator's without one. `programs` are those that used
+    /// most CPU time: `name` (null for what no reading saw) and `cores` (null where they may have
+    /// used others than the run's).
     slice: SliceRow {
         /// The trial.
         trial_id: TrialId,
