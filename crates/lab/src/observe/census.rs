@@ -119,9 +119,10 @@ impl Census {
     }
 
     /// The programs, other than the run's own, that used CPU time since the reading before the
-    /// slice; `None` is unseen, also where that reading is too recent for what it took.
+    /// slice; `None` is unseen, also where that reading is too recent for what it took. Where the
+    /// target's processes are not known this reading alone says whether others ran, so it is taken.
     pub(super) fn after_slice(&mut self, run: &RunProcesses<'_>) -> Option<OtherPrograms> {
-        if !self.is_due() {
+        if run.target.is_some() && !self.is_due() {
             return None;
         }
         let now = self.read();
@@ -474,8 +475,12 @@ mod tests {
     fn a_reading_that_takes_long_is_not_repeated_at_once() {
         let mut census = Census::open();
         census.last = Reading { at: wire::clock::now(), took_ns: u64::MAX, processes: Vec::new() };
-        assert_eq!(census.after_slice(&NOTHING), None);
+        let target = group(30);
+        let run = RunProcesses { target: Some(&target), ..NOTHING };
+        assert_eq!(census.after_slice(&run), None);
         assert_eq!(census.last.took_ns, u64::MAX, "nothing was read");
+        assert_eq!(census.after_slice(&NOTHING), None, "there is nothing to compare with");
+        assert!(!census.last.processes.is_empty(), "an unknown target is judged by it");
     }
 
     #[test]
