@@ -192,7 +192,10 @@ pub(crate) fn measure_with(
 /// Prints what the ledger took before it failed, as of a full disk: the run began after `before`.
 fn print_unfinished(ledger: &Ledger, before: Option<RunId>, shown: Form) {
     let Ok(Some(run)) = ledger.last_run() else { return };
-    if Some(run) != before && crate::report::print(ledger, run, shown, |_| 1).is_ok() {
+    let runs = ledger.runs().unwrap_or_default();
+    let has_trials = runs.iter().any(|one| one.id == run && one.trials > 0);
+    if Some(run) != before && has_trials && crate::report::print(ledger, run, shown, |_| 1).is_ok()
+    {
         note(format!("the ledger failed: these are the rounds of run {run} that it took before"));
     }
 }
