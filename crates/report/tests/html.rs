@@ -363,7 +363,7 @@ fn each_run_in_a_list_has_its_sentence_in_the_colour_of_its_verdict() {
         ("good", "loadline is the same as memcached."),
         ("bad", "loadline showed latency.p99 33.0 µs. Broken: 1 of 1 requirements."),
         ("unsure", "None of 1 trial was clean."),
-        ("unsure", "loadline carried 100k/s. None of 1 trial was clean."),
+        ("unsure", "loadline reached 100k/s. None of 1 trial was clean."),
         ("bad", "Failed. Nothing was measured."),
     ];
     assert_eq!(runs.len(), wanted.len());
