@@ -46,11 +46,17 @@ pub enum FileError {
     },
 }
 
-/// What `path` holds, a pipe too, if that is at most `most_bytes`.
+/// What `path` holds, if that is at most `most_bytes`. Of pipes only those are read that this
+/// process has open, as `/dev/stdin` and a shell's `<(…)`: opening another one waits for its
+/// writer, which may never come.
 ///
 /// # Errors
 /// When it can't be read, or goes on.
 pub fn read_bytes(path: &Path, most_bytes: u64) -> Result<Vec<u8>, FileError> {
+    let is_pipe = |path: &Path| path.metadata().is_ok_and(|about| about.file_type().is_fifo());
+    if !path.starts_with("/dev") && !path.starts_with("/proc/self/fd") && is_pipe(path) {
+        return Err(FileError::NotRegular { path: path.to_owned(), what: PIPE });
+    }
     read_within(path, File::open(path), most_bytes)
 }
 
@@ -77,10 +83,12 @@ pub fn no_wait() -> i32 {
     (OFlags::NONBLOCK | OFlags::NOCTTY).bits().cast_signed()
 }
 
+const PIPE: &str = "a pipe (FIFO)";
+
 /// What a file is that is no regular one, in words.
 pub fn kind_name(kind: FileType) -> &'static str {
     match kind {
-        _ if kind.is_fifo() => "a pipe (FIFO)",
+        _ if kind.is_fifo() => PIPE,
         _ if kind.is_dir() => "a directory",
         _ if kind.is_char_device() || kind.is_block_device() => "a device",
         _ => "a special file",
@@ -149,6 +157,7 @@ mod tests {
         assert!(matches!(read_regular(&file, 3), Err(FileError::TooLong { .. })));
         let said = |path: &Path| read_regular(path, 9).unwrap_err().to_string();
         assert!(said(&pipe).ends_with("pipe: it is a pipe (FIFO), and has to be a regular file"));
+        assert!(read_bytes(&pipe, 9).unwrap_err().to_string().contains("it is a pipe"));
         assert!(said(folder.path()).contains("it is a directory"));
         assert!(said(Path::new("/dev/null")).contains("it is a device"));
     }

@@ -54,7 +54,8 @@ impl Summary {
         let contest = view.comparison.map(|row| Contest { row, looks });
         let probes = placed(view.probes, &point_index, |row| row.point_id).collect();
         let capacity = view.search.map(|row| CapacitySummary::of(row, probes, &points));
-        let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts)).collect();
+        let facts = view.targets.iter().map(|(id, _)| facts_of(*id, &view.facts));
+        let facts: Vec<Vec<(String, String)>> = facts.collect();
         let place = |point: PointId| point_index.get(&point).copied();
         let at = |target: TargetId| target_index.get(&target).copied();
         let rungs: Vec<_> = placed(view.rungs, &target_index, |row| row.target_id).collect();
@@ -65,7 +66,8 @@ impl Summary {
         let targets: Vec<TargetRow> = view.targets.into_iter().map(|(_, row)| row).collect();
         let counts = (targets.len(), points.len());
         let known = stored(&view.verdicts, &metrics, place, at)?;
-        let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &trials);
+        let once = crate::starts::of_targets(&facts, &trials);
+        let anew = || judge(&view.run, &metrics, contest.as_ref(), &rungs, counts, &once, &trials);
         let Judged { comparisons, rung_comparisons } = known.unwrap_or_else(anew);
         Ok(Summary {
             id: view.id,
@@ -302,7 +304,7 @@ fn target_summary(
         valid_trials: number(|trial| trial.validity == Validity::Valid),
         grade: Grade::of(&all),
         disturbed_trials: number(|trial| trial.validity == Validity::Disturbed),
-        overloaded_trials: number(|trial| trial.overloaded && trial.validity == Validity::Valid),
+        overloaded_trials: number(|trial| trial.overloaded && trial.validity != Validity::Invalid),
         failed_starts: number(|trial| trial.failed_at == Some(FailedAt::Start)),
         slices_measured_again: all.iter().map(|trial| trial.slices_measured_again).sum(),
         rate: interval(&|figures| figures.rate_per_s),

@@ -1,221 +1,155 @@
-//! What disturbed trials, by cause, from the reasons that the lab wrote of each.
-//!
-//! A reason is a sentence for each rule that was passed, joined by `; `. Sentences that differ in
-//! their numbers alone have one cause, which is shown with the range of those numbers; the numbers
-//! in a target's name are none of them. Other programs are named behind a colon with the cores that
-//! they used (`lab/observe/disturbance`).
+//! Causes of disturbance in several slices or rounds: those of one kind are one.
 
+use std::cmp::Reverse;
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use ledger::{Cause, Program, Validity};
 
-/// The most programs that are named.
-const NAMES: usize = 3;
+/// The most programs that a cause names.
+const PROGRAMS: usize = 8;
 
-/// The beginning of the sentence that names programs.
-const PROGRAMS: &str = "other programs used ";
-
-/// What follows the target's name in the sentence that begins with it.
-const WAITED: &str = " waited ";
-
-/// One cause over several rounds.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Cause {
-    /// What it was and how much, from the least to the most.
-    #[serde(rename = "cause")]
-    pub text: String,
-    /// The rounds in which it was seen.
-    pub rounds: usize,
+/// Why figures are worth less, over several rounds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CauseSummary {
+    /// What it was.
+    pub why: Why,
+    /// The rounds in which it was seen, each with its point.
+    pub rounds: BTreeSet<(usize, u32)>,
 }
 
-/// The causes in these reasons, each with its round, that of most rounds first.
-pub fn causes<'a, Round: Ord + Copy>(
-    reasons: impl IntoIterator<Item = (Round, &'a str)>,
-) -> Vec<Cause> {
-    let mut all: Vec<Merged<'a, Round>> = Vec::new();
-    for (round, reason) in reasons {
-        for sentence in reason.split("; ") {
-            let (head, programs) = programs(sentence);
-            let (name, words) = named(head);
-            let mark = |word: &&'a str| if number(word).is_some() { "#" } else { *word };
-            let marked: Vec<&str> = name.into_iter().chain(words.iter().map(mark)).collect();
-            let found = all.iter().position(|one| one.words == marked);
-            let place = found.unwrap_or(all.len());
-            if found.is_none() {
-                all.push(Merged::new(marked));
+/// Why figures are worth less.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Why {
+    /// They were disturbed, by this and so much of it.
+    Disturbed(Cause),
+    /// Their trials are invalid, for this reason.
+    Invalid(String),
+}
+
+impl Why {
+    /// All that is to be said of a trial: why it is invalid, or else what disturbed it.
+    pub fn of(validity: Validity, reason: Option<&str>, causes: &[Cause]) -> Vec<Why> {
+        match validity {
+            Validity::Invalid => {
+                reason.map(|text| Why::Invalid(text.to_owned())).into_iter().collect()
             }
-            all[place].add(round, &words, programs);
+            Validity::Valid | Validity::Disturbed => {
+                causes.iter().cloned().map(Why::Disturbed).collect()
+            }
         }
+    }
+}
+
+/// Causes of one kind, of one target's wait, as one: from the least to the most of it, and programs
+/// with the mean over those causes that say how much they used.
+pub fn merged(causes: &[Cause]) -> Vec<Cause> {
+    grouped(causes.iter().map(|cause| ((), cause))).into_iter().map(|(cause, _)| cause).collect()
+}
+
+/// The same of causes in rounds, with the rounds of each; that of most rounds first.
+pub(crate) fn grouped<'a, Round: Ord>(
+    causes: impl IntoIterator<Item = (Round, &'a Cause)>,
+) -> Vec<(Cause, BTreeSet<Round>)> {
+    let mut groups: Vec<(Vec<&Cause>, BTreeSet<Round>)> = Vec::new();
+    for (round, cause) in causes {
+        let is_one = |group: &(Vec<&Cause>, _)| {
+            group.0.iter().all(|one| (one.kind, &one.target) == (cause.kind, &cause.target))
+        };
+        let place = groups.iter().position(is_one).unwrap_or_else(|| {
+            groups.push((Vec::new(), BTreeSet::new()));
+            groups.len() - 1
+        });
+        groups[place].0.push(cause);
+        groups[place].1.insert(round);
     }
     // Among equals the first seen stays first.
-    all.sort_by_key(|one| std::cmp::Reverse(one.rounds.len()));
-    all.iter().map(|one| Cause { text: one.text(), rounds: one.rounds.len() }).collect()
+    groups.sort_by_key(|(_, rounds)| Reverse(rounds.len()));
+    groups.into_iter().filter_map(|(group, rounds)| Some((one_of(&group)?, rounds))).collect()
 }
 
-/// Sentences of one cause.
-struct Merged<'a, Round> {
-    /// The words, with `#` for each number.
-    words: Vec<&'a str>,
-    /// The least and the greatest of each number, as they were written.
-    ranges: Vec<[(f64, &'a str); 2]>,
-    /// Programs, with their cores in all sentences together; `None` where they are only probable.
-    programs: Vec<(&'a str, Option<f64>)>,
-    rounds: BTreeSet<Round>,
-    /// The sentences that say how much programs used.
-    measured: usize,
+fn one_of(group: &[&Cause]) -> Option<Cause> {
+    let (first, rest) = group.split_first()?;
+    let range = rest.iter().fold((first.least, first.most), |(least, most), one| {
+        (least.min(one.least), most.max(one.most))
+    });
+    Some(Cause { least: range.0, most: range.1, programs: programs(group), ..(*first).clone() })
 }
 
-impl<'a, Round: Ord> Merged<'a, Round> {
-    fn new(words: Vec<&'a str>) -> Self {
-        let (ranges, programs) = (Vec::new(), Vec::new());
-        Self { words, ranges, programs, rounds: BTreeSet::new(), measured: 0 }
-    }
-
-    fn add(&mut self, round: Round, words: &[&'a str], programs: Vec<(&'a str, Option<f64>)>) {
-        self.rounds.insert(round);
-        self.measured += usize::from(programs.iter().any(|(_, cores)| cores.is_some()));
-        let numbers = words.iter().filter_map(|word| Some((number(word)?, *word)));
-        for (place, number) in numbers.enumerate() {
-            match self.ranges.get_mut(place) {
-                None => self.ranges.push([number; 2]),
-                Some([least, _]) if number.0 < least.0 => *least = number,
-                Some([_, most]) if number.0 > most.0 => *most = number,
-                Some(_) => {}
-            }
-        }
-        for (name, cores) in programs {
-            match self.programs.iter_mut().find(|(known, _)| *known == name) {
-                None => self.programs.push((name, cores)),
-                Some((_, sum)) => *sum = sum.zip(cores).map(|(a, b)| a + b),
-            }
+/// The programs that used most, with their mean over the causes that say how much.
+fn programs(group: &[&Cause]) -> Vec<Program> {
+    let measures = |cause: &&&Cause| cause.programs.iter().any(|one| one.cores.is_some());
+    let measured = group.iter().filter(measures).count().max(1) as f64;
+    let mut all: Vec<Program> = Vec::new();
+    for Program { name, cores } in group.iter().flat_map(|cause| &cause.programs) {
+        let share = cores.map(|cores| cores / measured);
+        match all.iter_mut().find(|known| known.name == *name) {
+            Some(known) => known.cores = known.cores.zip(share).map(|(sum, more)| sum + more),
+            None => all.push(Program { name: name.clone(), cores: share }),
         }
     }
-
-    fn text(&self) -> String {
-        let mut ranges = self.ranges.iter();
-        let shown = |word: &&str| {
-            let range = if *word == "#" { ranges.next() } else { None };
-            match range {
-                None => (*word).to_owned(),
-                Some([(_, least), (_, most)]) if least == most => (*least).to_owned(),
-                Some([(_, least), (_, most)]) => format!("{least} to {most}"),
-            }
-        };
-        let head = self.words.iter().map(shown).collect::<Vec<_>>().join(" ");
-        match self.programs.is_empty() {
-            true => head,
-            false => format!("{} ({})", self.names(), head.trim_start_matches(PROGRAMS)),
-        }
-    }
-
-    /// The programs that used most, with their mean over the sentences that say how much.
-    fn names(&self) -> String {
-        let mut programs = self.programs.clone();
-        programs.sort_by(|a, b| b.1.unwrap_or(0.0).total_cmp(&a.1.unwrap_or(0.0)));
-        let mut unit = " cores";
-        let named = |(name, cores): &(&str, Option<f64>)| match cores {
-            None => format!("probably {name}"),
-            Some(cores) => {
-                let cores = cores / self.measured.max(1) as f64;
-                let digits = if cores < 0.095 { 2 } else { 1 };
-                format!("{name} {cores:.digits$}{}", std::mem::take(&mut unit))
-            }
-        };
-        programs.iter().take(NAMES).map(named).collect::<Vec<_>>().join(", ")
-    }
-}
-
-/// The target that a sentence begins with, and the other words.
-fn named(head: &str) -> (Option<&str>, Vec<&str>) {
-    match head.rfind(WAITED) {
-        Some(end) => (Some(&head[..end]), head[end + 1..].split(' ').collect()),
-        None => (None, head.split(' ').collect()),
-    }
-}
-
-/// A sentence without the programs that it names, and these.
-fn programs(sentence: &str) -> (&str, Vec<(&str, Option<f64>)>) {
-    let split = sentence.split_once(": ").filter(|_| sentence.starts_with(PROGRAMS));
-    let Some((head, names)) = split else { return (sentence, Vec::new()) };
-    if let Some(names) = names.strip_prefix("probably ") {
-        return (head, names.split(", ").map(|name| (name, None)).collect());
-    }
-    (head, names.split(", ").filter_map(program).collect())
-}
-
-/// `rustc 1.1 cores`, or `java 0.4`.
-fn program(text: &str) -> Option<(&str, Option<f64>)> {
-    let (name, cores) = text.trim_end_matches(" cores").rsplit_once(' ')?;
-    Some((name, Some(number(cores)?)))
-}
-
-/// A word that is a number.
-fn number(word: &str) -> Option<f64> {
-    word.starts_with(|first: char| first.is_ascii_digit()).then(|| word.parse().ok())?
+    let used = |one: &Program| one.cores.unwrap_or(0.0);
+    all.sort_by(|a, b| used(b).total_cmp(&used(a)));
+    all.truncate(PROGRAMS);
+    all
 }
 
 #[cfg(test)]
 mod tests {
+    use ledger::CauseKind::{self, Foreign, Pause, Steal, Wait};
+
     use super::*;
 
-    fn cause(text: &str, rounds: usize) -> Cause {
-        Cause { text: text.to_owned(), rounds }
+    fn used(share: f64, programs: &[(&str, Option<f64>)]) -> Cause {
+        let program = |(name, cores): &(&str, Option<f64>)| Program {
+            name: Some((*name).into()),
+            cores: *cores,
+        };
+        let programs = programs.iter().map(program).collect();
+        Cause { programs, ..Cause::new(Foreign, share) }
+    }
+
+    fn range(kind: CauseKind, least: f64, most: f64) -> Cause {
+        Cause { least, most, ..Cause::new(kind, 0.0) }
     }
 
     #[test]
-    fn rounds_of_one_cause_are_one_line_with_the_mean_of_the_programs_and_the_range_of_the_rest() {
-        let reasons = [
-            (1, "other programs used 14.0 % of the run's cores: rustc 1.2 cores, java 0.4"),
-            (2, "other programs used 2.0 % of the run's cores: rustc 1.0 cores, java 0.2, cc1 0.2"),
-            (2, "other programs used 9.5 % of the run's cores: rustc 1.1 cores"),
-            (3, "the hypervisor kept 3.0 % of a core; the host paused for 12 ms"),
+    fn causes_of_one_kind_are_one_with_its_range_its_rounds_and_the_mean_of_its_programs() {
+        let causes = [
+            (1, used(0.14, &[("rustc", Some(1.25)), ("java", Some(0.5))])),
+            (2, used(0.02, &[("java", Some(0.25)), ("rustc", Some(1.0))])),
+            (2, used(0.095, &[])),
+            (3, range(Steal, 0.03, 0.04)),
+            (3, Cause::new(Pause, 12e6)),
+            (4, range(Steal, 0.01, 0.02)),
+            (5, Cause::new(Steal, 0.02)),
         ];
-        let found = [
-            cause("rustc 1.1 cores, java 0.2, cc1 0.07 (2.0 to 14.0 % of the run's cores)", 2),
-            cause("the hypervisor kept 3.0 % of a core", 1),
-            cause("the host paused for 12 ms", 1),
+        let programs = used(0.0, &[("rustc", Some(1.125)), ("java", Some(0.375))]).programs;
+        let expected = [
+            (range(Steal, 0.01, 0.04), [3, 4, 5].into()),
+            (Cause { programs, ..range(Foreign, 0.02, 0.14) }, [1, 2].into()),
+            (Cause::new(Pause, 12e6), [3].into()),
         ];
-        assert_eq!(causes(reasons), found);
+        assert_eq!(grouped(causes.iter().map(|(round, cause)| (*round, cause))), expected);
     }
 
     #[test]
-    fn targets_that_differ_in_their_numbers_are_two() {
-        let reasons = [
-            (1, "redis 1 waited 9.0 % of the time for a core"),
-            (2, "redis 2 waited 7.0 % of the time for a core"),
-            (3, "redis 2 waited 8.0 % of the time for a core"),
-        ];
-        let found = [
-            cause("redis 2 waited 7.0 to 8.0 % of the time for a core", 2),
-            cause("redis 1 waited 9.0 % of the time for a core", 1),
-        ];
-        assert_eq!(causes(reasons), found);
+    fn each_target_waits_for_itself() {
+        let waited = |target: &str, share| Cause {
+            target: Some(target.to_owned()),
+            ..Cause::new(Wait, share)
+        };
+        let causes = [waited("redis 1", 0.09), Cause::new(Wait, 0.06), waited("redis 2", 0.07)];
+        assert_eq!(merged(&causes), causes, "and so does the generator");
     }
 
     #[test]
-    fn a_sentence_without_programs_lowers_no_mean() {
-        let reasons = [
-            (1, "other programs used 14.0 % of the run's cores: rustc 1.2 cores"),
-            (2, "other programs used 12.0 % of the run's cores"),
-            (3, "other programs used 13.0 % of the run's cores: rustc 1.0 cores"),
-        ];
-        let found = [cause("rustc 1.1 cores (12.0 to 14.0 % of the run's cores)", 3)];
-        assert_eq!(causes(reasons), found);
-    }
-
-    #[test]
-    fn what_names_no_program_stays_as_it_is() {
-        let reasons = [
-            (1, "CPU quota: throttled in 22 of 22 periods"),
-            (2, "CPU quota: throttled in 20 of 21 periods"),
-            (3, "other programs used about 11.4 % of the run's cores"),
-            (4, "other programs used about 12.0 % of the run's cores: probably java, cc1"),
-        ];
-        let found = [
-            cause("CPU quota: throttled in 20 to 22 of 21 to 22 periods", 2),
-            cause("probably java, probably cc1 (about 11.4 to 12.0 % of the run's cores)", 2),
-        ];
-        assert_eq!(causes(reasons), found);
-        assert_eq!(causes([(1, "")]), [cause("", 1)]);
+    fn a_program_that_may_have_run_elsewhere_once_is_no_more_than_probable() {
+        let causes = [used(0.5, &[("cc1", Some(0.5))]), used(0.5, &[("cc1", None)])];
+        assert_eq!(merged(&causes), [used(0.5, &[("cc1", None)])]);
+        assert_eq!(merged(&[]), []);
+        let many: Vec<Cause> =
+            (0..20).map(|one| used(0.1, &[(&format!("p{one}"), Some(f64::from(one)))])).collect();
+        let named = &merged(&many)[0].programs;
+        assert_eq!((named.len(), &named[0].name), (PROGRAMS, &Some("p19".to_owned())));
     }
 }

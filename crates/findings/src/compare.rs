@@ -2,11 +2,16 @@
 //!
 //! Targets are paired within rounds, and only where both trials are valid. All comparisons of
 //! one metric (points × other targets) are one family for Holm's correction. The run's primary
-//! metric carries the run's verdicts; the others stand beside them, each its own family, and
-//! nothing is concluded from them.
+//! metric carries the run's verdicts and its exit code. The others stand beside them, in the
+//! conclusion too, each its own family: their errors are not corrected for the number of metrics,
+//! so that of several that are compared one may differ by chance more often than the error says.
 //!
 //! A run that is one comparison was looked at while it ran: each of its points is judged alone, at
 //! the confidence of its last look, and the points share the error (Bonferroni).
+//!
+//! Where one of two targets was started once and ran on from round to round, what differs from one
+//! start of a program to the next is in no interval, so that a difference is one of these two
+//! processes: as one of the programs it is *likely* at most.
 //!
 //! What is likely is a test of its own, besides: nothing looked at it while rounds came, so that it
 //! takes place once, at the end, with the whole error, which the comparisons share (Holm). A
@@ -17,13 +22,13 @@ use std::collections::BTreeMap;
 
 use judge::limits::is_generator_bound;
 use judge::{
-    Comparison, Direction, Inconclusive, Interval, Likely, MIN_ROUNDS, Metric, Metrics, NoisyPair,
-    Rule, Unit, Verdict, confidence_at, judge_family, likely, mann_whitney, median, paired_ratio,
-    paired_shift_ratio,
+    Comparison, Direction, Inconclusive, Interval, Likely, LikelyInterval, MIN_ROUNDS, Metric,
+    Metrics, NoisyPair, Rule, Unit, Verdict, confidence_at, judge_family, likely, mann_whitney,
+    median, paired_ratio, paired_shift_ratio,
 };
 use ledger::{ComparisonRow, RunRow};
 
-use crate::trial_summary::{Disturbance, TrialSummary, at_point};
+use crate::trial_summary::{TrialSummary, at_point};
 
 /// The metrics that are compared besides the run's primary one, by their path in JSON.
 const COMPARED: &[&str] =
@@ -48,7 +53,8 @@ pub struct Compared {
     pub interval: Option<Interval>,
     /// The verdict on the first target.
     pub verdict: Verdict,
-    /// The second rank of the verdict, where there is none and rounds were disturbed.
+    /// The second rank of the verdict, where there is none and rounds were disturbed, or a target
+    /// was started only once.
     pub likely: Option<LikelyCompared>,
     /// On which side of the ratio the true one lies, when only a bound is known.
     pub bound: Option<Bound>,
@@ -63,7 +69,7 @@ pub struct Compared {
     pub beside: Beside,
 }
 
-/// A difference that is likely, from rounds that were disturbed.
+/// A difference that is likely, from rounds that were disturbed or from one start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LikelyCompared {
     /// The ratio with its interval, and how much was disturbed.
@@ -175,12 +181,13 @@ pub(crate) fn compare(
     metrics: &Metrics,
     contest: Option<&Contest>,
     (targets, points): (usize, usize),
+    started_once: &[usize],
     trials: &[TrialSummary],
 ) -> Vec<Compared> {
     let primary = metrics.named(&run.primary_metric);
     let pairs: Vec<Pairing<'_>> = (0..points)
         .flat_map(|point| (1..targets).map(move |b| (point, b)))
-        .filter_map(|(point, b)| Pairing::of(point, 0, b, trials))
+        .filter_map(|(point, b)| Pairing::of((point, 0, b), started_once, trials))
         .collect();
     let confidence = |pairing: &Pairing<'_>| match contest {
         Some(contest) => Confidence {
@@ -211,11 +218,12 @@ pub(crate) fn compare_pairs(
     run: &RunRow,
     metrics: &Metrics,
     pairs: &[(usize, usize, usize)],
+    started_once: &[usize],
     trials: &[TrialSummary],
 ) -> Vec<Compared> {
     let Some(metric) = metrics.named(&run.primary_metric) else { return Vec::new() };
     let pairs: Vec<Pairing<'_>> =
-        pairs.iter().filter_map(|(point, a, b)| Pairing::of(*point, *a, *b, trials)).collect();
+        pairs.iter().filter_map(|place| Pairing::of(*place, started_once, trials)).collect();
     judged(run, metric, &pairs, Confidence::of_all(run.confidence), true)
 }
 
@@ -263,23 +271,39 @@ fn judged(
         pairs.iter().map(|pairing| pairing.comparison(metric, &rule)).collect();
     let verdicts = judge_family(&family, &rule);
     let likely = likely_of_family(metric, pairs, &verdicts, likely);
+    // A proven difference that the suite calls equal is the same; a likely one is none either.
+    let margin = run.same_within.max(0.0).ln_1p();
+    let is_more = |found: &LikelyCompared| {
+        let LikelyInterval { low, high, .. } = found.found.interval;
+        high.ln() > margin || low.ln() < -margin
+    };
+    let likely = likely.into_iter().map(|found| found.filter(is_more));
     let rows = pairs.iter().zip(&family).zip(verdicts).zip(likely);
     let compared = |(((pairing, comparison), verdict), likely): (
         ((&Pairing<'_>, &Comparison), Verdict),
         Option<LikelyCompared>,
-    )| Compared {
-        point: pairing.point,
-        a: pairing.a,
-        b: pairing.b,
-        metric: metric.clone(),
-        interval: comparison.interval,
-        verdict,
-        likely,
-        bound: pairing.bound(metric, comparison.barred),
-        disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
-        primary,
-        confidence,
-        beside: pairing.beside(metric),
+    )| {
+        let (verdict, likely) = match pairing.of_one_start(verdict, comparison.interval) {
+            Some(found) => {
+                let why = Inconclusive::OneStart;
+                (Verdict::CantTell { why, more_rounds: None }, Some(found))
+            }
+            None => (verdict, likely),
+        };
+        Compared {
+            point: pairing.point,
+            a: pairing.a,
+            b: pairing.b,
+            metric: metric.clone(),
+            interval: comparison.interval,
+            verdict,
+            likely,
+            bound: pairing.bound(metric, comparison.barred),
+            disturbed_rounds: pairing.shown().len() - pairing.valid.len(),
+            primary,
+            confidence,
+            beside: pairing.beside(metric),
+        }
     };
     rows.map(compared).collect()
 }
@@ -314,6 +338,8 @@ struct Pairing<'a> {
     b: usize,
     /// Rounds in which both were tried.
     rounds: usize,
+    /// Whether one of them was started only once.
+    is_one_start: bool,
     /// Those of them in which both are valid.
     valid: Vec<(&'a TrialSummary, &'a TrialSummary)>,
     /// Those in which neither is invalid: a disturbed trial has right figures of a noisy time.
@@ -322,7 +348,11 @@ struct Pairing<'a> {
 
 impl<'a> Pairing<'a> {
     /// `None` when no round tried both: a skipped target is not compared.
-    fn of(point: usize, a: usize, b: usize, trials: &'a [TrialSummary]) -> Option<Pairing<'a>> {
+    fn of(
+        (point, a, b): (usize, usize, usize),
+        started_once: &[usize],
+        trials: &'a [TrialSummary],
+    ) -> Option<Pairing<'a>> {
         let of_target = |target: usize| {
             let here = at_point(trials, point).iter().filter(move |one| one.target == target);
             here.map(|trial| (trial.round, trial)).collect::<BTreeMap<_, _>>()
@@ -334,12 +364,26 @@ impl<'a> Pairing<'a> {
             return None;
         }
         let rounds = both.len();
+        let is_one_start = started_once.contains(&a) || started_once.contains(&b);
         let both_are = |is: fn(&TrialSummary) -> bool| {
             both.iter().copied().filter(|(a, b)| is(a) && is(b)).collect()
         };
         let valid = both_are(TrialSummary::is_valid);
         let usable = both_are(TrialSummary::is_usable);
-        Some(Pairing { point, a, b, rounds, valid, usable })
+        Some(Pairing { point, a, b, rounds, is_one_start, valid, usable })
+    }
+
+    /// A difference of two processes of which one was started only once, as one of the programs.
+    fn of_one_start(&self, verdict: Verdict, interval: Option<Interval>) -> Option<LikelyCompared> {
+        let is_better = match verdict {
+            Verdict::Better => true,
+            Verdict::Worse => false,
+            Verdict::Same | Verdict::CantTell { .. } => return None,
+        };
+        let Interval { ratio, low, high, rounds, .. } = interval.filter(|_| self.is_one_start)?;
+        let interval = LikelyInterval { ratio, low, high, rounds };
+        let found = Likely { interval, least_disturbance: 0.0, most_disturbance: 0.0 };
+        Some(LikelyCompared { found, is_better, disturbed_rounds: 0 })
     }
 
     /// The difference that is likely where the clean rounds show none.
@@ -351,6 +395,7 @@ impl<'a> Pairing<'a> {
                 | Inconclusive::InvalidTrials
                 | Inconclusive::TooFewRounds
                 | Inconclusive::TooWide
+                | Inconclusive::MultipleComparisons
         );
         let disturbed = self.usable.iter().filter(|(a, b)| !(a.is_valid() && b.is_valid()));
         let disturbed_rounds = disturbed.count();
@@ -359,14 +404,10 @@ impl<'a> Pairing<'a> {
             return None;
         }
         let pair = |(a, b): &(&TrialSummary, &TrialSummary)| {
-            let (of_a, of_b) = (a.disturbance()?, b.disturbance()?);
-            // Of swapping and quotas it isn't known how much they took from each side.
-            let is_unknown =
-                |trial: &TrialSummary, seen: Disturbance| !trial.is_valid() && seen.is_none();
-            if is_unknown(a, of_a) || is_unknown(b, of_b) {
+            if a.has_unmeasured_cause() || b.has_unmeasured_cause() {
                 return None;
             }
-            let (disturbance_a, disturbance_b) = of_a.compared_with(of_b);
+            let (disturbance_a, disturbance_b) = a.disturbance()?.compared_with(b.disturbance()?);
             let (a, b) = (a.figures.value(metric)?, b.figures.value(metric)?);
             Some(NoisyPair { a, b, disturbance_a, disturbance_b })
         };
@@ -440,7 +481,9 @@ impl<'a> Pairing<'a> {
     }
 }
 
-/// The load's own reason for which these rounds can't be compared.
+/// The load's own reason for which these rounds can't be compared: a backlog that grew in any of
+/// them, or a generator that was busy in the median of them. How busy it was has to be seen in
+/// each: what isn't known is not idle.
 fn barred_by_load(
     metric: &Metric,
     rounds: &[(&TrialSummary, &TrialSummary)],
@@ -450,8 +493,14 @@ fn barred_by_load(
     if overloaded && metric.json.starts_with("latency_ns.") {
         return Some(Inconclusive::Overloaded);
     }
-    let spoiled = metric.spoiled_by_busy_generator && (a || b);
-    spoiled.then_some(Inconclusive::GeneratorBound)
+    let is_unseen = |trial: &TrialSummary| trial.row.generator_busy.is_none();
+    match metric.spoiled_by_busy_generator {
+        true if a || b => Some(Inconclusive::GeneratorBound),
+        true if rounds.iter().any(|(a, b)| is_unseen(a) || is_unseen(b)) => {
+            Some(Inconclusive::Unseen)
+        }
+        _ => None,
+    }
 }
 
 /// Whether the generator was at its limit with either target, in the median of its trials.

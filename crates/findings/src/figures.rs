@@ -21,7 +21,7 @@ pub struct Figures {
     pub latency: Latency,
     /// Send lag of all operations; empty unless there is a schedule.
     pub lag: Latency,
-    /// Requests that a schedule made due, per second of measured time.
+    /// Requests that a schedule made due, per second of its own time.
     pub offered_per_s: Option<f64>,
     /// The most requests that were due and had no free slot.
     pub backlog_most: Option<u64>,
@@ -116,7 +116,8 @@ impl Figures {
             rate_per_s: per_s(|trial| Some(trial.operations)),
             latency: Latency::merged(&latencies)?,
             lag: Latency::merged(&lags)?,
-            offered_per_s: per_s(|trial| trial.offered),
+            offered_per_s: quotient(trials, |trial| Some((trial.offered?, trial.schedule_ns?)))
+                .map(|per_ns| per_ns * 1e9),
             backlog_most: most(|trial| trial.backlog_most),
             unchecked: sum(|trial| trial.unchecked),
             wrong: sum(|trial| trial.wrong),
@@ -201,4 +202,30 @@ fn quotient(trials: &[&TrialRow], of: impl Fn(&TrialRow) -> Option<(u64, u64)>) 
     let seen = trials.iter().filter_map(|trial| of(trial));
     let (a, b) = seen.fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     (b > 0).then(|| a as f64 / b as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// An overloaded target answers its backlog after the schedule's end: that time is measured,
+    /// and nothing becomes due in it.
+    #[test]
+    fn what_was_offered_is_divided_by_the_schedules_time() {
+        let trial = |schedule_ns: Option<u64>| TrialRow {
+            measured_ns: 5_000_000_000,
+            operations: 2_000,
+            offered: schedule_ns.map(|_| 2_000),
+            schedule_ns,
+            ..TrialRow::default()
+        };
+        let rates = |trials: &[&TrialRow]| {
+            let figures = Figures::of_trials(trials, &[], &[], &[]).unwrap();
+            (figures.offered_per_s, figures.rate_per_s)
+        };
+        let [one, other] = [1_000_000_000, 3_000_000_000].map(|ns| trial(Some(ns)));
+        assert_eq!(rates(&[&one]), (Some(2_000.0), Some(400.0)));
+        assert_eq!(rates(&[&one, &other]), (Some(1_000.0), Some(400.0)));
+        assert_eq!(rates(&[&trial(None)]), (None, Some(400.0)));
+    }
 }

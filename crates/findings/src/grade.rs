@@ -3,23 +3,23 @@
 //! Figures are those of the valid trials; without one those of the disturbed trials, and without
 //! one of these those of the invalid ones. They are always there, and the grade stands beside them.
 
+use std::cmp::Reverse;
+use std::collections::BTreeSet;
+
 use ledger::Validity;
 
-use crate::causes::{Cause, causes};
+use crate::causes::{CauseSummary, Why, grouped};
 use crate::trial_summary::TrialSummary;
 
-/// What the lab writes before the reason of a valid trial whose suite compares disturbed ones too.
-const IGNORED: &str = "disturbances ignored: ";
-
 /// A grade, with its causes.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Grade {
     /// Of which trials the figures are.
     pub validity: Validity,
     /// Whether the suite compares them although they were disturbed.
     pub ignored: bool,
     /// What disturbed or invalidated them, that of most rounds first; empty when they are clean.
-    pub causes: Vec<Cause>,
+    pub causes: Vec<CauseSummary>,
     /// The rounds of these causes.
     pub rounds: usize,
 }
@@ -33,7 +33,7 @@ impl Grade {
             let causes = invalid(trials.iter().copied());
             return Grade { validity, ignored: false, rounds: trials.len(), causes };
         }
-        let (rounds, causes) = disturbances(counted.iter().map(|trial| (trial.round, *trial)));
+        let (rounds, causes) = disturbances(counted);
         Grade { validity, ignored: validity == Validity::Valid && rounds > 0, causes, rounds }
     }
 
@@ -61,40 +61,41 @@ pub(crate) fn counted<'a>(trials: &[&'a TrialSummary]) -> Vec<&'a TrialSummary> 
     order.into_iter().map(with).find(|found| !found.is_empty()).unwrap_or_default()
 }
 
-/// The number of rounds in which one of these trials, each with its round, is disturbed, or was and
-/// that was ignored; and by what.
-pub fn disturbances<'a, Round: Ord + Copy>(
-    trials: impl IntoIterator<Item = (Round, &'a TrialSummary)>,
-) -> (usize, Vec<Cause>) {
-    let reason = |trial: &'a TrialSummary| {
-        let reason = trial.row.reason.as_deref();
-        match trial.row.validity {
-            Validity::Valid => reason.and_then(|reason| reason.strip_prefix(IGNORED)),
-            Validity::Disturbed => Some(reason.unwrap_or("no reason was given")),
-            Validity::Invalid => None,
-        }
+/// The number of rounds in which one of these trials is disturbed, or was and that was ignored; and
+/// by what, that of most rounds first.
+pub fn disturbances<'a>(
+    trials: impl IntoIterator<Item = &'a TrialSummary>,
+) -> (usize, Vec<CauseSummary>) {
+    let is_disturbed = |trial: &&TrialSummary| match trial.row.validity {
+        Validity::Valid => !trial.row.causes.is_empty(),
+        Validity::Disturbed => true,
+        Validity::Invalid => false,
     };
-    let found = trials.into_iter().filter_map(|(round, trial)| Some((round, reason(trial)?)));
-    let found: Vec<(Round, &str)> = found.collect();
-    let mut rounds: Vec<Round> = found.iter().map(|(round, _)| *round).collect();
-    rounds.sort_unstable();
-    rounds.dedup();
-    (rounds.len(), causes(found))
+    let found: Vec<&TrialSummary> = trials.into_iter().filter(is_disturbed).collect();
+    let rounds: BTreeSet<_> = found.iter().map(|trial| trial.point_and_round()).collect();
+    let causes = found
+        .iter()
+        .flat_map(|trial| trial.row.causes.iter().map(|cause| (trial.point_and_round(), cause)));
+    let causes = grouped(causes).into_iter();
+    let summary = |(cause, rounds)| CauseSummary { why: Why::Disturbed(cause), rounds };
+    (rounds.len(), causes.map(summary).collect())
 }
 
-/// Why trials are invalid, each reason once, that of most rounds first. Reasons that differ in
-/// their numbers alone, such as ports, are one: the first of them stands for all.
-pub fn invalid<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Vec<Cause> {
-    let mut found: Vec<Cause> = Vec::new();
+/// Why a target's trials are invalid, each reason once, that of most rounds first. Reasons that
+/// differ in their numbers alone, such as ports, are one: the first of them stands for all.
+pub fn invalid<'a>(trials: impl IntoIterator<Item = &'a TrialSummary>) -> Vec<CauseSummary> {
+    let mut found: Vec<(&str, BTreeSet<_>)> = Vec::new();
     for trial in trials.into_iter().filter(|trial| trial.row.validity == Validity::Invalid) {
         let text = trial.row.reason.as_deref().unwrap_or("no reason was given");
-        match found.iter_mut().find(|cause| kind(&cause.text).eq(kind(text))) {
-            Some(cause) => cause.rounds += 1,
-            None => found.push(Cause { text: text.to_owned(), rounds: 1 }),
+        match found.iter_mut().find(|(known, _)| kind(known).eq(kind(text))) {
+            Some((_, rounds)) => _ = rounds.insert(trial.point_and_round()),
+            None => found.push((text, [trial.point_and_round()].into())),
         }
     }
-    found.sort_by_key(|cause| std::cmp::Reverse(cause.rounds));
-    found
+    found.sort_by_key(|(_, rounds)| Reverse(rounds.len()));
+    let summary =
+        |(text, rounds): (&str, _)| CauseSummary { why: Why::Invalid(text.to_owned()), rounds };
+    found.into_iter().map(summary).collect()
 }
 
 /// A reason without its numbers.

@@ -69,7 +69,7 @@ mod verdicts;
 pub use between_slices::BetweenSlices;
 pub use call_values::ValueFigures;
 pub use capacity::CapacitySummary;
-pub use causes::{Cause, causes};
+pub use causes::{CauseSummary, Why, merged};
 pub use chart_data::{ChartData, Distribution, EventOutcome, MAX_POINTS, Pace, Stretch, Watched};
 pub use compare::{Beside, Bound, Compared, Contest, LikelyCompared};
 pub use cost::{CallCost, CallFigures, Cost, CostRow, Mean, calls, costs};

@@ -16,6 +16,8 @@ pub struct LimitsSummary {
     pub trials: usize,
     /// Number of them without a limit.
     pub none_in: usize,
+    /// Why it can't be said of those that they reached none; `None` where it can.
+    pub unseen: Option<String>,
     /// The limits reached, the one that is first in most trials at the head.
     pub reached: Vec<LimitSummary>,
     /// The resources that target and load share, in words; `None` when unknown.
@@ -57,10 +59,13 @@ impl LimitsSummary {
         let seen = trials.iter().copied().filter(|trial| trial.row.shared.is_some());
         let judged = counted(&seen.collect::<Vec<_>>());
         let mut limits: Vec<LimitSummary> = Vec::new();
-        let mut none_in = 0;
+        let (mut none_in, mut unseen) = (0, None);
         for trial in &judged {
             let rows = reached.of(trial.id);
             none_in += usize::from(rows.is_empty());
+            if rows.is_empty() && unseen.is_none() {
+                unseen = judge::limits::unseen(&trial.usage);
+            }
             rows.iter().for_each(|row| note(&mut limits, row));
         }
         limits.sort_by(|a, b| {
@@ -73,6 +78,7 @@ impl LimitsSummary {
         LimitsSummary {
             trials: judged.len(),
             none_in,
+            unseen,
             reached: limits,
             shared: judged.iter().find_map(|trial| trial.row.shared.clone()),
             server_cores: server_cores.filter(|(_, ns)| *ns > 0.0).map(|(cpu, ns)| cpu / ns),

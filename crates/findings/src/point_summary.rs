@@ -43,7 +43,7 @@ pub struct TargetSummary {
     pub valid_trials: usize,
     /// Those of them that are disturbed.
     pub disturbed_trials: usize,
-    /// Those of its valid trials in which it was overloaded.
+    /// Those of its trials in which it was overloaded, but for invalid ones.
     pub overloaded_trials: usize,
     /// Its trials in which it didn't start.
     pub failed_starts: usize,

@@ -8,6 +8,7 @@ use judge::{SeriesInterval, median, series_interval};
 use ledger::{RoundId, RunState, SoFar, TrialRow, UNFINISHED, Validity};
 
 use crate::assembly::index_of;
+use crate::causes::Why;
 
 /// The progress of a run.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +47,7 @@ pub struct TargetProgress {
     /// Invalid ones.
     pub invalid: usize,
     /// Why the last one that is not valid isn't.
-    pub reason: Option<String>,
+    pub why: Vec<Why>,
     /// Operations of all its trials.
     pub operations: u64,
     /// Wrong answers of all its trials.
@@ -69,11 +70,11 @@ struct Shown {
 
 /// One trial, as live views show it.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TrialProgress<'a> {
+pub struct TrialProgress {
     /// Whether it may be compared.
     pub validity: Validity,
     /// Why it may not.
-    pub reason: Option<&'a str>,
+    pub why: Vec<Why>,
     /// Operations answered.
     pub operations: u64,
     /// Those answered wrongly.
@@ -88,7 +89,7 @@ pub struct TrialProgress<'a> {
     pub generator_busy: Option<f64>,
 }
 
-impl TrialProgress<'_> {
+impl TrialProgress {
     /// Operations per second; `None` where nothing was measured.
     pub fn rate(&self) -> Option<f64> {
         (self.measured_ns > 0).then(|| self.operations as f64 * 1e9 / self.measured_ns as f64)
@@ -97,7 +98,7 @@ impl TrialProgress<'_> {
 
 impl TargetProgress {
     /// Adds a trial that has ended.
-    pub fn add(&mut self, trial: &TrialProgress<'_>) {
+    pub fn add(&mut self, trial: &TrialProgress) {
         let (count, shown) = match trial.validity {
             Validity::Valid => (&mut self.valid, Some(&mut self.clean)),
             Validity::Disturbed => (&mut self.disturbed, Some(&mut self.disturbed_ones)),
@@ -107,8 +108,8 @@ impl TargetProgress {
         self.operations += trial.operations;
         self.wrong += trial.wrong;
         self.missing += trial.missing;
-        if let Some(reason) = trial.reason.filter(|_| trial.validity != Validity::Valid) {
-            self.reason = Some(reason.to_owned());
+        if trial.validity != Validity::Valid && !trial.why.is_empty() {
+            self.why.clone_from(&trial.why);
         }
         let Some(shown) = shown else { return };
         shown.rates.extend(trial.rate());
@@ -181,10 +182,10 @@ impl Progress {
 }
 
 /// A trial of the ledger, with the percentiles of its latencies.
-fn trial_of(row: &TrialRow, p50_p99_ns: Option<(u64, u64)>) -> TrialProgress<'_> {
+fn trial_of(row: &TrialRow, p50_p99_ns: Option<(u64, u64)>) -> TrialProgress {
     TrialProgress {
         validity: row.validity,
-        reason: row.reason.as_deref(),
+        why: Why::of(row.validity, row.reason.as_deref(), &row.causes),
         operations: row.operations,
         wrong: row.wrong,
         missing: row.missing,
@@ -196,13 +197,15 @@ fn trial_of(row: &TrialRow, p50_p99_ns: Option<(u64, u64)>) -> TrialProgress<'_>
 
 #[cfg(test)]
 mod tests {
+    use ledger::{Cause, CauseKind};
+
     use super::*;
 
     #[test]
     fn figures_of_disturbed_trials_are_shown_until_one_is_valid() {
         let trial = |validity, operations| TrialProgress {
             validity,
-            reason: Some("disturbed by others").filter(|_| validity == Validity::Disturbed),
+            why: Why::of(validity, None, &[Cause::new(CauseKind::Swap, 17.0)]),
             operations,
             wrong: 1,
             missing: 0,
@@ -221,6 +224,7 @@ mod tests {
         assert_eq!(rate(&progress), Some(300.0));
         assert_eq!((progress.p50_ns(), progress.p99_ns()), (Some(600.0), Some(1_200.0)));
         assert_eq!((progress.valid, progress.disturbed, progress.invalid), (1, 1, 1));
-        assert_eq!((progress.wrong, &progress.reason.unwrap()[..]), (3, "disturbed by others"));
+        let swapped = Why::Disturbed(Cause::new(CauseKind::Swap, 17.0));
+        assert_eq!((progress.wrong, progress.why), (3, vec![swapped]));
     }
 }

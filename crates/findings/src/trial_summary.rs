@@ -1,8 +1,9 @@
 //! The results of one trial.
 
-use ledger::{TrialId, TrialRow, Validity};
+use ledger::{Cause, CauseKind, TrialId, TrialRow, Validity};
 
 use crate::call_values::ValueFigures;
+use crate::causes::Why;
 use crate::counters::CounterFigures;
 use crate::figures::Figures;
 use crate::groups::GroupFigures;
@@ -45,7 +46,8 @@ pub(crate) struct Disturbance {
     /// Of the run's cores what other programs ran, of a core what the hypervisor kept, and how long
     /// the host paused.
     pub(crate) taken: f64,
-    /// How long its threads waited for a core; `None` where they may have waited for each other.
+    /// How long its threads waited for a core, on average; `None` where they may have waited for
+    /// each other.
     pub(crate) waited: Option<f64>,
 }
 
@@ -56,11 +58,6 @@ impl Disturbance {
             Some((own, others)) => (self.taken + own, other.taken + others),
             None => (self.taken, other.taken),
         }
-    }
-
-    /// Whether nothing of it was seen.
-    pub(crate) fn is_none(self) -> bool {
-        self.taken + self.waited.unwrap_or(0.0) == 0.0
     }
 }
 
@@ -75,6 +72,24 @@ impl TrialSummary {
         self.row.validity != Validity::Invalid
     }
 
+    /// Why it isn't to be compared, or what disturbed it and is ignored.
+    pub fn why(&self) -> Vec<Why> {
+        Why::of(self.row.validity, self.row.reason.as_deref(), &self.row.causes)
+    }
+
+    /// Its point and round.
+    pub(crate) fn point_and_round(&self) -> (usize, u32) {
+        (self.point, self.round)
+    }
+
+    /// Whether it was disturbed by what nothing else shows how much of: while pages are swapped or
+    /// a quota is used up, everything may stand still.
+    pub(crate) fn has_unmeasured_cause(&self) -> bool {
+        let is_unmeasured =
+            |cause: &Cause| matches!(cause.kind, CauseKind::Swap | CauseKind::Quota);
+        self.row.causes.iter().any(is_unmeasured)
+    }
+
     /// How much others disturbed it. `None` where what other programs ran was not seen: what isn't
     /// known is not nothing.
     pub(crate) fn disturbance(&self) -> Option<Disturbance> {
@@ -83,7 +98,8 @@ impl TrialSummary {
         // With more runnable threads than cores they wait for each other.
         let has_cores = seen.server_runnable_threads <= seen.server_cores;
         let waited = seen.server_waited_ns.zip(seen.measured_ns).filter(|_| has_cores);
-        let waited = waited.map(|(waited_ns, ns)| waited_ns / ns.max(1.0));
+        let threads = seen.server_runnable_threads.unwrap_or(1.0).max(1.0);
+        let waited = waited.map(|(waited_ns, ns)| waited_ns / ns.max(1.0) / threads);
         Some(Disturbance { taken: seen.foreign? + rest.sum::<f64>(), waited })
     }
 

@@ -39,11 +39,13 @@ pub(crate) fn judge(
     contest: Option<&Contest>,
     rungs: &[(usize, RungRow)],
     counts: (usize, usize),
+    started_once: &[usize],
     trials: &[TrialSummary],
 ) -> Judged {
+    let pairs = rung_pairs(rungs, counts.1);
     Judged {
-        comparisons: compare(run, metrics, contest, counts, trials),
-        rung_comparisons: compare_pairs(run, metrics, &rung_pairs(rungs, counts.1), trials),
+        comparisons: compare(run, metrics, contest, counts, started_once, trials),
+        rung_comparisons: compare_pairs(run, metrics, &pairs, started_once, trials),
     }
 }
 

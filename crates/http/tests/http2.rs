@@ -1,7 +1,8 @@
 //! HTTP/2 without a socket, frame by frame: which streams are opened, which answers are right, and
 //! what happens to requests when a server ends its connection.
 
-use load::Scenario;
+use http::load::MAX_UNREAD_BYTES;
+use load::{Op, Scenario};
 
 use crate::common::{Bench, one, resolve};
 
@@ -9,7 +10,9 @@ const DATA: u8 = 0;
 const HEADERS: u8 = 1;
 const RST_STREAM: u8 = 3;
 const SETTINGS: u8 = 4;
+const PING: u8 = 6;
 const GOAWAY: u8 = 7;
+const WINDOW_UPDATE: u8 = 8;
 
 const END_STREAM: u8 = 1;
 const END_HEADERS: u8 = 4;
@@ -164,7 +167,7 @@ fn an_answer_that_is_reset_is_wrong_and_one_that_is_given_up_is_reset() {
     bench.gets(&frame(RST_STREAM, 0, 1, &[0, 0, 0, 2])).expect("understood");
     assert_eq!(bench.answered(), [(0, false)]);
     let note = &bench.events.findings[0].note;
-    assert!(note.starts_with("HTTP/2: "), "{note}");
+    assert_eq!(note, "HTTP/2: the server reset the request: INTERNAL_ERROR, an error of its own");
 
     bench.asks(&[0]);
     bench.dialect.expire(0);
@@ -201,4 +204,55 @@ fn what_does_not_speak_http_2_is_named() {
     let of_connection = one("path='/'\nheaders={Connection='close'}");
     let Err(fault) = Bench::with(&of_connection, VERSION_2) else { panic!("refused") };
     assert!(fault.to_string().contains("HTTP/2 has no header connection"), "{fault}");
+}
+
+#[test]
+fn a_fault_says_which_side_has_done_what() {
+    let workload = one("path='/'");
+    let fault = |frame: &[u8]| {
+        let mut bench = greeted(&workload, &[]);
+        bench.asks(&[0]);
+        bench.gets(frame).expect_err("a fault").to_string()
+    };
+    // The last stream, the reason ENHANCE_YOUR_CALM, and the server's words.
+    let go_away = frame(GOAWAY, 0, 0, b"\0\0\0\0\0\0\0\x0bslow down\x1b");
+    let said = fault(&go_away);
+    let who =
+        "the server ended the connection (GOAWAY): ENHANCE_YOUR_CALM, more load than is taken";
+    assert_eq!(said, format!("HTTP/2: {who} (b\"slow down\\x1b\")"));
+    let said = fault(&frame(DATA, 0, 0, b"of no stream"));
+    assert!(said.starts_with("HTTP/2: the server broke the protocol: PROTOCOL_ERROR, "), "{said}");
+}
+
+#[test]
+fn a_server_that_floods_and_does_not_read_is_given_up_and_one_that_reads_is_not() {
+    let workload = one("path='/'");
+    let pings = frame(PING, 0, 0, b"12345678").repeat(1000);
+    let settings = frame(SETTINGS, 0, 0, &[]).repeat(1000);
+    for flood in [&pings, &settings] {
+        let mut bench = greeted(&workload, &[]);
+        bench.asks(&[0]);
+        let floods = 2 * MAX_UNREAD_BYTES / flood.len();
+        let fault = (0..floods).find_map(|_| bench.gets(flood).err()).expect("given up");
+        assert!(fault.to_string().contains("more than 4 MiB of that wait"), "{fault}");
+        assert!(bench.out.len() < MAX_UNREAD_BYTES + (1 << 20), "{}", bench.out.len());
+
+        let mut bench = greeted(&workload, &[]);
+        for _ in 0..floods {
+            bench.gets(flood).expect("its answers are read");
+            assert!(!bench.out.take().is_empty());
+        }
+    }
+}
+
+#[test]
+fn the_bodies_of_requests_may_wait_however_large_they_are() {
+    let body = "a".repeat(3 << 20);
+    let workload = one(&format!("method='PUT'\npath='/'\nbody='{body}'"));
+    // SETTINGS_INITIAL_WINDOW_SIZE, and a window of the connection as large.
+    let mut bench = greeted(&workload, &[0, 4, 0x7f, 0xff, 0xff, 0xff]);
+    bench.dialect.request(0, 0, Op { operation: 0, what: 7 }, &mut bench.out);
+    bench.dialect.request(0, 1, Op { operation: 0, what: 7 }, &mut bench.out);
+    bench.gets(&frame(WINDOW_UPDATE, 0, 0, &[0x7f, 0, 0, 0])).expect("what waits was asked for");
+    assert!(bench.out.len() > 2 * body.len() && bench.out.len() > MAX_UNREAD_BYTES);
 }

@@ -5,6 +5,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use http::load::MAX_UNREAD_BYTES;
 use rustls::pki_types::PrivateKeyDer;
 use rustls::{ServerConfig, ServerConnection};
 use wire::ProtocolError;
@@ -210,4 +211,20 @@ fn a_connection_that_ends_in_good_order_is_made_again_with_its_requests() {
     server.send_close_notify();
     bench.gets(&serve(&mut server, &[])).expect("nothing is under way");
     assert!(bench.events.close);
+}
+
+#[test]
+fn a_server_that_floods_and_does_not_read_is_given_up() {
+    let identity = Identity::of("localhost", false);
+    let mut server = identity.server(&["h2"]);
+    let mut bench =
+        shake(&format!("{}version = 2", identity.trusted()), &mut server).expect("HTTP/2");
+    let settings = [&[0, 0, 0, 4, 0], &[0; 4][..]].concat();
+    let faults = (0..2 * MAX_UNREAD_BYTES / 9 / 1000).find_map(|_| {
+        let flood = encrypted(&mut server, &settings.repeat(1000));
+        bench.gets(&flood).err()
+    });
+    let fault = faults.expect("given up").to_string();
+    assert!(fault.contains("more than 4 MiB of that wait"), "{fault}");
+    assert!(bench.out.len() < MAX_UNREAD_BYTES + (1 << 20), "{}", bench.out.len());
 }

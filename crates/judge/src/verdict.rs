@@ -5,15 +5,17 @@
 //! 1. a barred comparison (generator-bound, disturbed rounds, invalid trials, unseen) is *can't
 //!    tell*;
 //! 2. so is one of fewer than [`MIN_ROUNDS`] rounds, however far apart the figures lie;
-//! 3. when the interval *at the confidence that Holm's procedure leaves to this comparison*
+//! 3. when the plain interval lies wholly inside ±`same_within`, it is the same, also where it
+//!    excludes 1: a difference that is proven and smaller than what the suite calls equal must not
+//!    fail a gate;
+//! 4. else, when the interval *at the confidence that Holm's procedure leaves to this comparison*
 //!    excludes 1, it is better or worse, by the metric's direction;
-//! 4. else, when the plain interval lies wholly inside ±`same_within`, it is the same;
-//! 5. else *can't tell*, with an estimate of the rounds that are missing.
+//! 5. else *can't tell*: by the correction for several comparisons where the plain interval
+//!    excludes 1, and otherwise with an estimate of the rounds that are missing.
 //!
-//! Step 3 is decided by the Holm-adjusted p-value, which is the same thing without a second
+//! Step 4 is decided by the Holm-adjusted p-value, which is the same thing without a second
 //! interval. The interval that is *printed* stays the plain one (95 %), so that its meaning
-//! doesn't depend on how many points a suite has; in a large family it may therefore exclude 1
-//! while the verdict is still *can't tell*.
+//! doesn't depend on how many points a suite has.
 
 use crate::holm::holm_adjust;
 use crate::interval::Interval;
@@ -43,6 +45,12 @@ pub enum Inconclusive {
     TooFewRounds,
     /// The interval neither excludes 1 nor fits inside ±`same_within`.
     TooWide,
+    /// The interval excludes 1, but not at the confidence that is left to one of several
+    /// comparisons.
+    MultipleComparisons,
+    /// The interval excludes 1, but one of the two targets was started only once: what differs
+    /// from one start to the next is in no interval.
+    OneStart,
     /// The generator was busy for 90 % of the time or more: it, not the target, set the figure.
     GeneratorBound,
     /// A target was overloaded: its latency is that of a queue that only grew, a function of the
@@ -58,9 +66,11 @@ pub enum Inconclusive {
 }
 
 impl Inconclusive {
-    const ALL: [Self; 7] = [
+    const ALL: [Self; 9] = [
         Self::TooFewRounds,
         Self::TooWide,
+        Self::MultipleComparisons,
+        Self::OneStart,
         Self::GeneratorBound,
         Self::Overloaded,
         Self::DisturbedRounds,
@@ -87,6 +97,10 @@ impl Inconclusive {
         match self {
             Inconclusive::TooFewRounds => ("too_few_rounds", "too few rounds"),
             Inconclusive::TooWide => ("too_wide", "interval too wide"),
+            Inconclusive::MultipleComparisons => {
+                ("multiple_comparisons", "not clear after correction for several comparisons")
+            }
+            Inconclusive::OneStart => ("one_start", "one start"),
             Inconclusive::GeneratorBound => ("generator_bound", "generator-bound"),
             Inconclusive::Overloaded => ("overloaded", "overloaded"),
             Inconclusive::InvalidTrials => ("invalid_trials", "invalid trials"),
@@ -103,7 +117,7 @@ pub enum Verdict {
     Better,
     /// The first target is worse.
     Worse,
-    /// The difference is smaller than what the run calls a difference.
+    /// The difference, if there is one, is smaller than what the run calls a difference.
     Same,
     /// The measurement is inconclusive.
     CantTell {
@@ -177,7 +191,12 @@ fn decide(one: &Comparison, adjusted_p: f64, rule: &Rule) -> Verdict {
     let Some(interval) = one.interval else {
         return Verdict::CantTell { why: Inconclusive::Unseen, more_rounds: None };
     };
-    if adjusted_p <= 1.0 - rule.confidence {
+    let margin = rule.same_within.max(0.0).ln_1p();
+    if interval.high.ln() <= margin && interval.low.ln() >= -margin {
+        return Verdict::Same;
+    }
+    let error = 1.0 - rule.confidence;
+    if adjusted_p <= error {
         let higher = interval.ratio > 1.0;
         return match (one.direction, higher) {
             (Direction::HigherIsBetter, true) | (Direction::LowerIsBetter, false) => {
@@ -186,11 +205,13 @@ fn decide(one: &Comparison, adjusted_p: f64, rule: &Rule) -> Verdict {
             _ => Verdict::Worse,
         };
     }
-    let margin = rule.same_within.max(0.0).ln_1p();
-    if interval.high.ln() <= margin && interval.low.ln() >= -margin {
-        return Verdict::Same;
+    match interval.p_value <= error {
+        true => Verdict::CantTell { why: Inconclusive::MultipleComparisons, more_rounds: None },
+        false => Verdict::CantTell {
+            why: Inconclusive::TooWide,
+            more_rounds: more_rounds(&interval, rule),
+        },
     }
-    Verdict::CantTell { why: Inconclusive::TooWide, more_rounds: more_rounds(&interval, rule) }
 }
 
 /// Estimates how many more rounds bring the half-width of the interval under `same_within`, if the
@@ -276,6 +297,19 @@ mod tests {
     }
 
     #[test]
+    fn a_proven_difference_inside_the_margin_is_the_same_and_beyond_it_is_none() {
+        let b = [1.0; 6];
+        let one_percent = [0.990, 0.991, 0.989, 0.990, 0.9905, 0.9895];
+        assert!(compare(&one_percent, &b).interval.is_some_and(|found| found.high < 1.0));
+        assert_eq!(judge_one(&one_percent, &b), Verdict::Same);
+        let narrow = Rule { same_within: 0.005, ..RULE };
+        assert_eq!(judge_family(&[compare(&one_percent, &b)], &narrow), [Verdict::Worse]);
+        // One end beyond the margin is enough.
+        let two_percent = one_percent.map(|figure| figure - 0.01);
+        assert_eq!(judge_one(&two_percent, &b), Verdict::Worse);
+    }
+
+    #[test]
     fn four_rounds_tell_nothing_however_far_apart() {
         let verdict = judge_one(&[10.0, 10.0, 10.1, 10.0], &[1.0; 4]);
         let why = Inconclusive::TooFewRounds;
@@ -303,7 +337,8 @@ mod tests {
         let mut family = vec![noise; 19];
         family.push(compare(&a, &b));
         let last = judge_family(&family, &RULE)[19];
-        assert!(matches!(last, Verdict::CantTell { why: Inconclusive::TooWide, .. }), "{last:?}");
+        let why = Inconclusive::MultipleComparisons;
+        assert_eq!(last, Verdict::CantTell { why, more_rounds: None });
     }
 
     #[test]

@@ -8,6 +8,15 @@ pub fn cpus_here() -> Vec<usize> {
     }
 }
 
+/// The CPUs that these processes may use, all together; empty where none of them can be asked.
+pub fn cpus_of(pids: &[u32]) -> Vec<usize> {
+    let pid = |pid: &u32| rustix::process::Pid::from_raw(i32::try_from(*pid).ok()?);
+    let set = |pid| rustix::thread::sched_getaffinity(Some(pid)).ok();
+    let sets: Vec<_> = pids.iter().filter_map(pid).filter_map(set).collect();
+    let may_use = |cpu: &usize| sets.iter().any(|set| set.is_set(*cpu));
+    (0..rustix::thread::CpuSet::MAX_CPU).filter(may_use).collect()
+}
+
 /// Pins the calling thread, and every process it starts from now on, to `cpus`; empty leaves it.
 ///
 /// # Errors

@@ -3,7 +3,9 @@
 
 use std::time::{Duration, Instant};
 
-use lab::observe::{Disturbance, OwnCpu, SENSORS, Sample, SeriesWriter, Watch, check_sensors};
+use lab::observe::{
+    Disturbance, OwnCpu, Roots, SENSORS, Sample, SeriesWriter, Watch, check_sensors,
+};
 use ledger::{
     FingerprintRow, Ledger, RunId, RunRow, RunState, SamplePoint, SuiteRow, TargetId, TargetRow,
 };
@@ -88,9 +90,9 @@ fn a_program_that_takes_cores_from_a_slice_is_named() {
     let burner = Burner::start(folder.path(), "burner");
     // Processes are read again only after a pause that depends on what the last reading took.
     let begun = Instant::now();
-    let read = |watch: &mut Watch, group, load| {
+    let read = |watch: &mut Watch, target: Option<&Roots>, load| {
         while begun.elapsed() < Duration::from_secs(60) {
-            if let Some(others) = watch.other_programs(group, load, &[]) {
+            if let Some(others) = watch.other_programs(target, load, &[]) {
                 return others;
             }
             std::thread::yield_now();
@@ -104,13 +106,16 @@ fn a_program_that_takes_cores_from_a_slice_is_named() {
     }
     assert!(cores.is_some_and(|cores| cores > 0.0), "{cores:?}");
     // As load of the lab's, or as its target, it is none of the others.
-    let burns = |watch: &mut Watch, group, load| {
-        let others = read(watch, group, load);
+    let burns = |watch: &mut Watch, target: Option<&Roots>, load| {
+        let others = read(watch, target, load);
         others.cores.iter().any(|(name, _)| name == "burner")
     };
     assert!(!burns(&mut watch, None, true));
     let group = rustix::process::getpgid(rustix::process::Pid::from_raw(burner.0.id() as i32));
-    assert!(!burns(&mut watch, group.ok(), false));
+    let group = Roots::Group(group.unwrap());
+    assert!(!burns(&mut watch, Some(&group), false));
+    let found = Roots::Processes(vec![burner.0.id()]);
+    assert!(!burns(&mut watch, Some(&found), false));
 }
 
 #[test]

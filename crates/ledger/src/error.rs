@@ -81,6 +81,17 @@ pub enum LedgerError {
     /// No run has this id.
     #[error("there is no run {0} in this ledger")]
     NoSuchRun(RunId),
+    /// A run has lost the targets that it was written with.
+    #[error(
+        "the ledger {ledger} is damaged: run {run} has no targets in it; other runs may be whole \
+         (loadline ledger list)"
+    )]
+    NoTargets {
+        /// The file.
+        ledger: String,
+        /// The run.
+        run: RunId,
+    },
     /// A batch was begun inside another.
     #[error("a batch is open already")]
     BatchOpen,

@@ -23,22 +23,30 @@ const SAMPLES: &str = "samples";
 
 /// The rows of run ?1 in a table below trials, each with its target and round.
 macro_rules! of_trials {
-    ($table:literal, $columns:literal, $rest:literal) => {
-        concat!(
-            "SELECT target.name AS target, round.ordinal AS round, ",
-            $columns,
-            " FROM ",
-            $table,
-            " JOIN trial ON trial.id = ",
-            $table,
-            ".trial_id JOIN target ON target.id = trial.target_id
-             JOIN round ON round.id = trial.round_id WHERE round.run_id = ?1 ",
-            $rest
-        )
+    ($name:literal, $doc:literal, $table:literal by $order:literal) => {
+        of_trials!($name, $doc, concat!($table, ".*"), $table by $order)
+    };
+    ($name:literal, $doc:literal, $columns:expr, $table:literal by $order:literal) => {
+        Export {
+            name: $name,
+            doc: $doc,
+            sql: concat!(
+                "SELECT target.name AS target, round.ordinal AS round, ",
+                $columns,
+                " FROM ",
+                $table,
+                " JOIN trial ON trial.id = ",
+                $table,
+                ".trial_id JOIN target ON target.id = trial.target_id
+                 JOIN round ON round.id = trial.round_id WHERE round.run_id = ?1 ",
+                $order
+            ),
+        }
     };
 }
 
 /// Every table that can be exported. Their columns are those of the ledger.
+#[rustfmt::skip] // A table below trials has two lines.
 pub static EXPORTS: &[Export] = &[
     Export {
         name: "trials",
@@ -51,36 +59,19 @@ pub static EXPORTS: &[Export] = &[
         sql: "SELECT * FROM latency WHERE run_id = ?1
             ORDER BY trial_id, clients, operation, kind",
     },
-    Export {
-        name: "seconds",
-        doc: "the same of each second",
-        sql: of_trials!(
-            "histogram",
-            "trial_id, clients, operation, kind, second, count, min_ns, mean_ns, p50_ns, p90_ns,
-             p99_ns, p999_ns, max_ns",
-            "AND second IS NOT NULL ORDER BY trial_id, second, clients, operation, kind"
-        ),
-    },
-    Export {
-        name: "streams",
-        doc: "what the streams of a trial's group of clients have brought",
-        sql: of_trials!(
-            "stream",
-            "trial_id, clients, streams, updates, missed, merged, least_updates, stream.fairness,
-             stream.staleness_p50_ns, stream.staleness_p99_ns, stream.staleness_max_ns",
-            "ORDER BY trial_id, clients"
-        ),
-    },
-    Export {
-        name: "slices",
-        doc: "a slice of a trial",
-        sql: of_trials!("slice", "slice.*", "ORDER BY trial_id, slice.ordinal"),
-    },
-    Export {
-        name: "events",
-        doc: "an event of the suite that happened in a trial",
-        sql: of_trials!("event", "event.*", "ORDER BY trial_id, event.ordinal"),
-    },
+    of_trials!("seconds", "the same of each second",
+        "trial_id, clients, operation, kind, second, count, min_ns, mean_ns, p50_ns, p90_ns, p99_ns,
+         p999_ns, max_ns",
+        "histogram"
+        by "AND second IS NOT NULL ORDER BY trial_id, second, clients, operation, kind"),
+    of_trials!("streams", "what the streams of a trial's group of clients have brought",
+        "trial_id, clients, streams, updates, missed, merged, least_updates, stream.fairness,
+         stream.staleness_p50_ns, stream.staleness_p99_ns, stream.staleness_max_ns",
+        "stream" by "ORDER BY trial_id, clients"),
+    of_trials!("slices", "a slice of a trial",
+        "slice" by "ORDER BY trial_id, slice.ordinal"),
+    of_trials!("events", "an event of the suite that happened in a trial",
+        "event" by "ORDER BY trial_id, event.ordinal"),
     Export {
         name: "sensors",
         doc: "ten seconds of what a sensor saw",
@@ -96,36 +87,21 @@ pub static EXPORTS: &[Export] = &[
             LEFT JOIN target ON target.id = series.target_id
             WHERE series.run_id = ?1 ORDER BY series.id, chunk.start_ns",
     },
-    Export {
-        name: "slow",
-        doc: "one of the slowest requests of a trial",
-        sql: of_trials!("slow", "slow.*", "ORDER BY trial_id, latency_ns DESC, at_ns"),
-    },
-    Export {
-        name: "values",
-        doc: "a figure that a call measured itself",
-        sql: of_trials!("value", "value.*", "ORDER BY trial_id, value.ordinal"),
-    },
-    Export {
-        name: "counters",
-        doc: "what a service itself counted in a trial",
-        sql: of_trials!("counter", "counter.*", "ORDER BY trial_id, counter.name"),
-    },
+    of_trials!("slow", "one of the slowest requests of a trial",
+        "slow" by "ORDER BY trial_id, latency_ns DESC, at_ns"),
+    of_trials!("values", "a figure that a call measured itself",
+        "value" by "ORDER BY trial_id, value.ordinal"),
+    of_trials!("counters", "what a service itself counted in a trial",
+        "counter" by "ORDER BY trial_id, counter.name"),
     Export {
         name: "limits",
         doc: "a limit that a trial reached, or that it reached none",
         sql: "SELECT * FROM limits WHERE run_id = ?1 ORDER BY trial_id, rank",
     },
-    Export {
-        name: "usage",
-        doc: "a figure of what was used in a trial",
-        sql: of_trials!("usage", "usage.*", "ORDER BY trial_id, name"),
-    },
-    Export {
-        name: "findings",
-        doc: "a wrong answer, its bytes in hex",
-        sql: of_trials!("finding", "finding.*", "ORDER BY finding.id"),
-    },
+    of_trials!("usage", "a figure of what was used in a trial",
+        "usage" by "ORDER BY trial_id, name"),
+    of_trials!("findings", "a wrong answer, its bytes in hex",
+        "finding" by "ORDER BY finding.id"),
     Export {
         name: "requirements",
         doc: "what became of a requirement at a point",

@@ -12,6 +12,7 @@
 //! |---|---|
 //! | `table` | the macro by which a table is written down once: struct, SQL, documentation |
 //! | `rows` | the tables |
+//! | `cause` | what disturbed a slice or a trial |
 //! | `ids`, `word_columns` | typed ids, and the words that columns may hold |
 //! | `schema` | what a new ledger is made of, the views in SQL, and the versions that are refused |
 //! | `open`, `write`, `read` | the three things done with a ledger |
@@ -28,6 +29,7 @@
 //! | `columnar` | the same as Parquet files (feature `parquet`) |
 //! | `process` | whether the process that left a run `running` is still there |
 
+mod cause;
 mod chunk;
 #[cfg(feature = "parquet")]
 mod columnar;
@@ -55,6 +57,7 @@ mod table;
 mod word_columns;
 mod write;
 
+pub use cause::{Cause, CauseKind, Program};
 pub use chunk::{CHUNK_NS, SamplePoint};
 #[cfg(feature = "parquet")]
 pub use columnar::ColumnarError;

@@ -176,6 +176,11 @@ impl Ledger {
             facts: self.all(FACTS, [id])?,
         };
         drop(snapshot);
+        // They are written with the run, and a report begins with the first.
+        if view.targets.is_empty() {
+            let ledger = self.connection.path().unwrap_or_default().to_owned();
+            return Err(LedgerError::NoTargets { ledger, run: id });
+        }
         Ok(view)
     }
 

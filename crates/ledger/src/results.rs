@@ -22,8 +22,8 @@ pub struct RunResult {
     pub unclear: u64,
     /// The highest load that held and the lowest that broke, of a search.
     pub loads: Option<Loads>,
-    /// The primary metric of the first target at each point, where it has valid trials: its
-    /// geometric mean over them.
+    /// The primary metric of the first target at each point, where it has trials that are not
+    /// invalid: its geometric mean over them.
     pub figures: Vec<f64>,
     /// The first target.
     pub target: String,
@@ -38,7 +38,7 @@ pub struct VerdictCount {
     pub a: String,
     /// The other one.
     pub b: String,
-    /// `better`, `worse`, `same` or `cant_tell`.
+    /// `better`, `worse`, `same`, `likely_better`, `likely_worse` or `cant_tell`.
     pub verdict: String,
     /// Their number.
     pub points: u64,
@@ -68,11 +68,13 @@ impl Ledger {
         for (run, metric, target) in self.rows(firsts, [], |row| row.try_into())? {
             all.insert(run, RunResult { metric, target, ..RunResult::default() });
         }
-        let verdicts = "SELECT verdict.run_id, a.name, b.name, verdict, count(*), min(ratio),
-                max(ratio)
+        let verdicts = "SELECT verdict.run_id, a.name, b.name,
+                CASE WHEN verdict = 'cant_tell' AND likely IS NOT NULL
+                    THEN 'likely_' || likely ELSE verdict END AS word,
+                count(*), min(coalesce(likely_ratio, ratio)), max(coalesce(likely_ratio, ratio))
             FROM verdict JOIN target a ON a.id = a_id JOIN target b ON b.id = b_id
-            WHERE is_primary GROUP BY verdict.run_id, a_id, b_id, verdict
-            ORDER BY verdict.run_id, a.ordinal DESC, b.ordinal, verdict";
+            WHERE is_primary GROUP BY verdict.run_id, a_id, b_id, word
+            ORDER BY verdict.run_id, a.ordinal DESC, b.ordinal, word";
         let found = self.rows(verdicts, [], |row| {
             let ratios: (Option<f64>, Option<f64>) = (row.get(5)?, row.get(6)?);
             let (a, b, verdict, points) = (row.get(1)?, row.get(2)?, row.get(3)?, row.get(4)?);
@@ -114,7 +116,7 @@ impl Ledger {
     fn add_figures(&self, all: &mut HashMap<RunId, RunResult>) -> Result<(), LedgerError> {
         let figures = "SELECT run.id, round.point_id, figure.value FROM run
             JOIN round ON round.run_id = run.id
-            JOIN trial ON trial.round_id = round.id AND trial.validity = 'valid'
+            JOIN trial ON trial.round_id = round.id AND trial.validity <> 'invalid'
             JOIN target ON target.id = trial.target_id AND target.ordinal = 0
             JOIN figure ON figure.trial_id = trial.id AND figure.name = run.primary_metric
             WHERE figure.value > 0 AND NOT EXISTS

@@ -4,9 +4,10 @@ use crate::fixture::whole::{finding, requirement, slice, whole_run};
 use crate::fixture::{Begun, begin_run};
 use hdrhistogram::Histogram;
 use ledger::{
-    FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, RequirementOutcome, RunId,
-    RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow, SliceRow, SlowRow, TargetId,
-    TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow, VerdictRow,
+    Cause, CauseKind, FailedAt, HistogramKind, HistogramRow, Ledger, LedgerError, Program,
+    RequirementOutcome, RunId, RunState, SLOW_LIMIT, SamplePoint, SampleWriter, SeriesRow,
+    SliceRow, SlowRow, TargetId, TrialId, TrialRow, TrialValues, UNFINISHED, Validity, ValueRow,
+    VerdictRow,
 };
 
 #[test]
@@ -21,9 +22,14 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
     assert_eq!(view.points[0].1.keys["workload.operation"], "get");
     assert_eq!(view.trials[0].1.reason.as_deref(), Some(UNFINISHED));
 
+    let named = Program { name: Some("rustc".to_owned()), cores: Some(1.1) };
+    let programs = vec![named, Program { name: None, cores: None }];
+    let waited = Cause { target: Some("a".to_owned()), ..Cause::new(CauseKind::Wait, 0.09) };
+    let causes = vec![Cause { programs, ..Cause::new(CauseKind::ForeignTicks, 0.14) }, waited];
     let measured = TrialRow {
         validity: Validity::Valid,
         reason: None,
+        causes: causes.clone(),
         measured_ns: 2_000_000_000,
         operations: 1000,
         hits: Some(900),
@@ -32,6 +38,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         generator_busy: Some(0.5),
         overloaded: true,
         offered: Some(1_200),
+        schedule_ns: Some(1_500_000_000),
         backlog_most: Some(200),
         failed_at: Some(FailedAt::WarmUp),
         wrong_outside: 2,
@@ -39,8 +46,7 @@ fn everything_of_a_run_comes_back_as_it_was_written() {
         ..view.trials[0].1.clone()
     };
     ledger.set_trial(trial, &measured).unwrap();
-    let reason = Some("foreign CPU 5 %".into());
-    let slice = SliceRow { reason, validity: Validity::Disturbed, ..slice(trial, 0) };
+    let slice = SliceRow { causes, validity: Validity::Disturbed, ..slice(trial, 0) };
     ledger.add_slice(&slice).unwrap();
     let mut histogram = Histogram::<u64>::new(3).unwrap();
     histogram.record_n(1000, 1000).unwrap();

@@ -73,6 +73,18 @@ fn a_merged_run_is_the_same_with_new_ids_and_is_not_merged_twice() {
 }
 
 #[test]
+fn a_run_whose_targets_are_lost_is_named_with_its_ledger() {
+    let folder = tempfile::tempdir().unwrap();
+    let (path, mut ledger) = on_disk(folder.path(), "damaged.sqlite");
+    let run = begin_run(&mut ledger).run;
+    let other = rusqlite::Connection::open(&path).unwrap();
+    let damage = "PRAGMA foreign_keys = 0; UPDATE target SET run_id = 9223372036854775807";
+    other.execute_batch(damage).unwrap();
+    let error = ledger.run_view(run).unwrap_err().to_string();
+    assert!(error.contains("damaged.sqlite is damaged: run 1 has no targets in it"), "{error}");
+}
+
+#[test]
 fn a_merge_that_fails_halfway_takes_nothing() {
     let folder = tempfile::tempdir().unwrap();
     let (path, mut here) = on_disk(folder.path(), "here.sqlite");
@@ -220,4 +232,9 @@ fn an_older_rigs_table_is_filled_as_far_as_the_ledger_knows() {
     let averages = "SELECT testvalue, reports, avg_elapsed, avg_servertime, min_elapsed, actualwor
         FROM cool_test_averages";
     assert_eq!(rows(averages), ["4 Integer(2) 0.020 0.005 0.020 Integer(1900)"]);
+    // Half of each slice went by until the last were answered.
+    by_hand.execute_batch("UPDATE trial SET schedule_ns = 1000000000").unwrap();
+    let overloaded = "SELECT expectedwor, numpersecwor, percwor FROM cool_test";
+    assert_eq!(rows(overloaded), ["1000.000 2000.000 95.000"; 2]);
+    assert_eq!(rows("SELECT offered_per_s FROM trials"), ["2000.000"]);
 }

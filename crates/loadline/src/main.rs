@@ -63,8 +63,9 @@ Examples:
   loadline completions bash > ~/.local/share/bash-completion/completions/loadline
 
 Exit codes:
-  0 held, same or better   1 error   2 usage or suite error   3 a requirement is broken
-  4 can't tell or invalid   130 interrupted";
+  0 held; better, worse or the same   1 error   2 usage or suite error
+  3 a requirement is broken, or worse with --fail-on worse
+  4 can't tell, likely or invalid     130 interrupted     (loadline help verdicts)";
 
 #[derive(Debug, Subcommand)]
 enum Command {
@@ -160,11 +161,17 @@ fn meant(mut error: clap::Error) -> clap::Error {
 
 fn main() -> ExitCode {
     service::file_limit::turn_into_error();
-    let matches = command().try_get_matches().unwrap_or_else(|error| meant(error).exit());
+    let matches = match command().try_get_matches() {
+        Ok(matches) => matches,
+        Err(error) => return exit::typed(&meant(error)),
+    };
     if let Some(outcome) = registry::run(&matches) {
-        return outcome.unwrap_or_else(exit::Failure::report);
+        return outcome.unwrap_or_else(exit::report);
     }
-    let typed = Cli::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let typed = match Cli::from_arg_matches(&matches) {
+        Ok(typed) => typed,
+        Err(error) => return exit::typed(&error),
+    };
     let outcome = match typed.command {
         Command::Try(args) => ask::attempt(*args),
         Command::New(args) => ask::new(&args),
@@ -193,5 +200,5 @@ fn main() -> ExitCode {
         Command::Enter { command } => Ok(lab::deploy::enter_main(&command)),
         Command::Guard => Ok(lab::deploy::guard_main()),
     };
-    outcome.unwrap_or_else(exit::Failure::report)
+    outcome.unwrap_or_else(exit::report)
 }

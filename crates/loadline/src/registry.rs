@@ -46,6 +46,7 @@ static NULL: Sample = Sample { operations: "operation = \"ask\"", keys: None, si
 static ROWS: &[Row] = &[
     Row(Some(&cache::SERVICE), &[&cache::load::SERVICE, &cache::load::CODECS], Some(&CACHE)),
     Row(Some(&records::SERVICE), &[&records::load::SERVICE], Some(&RECORDS)),
+    Row(Some(&conditions::SERVICE), &[&conditions::load::SERVICE], None),
     Row(Some(&null::SERVICE), &[&load::null::SERVICE], Some(&NULL)),
     Row(None, &[&http::load::SERVICE, &http::load::CODECS], None),
 ];
@@ -54,7 +55,10 @@ static ROWS: &[Row] = &[
 pub(crate) fn registry() -> lab::plan::Registry<'static> {
     static LOADS: LazyLock<Vec<&'static load::Service>> =
         LazyLock::new(|| ROWS.iter().flat_map(|row| row.1).copied().collect());
-    lab::plan::Registry { services: &LOADS, check_arguments: &check_arguments, default_of, page }
+    // Of a cache what was written may be gone; records are there, or the read has failed.
+    let may_miss = |service: &str| service == cache::load::SERVICE.name;
+    let check_arguments = &check_arguments;
+    lab::plan::Registry { services: &LOADS, check_arguments, default_of, page, may_miss }
 }
 
 /// A dialect that `try` can ask a question in.
@@ -100,6 +104,7 @@ const EXAMPLES: &str = "\
 Examples:
   loadline serve cache --memory 256MiB
   loadline serve records --config records.toml
+  loadline serve conditions --data data
 
 Each prints one line of JSON when it is ready. The first SIGTERM or Ctrl-C ends it in good order;
 SIGHUP has it read accounts, tokens and certificates again.";

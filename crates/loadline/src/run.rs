@@ -13,6 +13,7 @@ use crate::exit::Failure;
 use crate::live::{self, Live};
 use crate::out::note;
 use crate::plan::SuiteArgs;
+use crate::report::Form;
 use crate::run_lock::{RunLock, command_line};
 use crate::storage::Storage;
 
@@ -69,7 +70,7 @@ pub(crate) struct HowArgs {
     fail_on: Option<String>,
     /// Take a verdict of this rank for one, in the exit code: from disturbed rounds
     #[arg(long, value_name = "RANK", value_parser = ["likely"])]
-    accept: Option<String>,
+    pub(crate) accept: Option<String>,
     /// Why figures that hold all that is required can't be relied on, where they can't.
     #[arg(skip)]
     pub(crate) doubt: Option<fn(&Summary) -> Option<String>>,
@@ -137,6 +138,7 @@ pub(crate) fn measure_with(
     let lock = RunLock::take(how.wait)?;
     let storage = Storage::find(how.ledger.as_deref())?;
     let mut ledger = Ledger::open(&storage.ledger).map_err(|error| storage.failure(error))?;
+    let before = ledger.last_run().map_err(|error| storage.failure(error))?;
     let exe = std::env::current_exe().context("this program can't find itself")?;
     let mut live = Live::begin(plan, how.plain, &storage);
     let measured = run(RunOptions {
@@ -152,13 +154,17 @@ pub(crate) fn measure_with(
         progress: &mut |progress| live.show(progress),
     });
     drop(live);
-    let (run, ending) = measured.map_err(|error| match error {
-        RunError::Ledger(error) => storage.failure(error),
-        error => error.into(),
-    })?;
     drop(lock);
     let &HowArgs { json, verbose, cost, explain, .. } = how;
-    let shown = crate::report::Form { json, verbose, cost, explain };
+    let shown = Form { json, verbose, cost, explain };
+    let (run, ending) = match measured {
+        Ok(ended) => ended,
+        Err(RunError::Ledger(error)) => {
+            print_unfinished(&ledger, before, shown);
+            return Err(storage.failure(error));
+        }
+        Err(error) => return Err(error.into()),
+    };
     let code = crate::report::print(&ledger, run, shown, |summary| how.exit_code_of(summary))?;
     let page = storage.logs.join(run.to_string()).join("report.html");
     // The run is in the ledger and on the screen: a full disk here must not make it a failure.
@@ -181,6 +187,17 @@ pub(crate) fn measure_with(
             ExitCode::from(130)
         }
     })
+}
+
+/// Prints what the ledger took before it failed, as of a full disk: the run began after `before`.
+fn print_unfinished(ledger: &Ledger, before: Option<RunId>, shown: Form) {
+    let Ok(Some(run)) = ledger.last_run() else { return };
+    let runs = ledger.runs().unwrap_or_default();
+    let has_trials = runs.iter().any(|one| one.id == run && one.trials > 0);
+    if Some(run) != before && has_trials && crate::report::print(ledger, run, shown, |_| 1).is_ok()
+    {
+        note(format!("the ledger failed: these are the rounds of run {run} that it took before"));
+    }
 }
 
 /// Raises the limit of open files for the connections of the load, before anything starts.

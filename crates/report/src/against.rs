@@ -4,6 +4,7 @@
 use findings::{Compared, Summary, TargetSummary};
 use judge::{Direction, Inconclusive, Metric, Verdict};
 
+use crate::causes::why_words;
 use crate::number::{in_one_unit, whole_percent};
 use crate::phrases::{bound, disturbance, many};
 use crate::wording::{Span, between, compared, difference, either, noun, same};
@@ -27,12 +28,27 @@ pub(crate) struct InFull {
     pub(crate) could_show: Option<String>,
 }
 
+/// What shows more than two processes.
+const SEVERAL_STARTS: &str = "restart them and ask again, or let a suite start them (its targets' \
+                              `command`), anew in each round";
+
 /// One comparison: `loadline takes 22 % less CPU per operation than memcached (12.2 µs against
 /// 15.8 µs); rate 13 % lower, p99 24 % higher.`
 pub(crate) fn single(summary: &Summary, one: &Compared, in_full: Option<&InFull>) -> String {
     let [a, b] = [one.a, one.b].map(|target| &summary.targets[target].name);
     let by = in_full.map_or("", |more| more.by.as_str());
     let what = match (one.verdict, one.interval) {
+        (Verdict::CantTell { why: Inconclusive::OneStart, .. }, Some(interval)) => {
+            let what = compared(&one.metric, Span::one(interval.ratio), b) + by;
+            let details: Vec<String> =
+                [figures(summary, one), evidence(one)].into_iter().flatten().collect();
+            return format!(
+                "These two processes differ: {a} {what} ({}){}. Whether the programs do takes \
+                 several starts of each: {SEVERAL_STARTS}.",
+                details.join("; "),
+                besides(summary, &[one])
+            );
+        }
         (Verdict::CantTell { .. }, _) => {
             let either = either(&one.metric, b);
             return format!(
@@ -142,6 +158,8 @@ fn advice(
     let words = match why {
         Inconclusive::TooFewRounds => "five rounds are the least: --set rounds.at_least=5",
         Inconclusive::TooWide => "longer rounds (rounds.measure) or pinned cores (cpus) vary less",
+        Inconclusive::MultipleComparisons => "more rounds, or fewer points in a run, would tell",
+        Inconclusive::OneStart => SEVERAL_STARTS,
         Inconclusive::GeneratorBound => {
             "give the load more threads and CPUs, or judge by server.cpu_ns_per_op"
         }
@@ -159,16 +177,16 @@ fn advice(
 
 /// Why most trials of the two targets that don't count are invalid.
 fn invalid(summary: &Summary, one: &Compared) -> Option<String> {
-    let of_both = |target: usize| target == one.a || target == one.b;
-    let here = summary.trials_at(one.point).map(|(_, trial)| trial);
-    let trials: Vec<_> = here.filter(|trial| of_both(trial.target)).collect();
-    let cause = findings::invalid(trials.iter().copied()).into_iter().next()?;
-    let is_it = |trial: &&&findings::TrialSummary| {
-        trial.row.reason.as_deref().is_some_and(|reason| reason == cause.text)
+    let first = |target: usize| {
+        let here = summary.trials_at(one.point).map(|(_, trial)| trial);
+        let own = here.filter(|trial| trial.target == target);
+        findings::invalid(own).into_iter().next().map(|cause| (target, cause))
     };
-    let target = trials.iter().find(is_it).map_or(one.a, |trial| trial.target);
-    let (name, rounds) = (&summary.targets[target].name, many(cause.rounds, "round"));
-    let why = cause.text.trim_start_matches(&format!("{name}: "));
+    let causes = [one.b, one.a].into_iter().filter_map(first);
+    let (target, cause) = causes.max_by_key(|(_, cause)| cause.rounds.len())?;
+    let (name, rounds) = (&summary.targets[target].name, many(cause.rounds.len(), "round"));
+    let why = why_words(&cause.why);
+    let why = why.trim_start_matches(&format!("{name}: "));
     Some(format!("{name} in {rounds}: {why}"))
 }
 

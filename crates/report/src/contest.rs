@@ -1,11 +1,10 @@
 //! The sentences of a run that is one comparison: its verdict, evidence, and caveats.
 
 use findings::{Compared, Contest, Summary};
-use judge::{Unit, smallest_difference};
+use judge::smallest_difference;
 
 use crate::against::{InFull, single};
-use crate::number::{in_one_unit, percent, ratio, ratio_within, whole_percent};
-use crate::wrap::table as aligned;
+use crate::number::{percent, ratio, whole_percent};
 
 /// The comparison in a few sentences, the verdict first.
 pub(crate) fn sentences(summary: &Summary, contest: &Contest) -> Vec<String> {
@@ -93,66 +92,6 @@ fn evidence(contest: &Contest) -> String {
     format!("Looked at {times}; at most {error} of such verdicts call a difference wrongly.{said}")
 }
 
-/// The table of one point: a line per metric, with the results of other methods.
-pub(crate) fn table(summary: &Summary, point: usize) -> Vec<String> {
-    let mut rows = Vec::new();
-    for compared in summary.comparisons_at(point) {
-        let Some(interval) = compared.interval else { continue };
-        let beside = compared.beside;
-        let [a, b] = match beside.medians {
-            Some((a, b)) => in_one_unit([a, b], compared.metric.unit),
-            None => [(); 2].map(|()| "unseen".to_owned()),
-        };
-        let of_medians = beside.medians.map_or(String::new(), |(a, b)| ratio(a / b));
-        let within = ratio_within(interval.ratio, interval.low, interval.high);
-        rows.push(vec![
-            compared.metric.suite.to_string(),
-            a,
-            b,
-            format!("{}{within}", crate::phrases::bound(compared)),
-            of_medians,
-            beside.shift.map_or(String::new(), ratio),
-            beside.rank_p.map_or(String::new(), |p| format!("{p:.2}")),
-            match compared.primary {
-                true => crate::phrases::verdict(compared.verdict, None),
-                false => crate::phrases::verdict_beside(compared),
-            },
-        ]);
-    }
-    rows.extend(program_sizes(summary));
-    let confidence = summary.comparisons_at(point).next().map_or(0.0, |one| one.confidence);
-    let head = vec![
-        "medians over rounds".to_owned(),
-        crate::escape::one_line(&summary.targets[0].name),
-        summary.targets.get(1).map_or(String::new(), |one| crate::escape::one_line(&one.name)),
-        format!("ratio [{}]", confidence_words(confidence)),
-        "medians".to_owned(),
-        "shift".to_owned(),
-        "rank p".to_owned(),
-        String::new(),
-    ];
-    rows.insert(0, head);
-    aligned(&rows, 2, str::to_owned)
-}
-
-/// `97.5 %`, `99.87 %`.
-pub(crate) fn confidence_words(confidence: f64) -> String {
-    let text = format!("{:.2}", confidence * 100.0);
-    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
-}
-
-/// The sizes of the two programs.
-fn program_sizes(summary: &Summary) -> Option<Vec<String>> {
-    let bytes = |target: usize| {
-        let facts = summary.facts.get(target)?;
-        let fact = facts.iter().find(|(name, _)| name == "program_bytes")?;
-        fact.1.parse::<f64>().ok().filter(|bytes| *bytes > 0.0)
-    };
-    let (a, b) = (bytes(0)?, bytes(1)?);
-    let [ours, theirs] = in_one_unit([a, b], Unit::Bytes);
-    Some(vec!["program's size".to_owned(), ours, theirs, format!("{}×", ratio(a / b))])
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -163,7 +102,5 @@ mod tests {
             [change(1.021), change(0.996), change(3.1)],
             ["2.1 % more", "0.40 % less", "3.10×"]
         );
-        assert_eq!(confidence_words(0.975), "97.5 %");
-        assert_eq!(confidence_words(0.999_87), "99.99 %");
     }
 }

@@ -1,9 +1,10 @@
 //! The grade of figures in words: what they are worth, and what disturbed or invalidated them.
 
-use findings::{Cause, Summary, TargetSummary, TrialSummary, disturbances, invalid};
+use findings::{CauseSummary, Summary, TargetSummary, disturbances, invalid};
 use judge::{Inconclusive, Verdict};
 use ledger::Validity;
 
+use crate::causes::why_words;
 use crate::escape::one_line;
 use crate::phrases::many;
 
@@ -29,10 +30,13 @@ pub(crate) fn words(target: &TargetSummary) -> String {
 }
 
 /// Causes in one line, with the number of rounds of those that weren't in all.
-fn causes(causes: &[Cause], rounds: usize, most: usize) -> String {
-    let part = |cause: &Cause| match cause.rounds == rounds {
-        true => one_line(&cause.text),
-        false => format!("{} ({})", one_line(&cause.text), many(cause.rounds, "round")),
+fn causes(causes: &[CauseSummary], rounds: usize, most: usize) -> String {
+    if causes.is_empty() {
+        return "no reason was given".to_owned();
+    }
+    let part = |cause: &CauseSummary| {
+        let (words, seen) = (one_line(&why_words(&cause.why)), cause.rounds.len());
+        if seen == rounds { words } else { format!("{words} ({})", many(seen, "round")) }
     };
     let mut parts: Vec<String> = causes.iter().take(most).map(part).collect();
     if let Some(more) = causes.len().checked_sub(most).filter(|more| *more > 0) {
@@ -53,7 +57,7 @@ pub(crate) fn lines(summary: &Summary, index: usize) -> Vec<(Validity, String)> 
     let point = &summary.points[index];
     let here = || summary.trials_at(index).map(|(_, trial)| trial);
     let mut lines = Vec::new();
-    let (rounds, found) = disturbances(here().map(|trial| (trial.round, trial)));
+    let (rounds, found) = disturbances(here());
     if rounds > 0 {
         let ignored = if is_ignored(summary) { ", ignored" } else { "" };
         let of = of_rounds(rounds, point.rounds);
@@ -65,17 +69,13 @@ pub(crate) fn lines(summary: &Summary, index: usize) -> Vec<(Validity, String)> 
     for target in &point.targets {
         let own = || here().filter(|trial| trial.target == target.target);
         for cause in invalid(own()) {
-            let is_it = |trial: &&TrialSummary| {
-                let reason = trial.row.reason.as_deref();
-                trial.row.validity == Validity::Invalid
-                    && reason.is_none_or(|one| one == cause.text)
-            };
-            let when = match (cause.rounds, own().find(is_it)) {
-                (1, Some(trial)) => format!("round {}", trial.round),
+            let when = match (cause.rounds.len(), cause.rounds.first()) {
+                (1, Some((_, round))) => format!("round {round}"),
                 (rounds, _) => of_rounds(rounds, target.trials),
             };
             let name = one_line(&summary.targets[target.target].name);
-            lines.push((Validity::Invalid, format!("{name}, {when}: {}", one_line(&cause.text))));
+            let why = one_line(&why_words(&cause.why));
+            lines.push((Validity::Invalid, format!("{name}, {when}: {why}")));
         }
     }
     lines
@@ -90,8 +90,7 @@ fn is_ignored(summary: &Summary) -> bool {
 /// What disturbed the run, where that bars a verdict, or is ignored.
 pub(crate) fn sentence(summary: &Summary) -> Option<String> {
     let all: usize = summary.points.iter().map(|point| point.rounds).sum();
-    let trials = summary.trials.iter().map(|trial| ((trial.point, trial.round), trial));
-    let (rounds, found) = disturbances(trials);
+    let (rounds, found) = disturbances(&summary.trials);
     let bars = |one: &findings::Compared| {
         matches!(one.verdict, Verdict::CantTell { why: Inconclusive::DisturbedRounds, .. })
     };

@@ -4,10 +4,13 @@ use findings::{History, MIN_RUNS, PastFigure, PointHistory};
 use serde_json::{Value, json};
 
 use crate::contest::change;
+use crate::document::{Cell, Line, Role, Sheet, Table, number, verdict, words};
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::number::value_of;
+use crate::names;
+use crate::number::{moment, value_of};
 use crate::phrases::many;
+use crate::text::Paint;
 use crate::wrap::wrapped;
 
 /// The last changes in a sentence each, or that there is none.
@@ -63,26 +66,37 @@ pub fn history_text(history: &History) -> String {
         };
         let point = one_line(&series.point);
         text.push_str(&format!("\n{point}{settings}\n"));
-        for (index, run) in series.runs.iter().enumerate() {
-            let mark = match series.changes.iter().find(|change| change.index == index) {
-                Some(found) => {
-                    let word = if history.is_worse(found) { "worse" } else { "better" };
-                    format!("  ← {word}: {}", change(found.after / found.before))
-                }
-                None => String::new(),
-            };
-            let figure = value_of(run.figure, history.metric.unit);
-            let (id, at) = (run.id, one_line(&run.started_at));
-            let day = at.get(..16).unwrap_or(&at).replace('T', " ");
-            let commit = run.commit.as_deref().map_or("", short);
-            text.push_str(&format!("  {id:>5}  {day}  {commit:<10}  {figure:>10}{mark}\n"));
-        }
+        let mut runs = figures(history, series);
+        runs.rows.reverse();
+        text.push_str(&crate::text::table(&runs, Paint::new(false)));
     }
     text.push('\n');
     for line in sentences(history) {
         text.push_str(&format!("{}\n", one_line(&line)));
     }
     wrapped(&text)
+}
+
+/// The runs of a series, the newest first.
+pub(crate) fn figures(history: &History, series: &PointHistory) -> Table {
+    let changed = |index: usize| {
+        let found = series.changes.iter().find(|change| change.index == index)?;
+        let (role, word) = match history.is_worse(found) {
+            true => (Role::Bad, "worse"),
+            false => (Role::Good, "better"),
+        };
+        Some(Line::toned(role, format!("{word}: {}", change(found.after / found.before))))
+    };
+    let metric = names::metric(&history.metric).to_lowercase();
+    Sheet::of("The newest run first", series.runs.iter().enumerate().rev())
+        .with(number("run"), |(_, run)| {
+            Cell::from(run.id.to_string()).to(Some(format!("/runs/{}", run.id)))
+        })
+        .with(words("started"), |(_, run)| moment(&run.started_at))
+        .with(words("commit"), |(_, run)| run.commit.as_deref().map(|one| short(one).to_owned()))
+        .with(number(metric), |(_, run)| value_of(run.figure, history.metric.unit))
+        .with(verdict("changed"), |(index, _)| changed(*index).unwrap_or_default())
+        .table()
 }
 
 /// The same for programs.
@@ -136,7 +150,7 @@ pub(crate) fn settings_words(series: &PointHistory) -> String {
     one_line(&words.collect::<Vec<_>>().join(", "))
 }
 
-pub(crate) fn short(commit: &str) -> &str {
+fn short(commit: &str) -> &str {
     commit.get(..10).unwrap_or(commit)
 }
 

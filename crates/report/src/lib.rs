@@ -7,8 +7,8 @@
 //! |---|---|
 //! | `conclusion` | the run in a sentence or two |
 //! | `against` | the first target beside another one, in a sentence |
-//! | `contest` | the sentences and the table of a run that is one comparison |
-//! | `grade` | what figures are worth, and what disturbed them |
+//! | `contest` | the sentences of a run that is one comparison |
+//! | `causes`, `grade` | what disturbed or invalidated figures, and what they are worth |
 //! | `history` | all runs of a suite on one kind of host, as text and JSON |
 //! | `run_line` | a run in one sentence, for lists of runs |
 //! | `samples` | two series of figures from elsewhere, as text and JSON |
@@ -16,7 +16,9 @@
 //! | `scaling` | a scalability law in words |
 //! | `number`, `phrases`, `escape` | numbers, verdicts and foreign text as people read them |
 //! | `wording` | differences of a metric in words |
-//! | `columns` | the units of figures that are read under each other |
+//! | `document` | the one model of lines and tables, with a role for each word |
+//! | `content` | the parts of a report in that model, made once for every form |
+//! | `names` | metrics and sensors as people say them |
 //! | `wrap` | lines and tables of at most 100 columns |
 //! | `text` | the terminal |
 //! | `html` | a run as one HTML file, and the pages of `loadline ui` around it |
@@ -26,9 +28,11 @@
 //! | `export` | tables of a run as CSV and JSON lines |
 
 mod against;
-mod columns;
+mod causes;
 mod conclusion;
+mod content;
 mod contest;
+mod document;
 mod escape;
 mod export;
 mod grade;
@@ -37,6 +41,7 @@ mod html;
 mod json;
 mod junit;
 mod markdown;
+mod names;
 mod number;
 mod phrases;
 mod progress;
@@ -48,8 +53,9 @@ mod text;
 mod wording;
 mod wrap;
 
+pub use causes::{disturbed_by, programs, reason, stays_disturbed};
 pub use conclusion::conclusion;
-pub use escape::one_line;
+pub use escape::{lines, one_line};
 pub use export::{ExportError, ExportFormat, export};
 pub use history::{history_json, history_text};
 pub use html::{
@@ -66,5 +72,5 @@ pub use number::{
 pub use progress::progress_json;
 pub use run_line::run_sentence;
 pub use samples::{samples_json, samples_text};
-pub use text::{cost, head, point, slowest, text};
+pub use text::{cost, slowest, text};
 pub use wrap::wrapped;

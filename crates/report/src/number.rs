@@ -159,6 +159,12 @@ pub fn whole_percent(fraction: f64) -> String {
     }
 }
 
+/// A confidence as a percentage: `97.5 %`, `99.99 %`.
+pub(crate) fn confidence(confidence: f64) -> String {
+    let text = format!("{:.2}", confidence * 100.0);
+    format!("{} %", text.trim_end_matches('0').trim_end_matches('.'))
+}
+
 /// A ratio without its sign: `10.4`, `2.31`, `1.031`, `0.104`. Near 1 three decimals are shown,
 /// as differences of a few percent are what is decided there.
 pub fn ratio(ratio: f64) -> String {
@@ -220,6 +226,14 @@ fn three_digits(value: f64) -> String {
     }
 }
 
+/// `2026-01-02T03:04:05.678Z` as people read it: `2026-01-02 03:04 UTC`.
+pub(crate) fn moment(rfc3339: &str) -> String {
+    match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
+        (Some(day), Some(minute), true) => format!("{day} {minute} UTC"),
+        _ => rfc3339.to_owned(),
+    }
+}
+
 /// Bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
@@ -253,6 +267,7 @@ mod tests {
         );
         assert_eq!([plain(12_340.0), plain(-7.5), plain(1e-9)], ["12,340", "-7.5", "1.000e-9"]);
         assert_eq!(thousands(1_234_567), "1,234,567");
+        assert_eq!([confidence(0.975), confidence(0.999_87)], ["97.5 %", "99.99 %"]);
     }
 
     #[test]

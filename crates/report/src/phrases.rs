@@ -1,51 +1,33 @@
 //! Phrases that several kinds of report share: figures of a target, verdicts and ratios.
 
-use findings::{
-    Bound, CapacitySummary, Compared, EventKind, Grade, LikelyCompared, PointSummary, Summary,
-    TargetSummary,
-};
+use findings::{Bound, Compared, EventKind, LikelyCompared, PointSummary, Summary, TargetSummary};
 use judge::{Inconclusive, Likely, LikelyInterval, Metric, SeriesInterval, Verdict};
-use ledger::Validity;
 
+use crate::document::Role;
 use crate::escape::one_line;
 use crate::number::{
-    Scale, bytes, count, duration, percent, plain, rate, ratio, ratio_within, value_in, value_of,
-    whole_percent,
+    bytes, count, duration, percent, plain, rate, ratio, ratio_within, whole_percent,
 };
 
 /// The rate with its interval: `6.91M/s ±1.9 %`; `None` when it is unseen.
 pub(crate) fn rate_of(target: &TargetSummary) -> Option<String> {
-    with_width(target.rate, target.figures.rate_per_s, rate)
+    let mean = target.rate.map(|interval| mean_of(&interval, rate));
+    mean.or_else(|| target.figures.rate_per_s.map(rate))
 }
 
-/// The same in this unit.
-pub(crate) fn rate_in(target: &TargetSummary, scale: Scale) -> Option<String> {
-    with_width(target.rate, target.figures.rate_per_s, |rate| scale.show(rate))
-}
-
-/// The mean of an interval with its width, or else the one value there is.
-fn with_width(
-    interval: Option<SeriesInterval>,
-    value: Option<f64>,
-    shown: impl Fn(f64) -> String,
-) -> Option<String> {
-    interval.map(|interval| mean_of(&interval, &shown)).or_else(|| value.map(&shown))
-}
-
-/// A mean with its width. Of two rounds that differ a lot it is thousands of percent, which say
-/// no more than that it isn't known.
+/// A mean with half the width of its confidence interval.
 pub(crate) fn mean_of(interval: &SeriesInterval, shown: impl Fn(f64) -> String) -> String {
-    let mean = shown(interval.mean);
-    match interval.relative_half_width {
-        half if half <= 10.0 => format!("{mean} ±{}", percent(half)),
-        half if half.is_finite() => format!("{mean} ±over 1,000 %"),
-        _ => mean,
-    }
+    shown(interval.mean) + &width(Some(*interval))
 }
 
-/// The rate as a table shows it: `–` where the target wasn't measured.
-pub(crate) fn rate_cell(target: Option<&TargetSummary>) -> String {
-    cell(target, rate_of)
+/// The width of an interval behind its mean. Of two rounds that differ a lot it is thousands of
+/// percent, which say no more than that it isn't known.
+pub(crate) fn width(interval: Option<SeriesInterval>) -> String {
+    match interval.map_or(f64::NAN, |interval| interval.relative_half_width) {
+        half if half <= 10.0 => format!(" ±{}", percent(half)),
+        half if half.is_finite() => " ±over 1,000 %".to_owned(),
+        _ => String::new(),
+    }
 }
 
 /// The run's primary metric, which verdicts are about, unless it is among those that are shown.
@@ -53,61 +35,9 @@ pub(crate) fn primary_unless<'a>(summary: &'a Summary, shown: &[&str]) -> Option
     summary.primary().filter(|metric| !shown.contains(&&*metric.suite))
 }
 
-/// The run's primary metric with its interval, as a table shows it.
-pub(crate) fn primary_cell(target: Option<&TargetSummary>, primary: &Metric) -> String {
-    primary_by(target, primary, |value| value_of(value, primary.unit))
-}
-
-/// The same in this unit.
-pub(crate) fn primary_in(target: &TargetSummary, primary: &Metric, scale: Scale) -> String {
-    primary_by(Some(target), primary, |value| value_in(value, primary.unit, scale))
-}
-
-fn primary_by(
-    target: Option<&TargetSummary>,
-    primary: &Metric,
-    shown: impl Fn(f64) -> String,
-) -> String {
-    cell(target, |target| with_width(target.primary, target.figures.value(primary), &shown))
-}
-
-/// `–` where the target wasn't measured; what isn't clean is marked.
-pub(crate) fn cell(
-    target: Option<&TargetSummary>,
-    of: impl Fn(&TargetSummary) -> Option<String>,
-) -> String {
-    match target {
-        None => "–".to_owned(),
-        Some(target) => match of(target) {
-            Some(value) => value + &mark(&target.grade),
-            None if target.grade.validity == Validity::Invalid => "invalid".to_owned(),
-            None => unseen(None),
-        },
-    }
-}
-
-/// After a figure that isn't clean: ` (disturbed)`.
-pub(crate) fn mark(grade: &Grade) -> String {
-    if grade.is_clean() { String::new() } else { format!(" ({})", grade.word()) }
-}
-
 /// The words, or `unseen` when there are none.
 pub(crate) fn unseen(words: Option<String>) -> String {
     words.unwrap_or_else(|| "unseen".to_owned())
-}
-
-/// A latency in ns as a table shows it; `–` where there is none.
-pub(crate) fn latency(ns: Option<u64>) -> String {
-    ns.map_or_else(|| "–".to_owned(), |ns| duration(ns as f64))
-}
-
-/// A named latency: `p99 5.37 ms`, with `~` where few answers make it rough.
-pub(crate) fn named_latency(name: &str, ns: Option<u64>, rough: bool, scale: Scale) -> String {
-    match ns.map(|ns| scale.show(ns as f64)) {
-        None => format!("{name} unseen"),
-        Some(shown) if rough => format!("{name} ~{shown}"),
-        Some(shown) => format!("{name} {shown}"),
-    }
 }
 
 /// The check of the answers of all trials: `0 wrong of 1.5 M checked, 300 unchecked`.
@@ -128,6 +58,15 @@ pub(crate) fn answers(target: &TargetSummary) -> String {
         words.push_str(&format!(", {} missing", count(target.missing_of_all)));
     }
     words
+}
+
+/// The role of a verdict.
+pub(crate) fn role_of(verdict: Verdict) -> Role {
+    match verdict {
+        Verdict::Better | Verdict::Same => Role::Good,
+        Verdict::Worse => Role::Bad,
+        Verdict::CantTell { .. } => Role::Unsure,
+    }
 }
 
 /// A verdict: `better`, `same within ±2 %` (without a margin only `same`), `can't tell (unseen)`.
@@ -153,8 +92,8 @@ pub(crate) fn verdict_beside(compared: &Compared) -> String {
     }
 }
 
-/// What is likely where there is no verdict: `likely loadline better, 0.57× [0.50, 0.64]; 5 of 5
-/// rounds disturbed, by 2 to 14 %`; `None` where nothing is.
+/// What is likely where there is no strict verdict: `likely loadline better, 0.57× [0.50, 0.64]; 5
+/// of 5 rounds disturbed, by 2 to 14 %`; `None` where nothing is.
 pub(crate) fn likely(summary: &Summary, compared: &Compared) -> Option<String> {
     let likely = compared.likely?;
     let word = likely.code();
@@ -168,8 +107,11 @@ fn likely_ratio(likely: &LikelyCompared) -> String {
     format!("{}; {}", ratio_within(ratio, low, high), disturbance(likely))
 }
 
-/// `5 of 5 rounds disturbed, by 2 to 14 %`.
+/// `5 of 5 rounds disturbed, by 2 to 14 %`, or what else a strict verdict lacks.
 pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
+    if likely.disturbed_rounds == 0 {
+        return "of these two processes".to_owned();
+    }
     let Likely { interval, least_disturbance, most_disturbance } = likely.found;
     let [least, most] =
         [least_disturbance, most_disturbance].map(|share| whole_percent(share.min(1.0)));
@@ -181,9 +123,9 @@ pub(crate) fn disturbance(likely: &LikelyCompared) -> String {
 }
 
 /// The reason of a bound: the target that the generator limited.
-pub(crate) fn bound_note(compared: &[&Compared], names: &[String]) -> Option<String> {
+pub(crate) fn bound_note(summary: &Summary, compared: &[&Compared]) -> Option<String> {
     let bound = compared.iter().find(|one| one.bound.is_some())?;
-    let name = names.get(bound.held_back()?)?;
+    let name = &summary.targets.get(bound.held_back()?)?.name;
     Some(format!("bounds, not verdicts: with {name} the generator was at its limit"))
 }
 
@@ -235,12 +177,26 @@ pub(crate) fn many(number: usize, noun: &str) -> String {
     }
 }
 
+/// What a target carries, by the loads of a search that held and broke.
+pub(crate) fn carries(name: &str, key: &str, held: Option<f64>, broken: Option<f64>) -> String {
+    let load = |one: f64| load(key, one);
+    match (held, broken) {
+        // A load between the two was not shown to hold.
+        (Some(held), Some(broken)) => {
+            format!("{name} carries at least {}, and breaks by {}", load(held), load(broken))
+        }
+        (Some(held), None) => format!("{name} carries at least {}", load(held)),
+        (None, Some(broken)) => format!("{name} does not even carry {}", load(broken)),
+        (None, None) => format!("It can't be told what {name} carries"),
+    }
+}
+
 /// A load of a search for the highest one: `1.20M/s`, `64 connections`.
-pub(crate) fn load(capacity: &CapacitySummary, load: f64) -> String {
-    if capacity.search.key.ends_with("rate") {
+pub(crate) fn load(key: &str, load: f64) -> String {
+    if key.ends_with("rate") {
         return rate(load);
     }
-    let unit = capacity.search.key.rsplit('.').next().unwrap_or_default();
+    let unit = key.rsplit('.').next().unwrap_or_default();
     let unit = if load == 1.0 { unit.trim_end_matches('s') } else { unit };
     format!("{} {unit}", plain(load))
 }

@@ -1,8 +1,10 @@
 //! The progress of a run as JSON.
 
 use findings::{Progress, TargetProgress};
+use ledger::Validity;
 use serde_json::{Value, json};
 
+use crate::causes::reason;
 use crate::json::SCHEMA;
 
 /// The progress of a run for programs.
@@ -15,7 +17,7 @@ pub fn progress_json(progress: &Progress) -> Value {
             "valid_trials": one.valid,
             "disturbed_trials": one.disturbed,
             "invalid_trials": one.invalid,
-            "reason": one.reason,
+            "reason": reason(Validity::Disturbed, &one.why),
             "operations": one.operations,
             "wrong": one.wrong,
             "missing": one.missing,

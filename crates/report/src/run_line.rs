@@ -3,10 +3,11 @@
 use judge::{Direction, Metric, Verdict, metric_named};
 use ledger::{RunLine, RunResult, RunState, VerdictCount};
 
+use crate::document::Role;
 use crate::escape::one_line;
 use crate::number::{plain, rate, ratio, value_of};
-use crate::phrases::many;
-use crate::text::{Paint, Role};
+use crate::phrases::{carries, many};
+use crate::text::Paint;
 
 /// The sentence with its role, which is a colour.
 pub(crate) fn sentence(run: &RunLine, result: Option<&RunResult>) -> (Role, String) {
@@ -41,7 +42,10 @@ fn role(run: &RunLine, result: &RunResult) -> Role {
     };
     let unclear = match &result.loads {
         Some(loads) => loads.held.is_none(),
-        None => has("cant_tell") || result.unclear > 0,
+        None => {
+            let words = ["cant_tell", "likely_better", "likely_worse"];
+            words.into_iter().any(has) || result.unclear > 0
+        }
     };
     match () {
         () if broke || has("worse") => Role::Bad,
@@ -56,32 +60,17 @@ fn found(run: &RunLine, result: &RunResult) -> String {
         return "Nothing was measured.".to_owned();
     }
     if let Some(loads) = &result.loads {
-        let of = |load: f64| match loads.key.ends_with("rate") {
-            true => rate(load),
-            false => {
-                let unit = loads.key.rsplit('.').next().unwrap_or_default();
-                format!("{} {unit}", plain(load))
-            }
-        };
-        return match (loads.held, loads.broken) {
-            (Some(held), Some(broken)) => {
-                let is_rate = loads.key.ends_with("rate");
-                let middle = if is_rate { (held * broken).sqrt() } else { held };
-                format!("{name} carries {} [{}, {}].", of(middle), of(held), of(broken))
-            }
-            (Some(held), None) => format!("{name} carries at least {}.", of(held)),
-            (None, Some(broken)) => format!("{name} does not even carry {}.", of(broken)),
-            (None, None) => format!("It can't be told what {name} carries."),
-        };
+        return carries(&name, &loads.key, loads.held, loads.broken) + ".";
     }
     let mut sentences: Vec<String> = Vec::new();
     for one in result.verdicts.chunk_by(|x, y| x.b == y.b) {
         sentences.push(against(one));
     }
-    if run.valid_trials == 0 {
-        sentences.push(format!("None of {} is valid.", so_far(run)));
-    } else if sentences.is_empty() {
+    if sentences.is_empty() {
         sentences.extend(carried(&name, result));
+    }
+    if run.valid_trials == 0 {
+        sentences.push(format!("None of {} was clean.", so_far(run)));
     }
     sentences.extend(required(result));
     sentences.join(" ")
@@ -95,6 +84,8 @@ fn against(counts: &[VerdictCount]) -> String {
             "better" => "better than",
             "worse" => "worse than",
             "same" => "the same as",
+            "likely_better" => "likely better than",
+            "likely_worse" => "likely worse than",
             _ => "not to be told from",
         };
         let places = match (one.points, all) {
@@ -102,8 +93,8 @@ fn against(counts: &[VerdictCount]) -> String {
             (points, all) if points == all => format!(" at all {all} points"),
             (points, all) => format!(" at {points} of {all}"),
         };
-        let is_decided = one.verdict == Verdict::code(Verdict::Better)
-            || one.verdict == Verdict::code(Verdict::Worse);
+        let is_decided = one.verdict.ends_with(Verdict::Better.code())
+            || one.verdict.ends_with(Verdict::Worse.code());
         let span = one.ratios.filter(|_| is_decided).map(|(low, high)| (ratio(low), ratio(high)));
         let span = span.map_or(String::new(), |(low, high)| match low == high {
             true => format!(" ({low}×)"),
@@ -126,7 +117,7 @@ fn carried(name: &str, result: &RunResult) -> Option<String> {
     let at_best = if result.figures.len() > 1 { " at best" } else { "" };
     Some(match metric {
         Some(metric) if metric.suite == "rate_per_s" => {
-            format!("{name} carried {}{at_best}.", rate(best))
+            format!("{name} reached {}{at_best}.", rate(best))
         }
         Some(metric) => {
             format!("{name} showed {} {}{at_best}.", metric.suite, value_of(best, metric.unit))

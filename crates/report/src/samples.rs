@@ -4,10 +4,9 @@ use findings::{Samples, Series};
 use judge::{Modes, Verdict, median, step_of, two_modes};
 use serde_json::{Value, json};
 
-use crate::contest::confidence_words;
 use crate::escape::one_line;
 use crate::json::SCHEMA;
-use crate::number::{percent, plain, ratio, ratio_within, whole_percent};
+use crate::number::{confidence, percent, plain, ratio, ratio_within, whole_percent};
 use crate::phrases::many;
 use crate::wording::unnamed;
 use crate::wrap::wrapped;
@@ -28,7 +27,7 @@ pub fn samples_text(samples: &Samples) -> String {
             text.push_str(&format!("  {name:<width$}  {note}\n"));
         }
     }
-    let confidence = confidence_words(samples.rule.confidence);
+    let confidence = confidence(samples.rule.confidence);
     if let Some((low, high)) = samples.median_interval {
         let middle = median(&samples.a.figures).zip(median(&samples.b.figures));
         let middle = middle.map_or(f64::NAN, |(a, b)| a / b);

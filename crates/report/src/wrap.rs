@@ -105,13 +105,9 @@ fn words(part: &str) -> Vec<(&str, &str)> {
 }
 
 /// Rows as lines behind `indent`, every column as wide as its widest cell. The columns that a line
-/// has no room for stand in a further line of each row, under its second column. `paint` is given
-/// each padded cell of the first column.
-pub(crate) fn table(
-    rows: &[Vec<String>],
-    indent: usize,
-    paint: impl Fn(&str) -> String,
-) -> Vec<String> {
+/// has no room for stand in a further line of each row, under its second column. Colours in a cell
+/// take no columns.
+pub(crate) fn table(rows: &[Vec<String>], indent: usize) -> Vec<String> {
     let columns = rows.iter().map(Vec::len).max().unwrap_or(0);
     // A title alone in its row may be wider than the column.
     let width = |column: usize| {
@@ -139,9 +135,7 @@ pub(crate) fn table(
             for column in group.start..group.end.min(row.len()) {
                 let cell = &row[column];
                 let fill = " ".repeat(widths[column].saturating_sub(display_width(cell)));
-                let padded = format!("{cell}{fill}");
-                line += &if column == 0 { paint(&padded) } else { padded };
-                line += "  ";
+                line += &format!("{cell}{fill}  ");
             }
             lines.push(line.trim_end().to_owned());
         }
@@ -186,7 +180,7 @@ mod tests {
     fn the_columns_of_a_wide_table_go_on_in_a_second_line_of_each_row() {
         let row =
             |name: &str| vec![name.to_owned(), "x".repeat(50), "y".repeat(60), "z".to_owned()];
-        let lines = table(&[row("a"), row("long")], 2, str::to_owned);
+        let lines = table(&[row("a"), row("long")], 2);
         assert_eq!(lines.len(), 4);
         assert!(lines[0].starts_with("  a     xx") && lines[2].starts_with("  long  xx"));
         assert!(lines[1].starts_with("        yy") && lines[1].ends_with("y  z"), "{lines:?}");

@@ -21,7 +21,7 @@ fn a_comparison_ends_in_a_sentence_with_its_evidence_and_names_the_factor() {
     has("between 1.8 and 2.2 % higher, 7 rounds).");
     has("Looked at twice; at most 2.5 % of such verdicts call a difference wrongly.");
     has("Said beforehand, from run 7: 1.2 % can be shown.");
-    has("program's size        1,020 KiB  512 KiB");
+    has("  program's size: 1,020 KiB against 512 KiB, 2.00×\n");
     assert!(!text.contains("beside:"), "{text}");
 }
 

@@ -1,12 +1,13 @@
 //! Figures are shown whatever they are worth, with their grade beside.
 
-use crate::fixture::Bench;
+use crate::fixture::{Bench, foreign};
 use ledger::Validity;
+use serde_json::json;
 
 const LABEL: &str = "http/get  16 conns · closed";
 
 /// Two servers over five rounds in all of which a compiler ran.
-fn disturbed(validity: Validity, before: &str) -> Bench {
+fn disturbed(validity: Validity) -> Bench {
     let mut bench = Bench::new(&["nginx", "lighttpd"]);
     bench.point(LABEL, 16);
     for share in [14, 2, 9, 3, 5] {
@@ -14,8 +15,8 @@ fn disturbed(validity: Validity, before: &str) -> Bench {
         for (target, rate) in [(0, 56_600), (1, 100_000)] {
             bench.trial(target, rate, 33_000, |row| {
                 row.validity = validity;
-                let used = format!("other programs used {share}.0 % of the run's cores");
-                row.reason = Some(format!("{before}{used}: rustc 1.1 cores, java 0.4"));
+                let programs = [("rustc", 1.1), ("java", 0.4)];
+                row.causes = vec![foreign(f64::from(share) / 100.0, &programs)];
             });
         }
     }
@@ -26,7 +27,7 @@ const CAUSE: &str = "rustc 1.1 cores, java 0.4 (2.0 to 14.0 % of the run's cores
 
 #[test]
 fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them() {
-    let summary = disturbed(Validity::Disturbed, "").finish();
+    let summary = disturbed(Validity::Disturbed).finish();
     let text = report::text(&summary, false);
     let has = |text: &str, part: &str| assert!(text.contains(part), "{part}\n{text}");
     has(&text, "  nginx     disturbed  56.6k/s");
@@ -37,14 +38,24 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
     has(&text, &format!("  disturbed: 5 of 5 rounds: {CAUSE}\n"));
     has(&text, &format!("Disturbed: 5 of 5 rounds: {CAUSE}.\n"));
     let markdown = report::markdown(&summary);
-    has(&markdown, "56.6k/s ±0.00 % (disturbed)");
+    has(&markdown, "| nginx | disturbed | 56.6k/s ±0.00 % |");
     has(&markdown, "- nginx at http/get  16 conns · closed: disturbed in 5 of 5 rounds: rustc 1.1");
     let junit = report::junit(&summary, false);
     has(&junit, "<skipped message=\"56.6k/s ±0.00 %, disturbed in 5 of 5 rounds: rustc 1.1 cores");
     let json = report::json(&summary);
     let target = &json["points"][0]["targets"][0];
     assert_eq!(target["grade"]["word"], "disturbed");
-    assert_eq!(target["grade"]["causes"][0]["cause"], CAUSE);
+    let cause = &target["grade"]["causes"][0];
+    assert_eq!((&cause["cause"], &cause["rounds"]), (&json!(CAUSE), &json!(5)));
+    let programs = json!([{ "name": "rustc", "cores": 1.1 }, { "name": "java", "cores": 0.4 }]);
+    let merged = |least, most| {
+        json!({ "kind": "foreign", "least": least, "most": most,
+                                       "programs": programs })
+    };
+    assert_eq!(cause["disturbance"], merged(0.02, 0.14));
+    let trial = &json["trials"][0];
+    let said = "rustc 1.1 cores, java 0.4 (14.0 % of the run's cores)";
+    assert_eq!((&trial["reason"], &trial["causes"][0]), (&json!(said), &merged(0.14, 0.14)));
     assert!(target["rate_per_s"].as_f64().is_some_and(|rate| (rate - 56_600.0).abs() < 1.0));
     assert_eq!(json["comparisons"][0]["reason"], "disturbed_rounds");
     assert_eq!(json["comparisons"][0]["disturbed_rounds"], 5);
@@ -54,7 +65,7 @@ fn disturbed_figures_are_shown_and_marked_with_one_line_of_what_disturbed_them()
 
 #[test]
 fn a_verdict_of_rounds_whose_disturbances_were_ignored_says_so_everywhere() {
-    let summary = disturbed(Validity::Valid, "disturbances ignored: ").finish();
+    let summary = disturbed(Validity::Valid).finish();
     let said = format!("Disturbances were ignored (rounds.disturbed), in 5 of 5 rounds: {CAUSE}.");
     let text = report::text(&summary, false);
     let flat = text.replace("\n    ", " ");
@@ -63,7 +74,10 @@ fn a_verdict_of_rounds_whose_disturbances_were_ignored_says_so_everywhere() {
     let shown = "Disturbances were ignored (rounds.disturbed)";
     assert!(report::markdown(&summary).contains("Disturbances were ignored (rounds.disturbed)"));
     assert!(report::junit(&summary, false).contains(shown));
-    assert_eq!(report::json(&summary)["points"][0]["targets"][0]["grade"]["ignored"], true);
+    let json = report::json(&summary);
+    assert_eq!(json["points"][0]["targets"][0]["grade"]["ignored"], true);
+    let reason = json["trials"][0]["reason"].as_str().unwrap();
+    assert!(reason.starts_with("disturbances ignored: rustc"), "{reason}");
     assert_eq!(findings::outcome(&summary).exit_code(false), 0);
 }
 

@@ -70,7 +70,11 @@ fn a_change_for_good_is_found_with_the_commits_that_are_responsible() {
     assert_eq!(change["first_commit"], format!("{:040}", 7));
     assert_eq!(history.outcome().exit_code(true), 3);
     assert_eq!(history.outcome().exit_code(false), 0);
-    assert!(history_text(&history).contains("← worse: 7.0 % less"), "{}", history_text(&history));
+    assert!(
+        history_text(&history).contains("93.0k/s  worse: 7.0 % less"),
+        "{}",
+        history_text(&history)
+    );
     // Once it is accepted, what came since is all there is.
     let since = Question { since: Some(8), ..question() };
     let history = History::of(&ledger, &since).unwrap().unwrap();

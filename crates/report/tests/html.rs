@@ -291,7 +291,10 @@ fn events_are_marked_on_the_clock_of_the_run_named_and_listed() {
     assert_eq!(legends, 2, "every chart that has a mark names it");
     assert!(page.contains("2 events: backup &amp; &lt;b&gt;\""), "and says so to who can't see it");
     let table = page.split("<h3>Events</h3>").nth(1).expect("a table of them");
-    assert!(table.contains("<code>backup &amp; &lt;b&gt;.sh &lt;now&gt;</code>"), "{table}");
+    assert!(
+        table.contains("<td class=\"wrap\">backup &amp; &lt;b&gt;.sh &lt;now&gt;</td>"),
+        "{table}"
+    );
     assert!(table.contains("1 failed</span>: exit status: 3"), "{table}");
     let text = report::text(&summary, false);
     let event = "loadline event backup & <b> (backup & <b>.sh <now>): 2 times in 1 trial, ";
@@ -359,12 +362,13 @@ fn each_run_in_a_list_has_its_sentence_in_the_colour_of_its_verdict() {
         ("bad", "loadline is worse than memcached (0.600×)."),
         ("good", "loadline is the same as memcached."),
         ("bad", "loadline showed latency.p99 33.0 µs. Broken: 1 of 1 requirements."),
-        ("unsure", "None of 1 trial is valid."),
+        ("unsure", "None of 1 trial was clean."),
+        ("unsure", "loadline reached 100k/s. None of 1 trial was clean."),
         ("bad", "Failed. Nothing was measured."),
     ];
     assert_eq!(runs.len(), wanted.len());
     for (run, (class, words)) in runs.iter().zip(wanted) {
-        let shown = format!("<p class=\"sentence {class}\">{words}</p>");
+        let shown = format!("<span class=\"word {class}\">{words}</span>");
         assert!(page.contains(&shown), "{shown}: {page}");
         assert_eq!(report::run_sentence(run, results.get(&run.id), false), words);
     }

@@ -1,7 +1,7 @@
 //! The conclusion: the thing and its direction, what went the other way, and causes.
 
-use crate::fixture::Bench;
-use ledger::{FactRow, Ledger, Validity};
+use crate::fixture::{Bench, foreign};
+use ledger::{FactRow, Ledger, RequirementOutcome, Validity};
 
 /// Rounds in which the first target has this rate, latency and CPU time an operation; the other one
 /// has 100,000/s, 33 µs and 100 ns.
@@ -57,6 +57,21 @@ fn what_cant_be_told_is_said_with_what_was_seen_why_and_what_to_do() {
 }
 
 #[test]
+fn what_is_broken_does_not_hide_what_cant_be_told() {
+    let mut bench = Bench::new(&["loadline"]);
+    bench.point("p", 1);
+    bench.round();
+    bench.trial(0, 100_000, 33_000, |_| ());
+    bench.requirement("wrong = 0", 9.0, RequirementOutcome::Broken);
+    for expression in ["latency.p50 < 1ms", "latency.p99 < 1ms", "rate_per_s > 1/s"] {
+        bench.requirement(expression, 1.0, RequirementOutcome::CantTell);
+    }
+    let said = report::conclusion(&bench.finish()).join("\n");
+    let broken = "1 of 4 requirements is broken, 3 can't be told: wrong = 0: it was 9.";
+    assert!(said.contains(broken), "{said}");
+}
+
+#[test]
 fn a_target_that_was_never_seen_is_named_with_its_cause_once() {
     let mut bench = Bench::new(&["loadline", "memcached"]);
     bench.point("p", 1);
@@ -73,7 +88,7 @@ fn a_target_that_was_never_seen_is_named_with_its_cause_once() {
     let said = [
         "Nothing was measured of memcached: not ready within 5 s: something that listens at \
          127.0.0.1:4001 did not come (3 of 3 rounds).",
-        "loadline carried 100k/s (p50 33.0 µs, p99 33.0 µs).",
+        "loadline reached 100k/s (p50 33.0 µs, p99 33.0 µs).",
     ];
     assert_eq!(report::conclusion(&summary), said);
     assert_eq!(report::text(&summary, false).matches("127.0.0.1:400").count(), 2);
@@ -125,11 +140,8 @@ fn no_line_is_wider_than_100_columns() {
                 (row.missing, row.unchecked, row.payload_bytes) = (3, 100, Some(8_000_000_000));
                 if round > 2 {
                     row.validity = Validity::Disturbed;
-                    row.reason = Some(
-                        "other programs used 5.0 % of the run's cores: rustc 1.1 cores, \
-                                       java 0.4, a-compiler-driver 0.2"
-                            .into(),
-                    );
+                    let programs = [("rustc", 1.1), ("java", 0.4), ("a-compiler-driver", 0.2)];
+                    row.causes = vec![foreign(0.05, &programs)];
                 }
             });
             bench.reached(trial, 1, "server_thread", &"it runs 99 % of the time ".repeat(6));

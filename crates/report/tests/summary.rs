@@ -3,7 +3,7 @@
 use crate::fixture::Bench;
 use findings::{Compared, Outcome, Summary, outcome};
 use judge::{Inconclusive, METRICS, Verdict};
-use ledger::{Ledger, RequirementOutcome, TrialRow, Validity};
+use ledger::{Cause, CauseKind, Ledger, RequirementOutcome, TrialRow, Validity};
 
 fn compared<'a>(summary: &'a Summary, metric: &str) -> &'a Compared {
     summary.comparisons.iter().find(|one| one.metric.json == metric).unwrap()
@@ -73,22 +73,26 @@ fn only_rounds_with_both_trials_valid_are_paired() {
 
 #[test]
 fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
-    let run = |foreign: [f64; 2]| {
+    let run = |foreign: [f64; 2], cause: Option<Cause>| {
         let mut bench = Bench::new(&["loadline", "memcached"]);
         bench.point("p", 1);
         for rate_per_s in [190_000, 201_000, 197_000, 204_000, 199_000, 195_000] {
             bench.round();
             for (target, foreign) in foreign.into_iter().enumerate() {
                 let rate_per_s = if target == 0 { rate_per_s } else { 100_000 };
-                let disturb = |row: &mut TrialRow| row.validity = Validity::Disturbed;
+                let disturb = |row: &mut TrialRow| {
+                    row.validity = Validity::Disturbed;
+                    row.causes.extend(cause.clone());
+                };
                 let trial = bench.trial(target, rate_per_s, 33_000, disturb);
                 bench.usage(trial, "run_cores", 2.0);
                 bench.usage(trial, "foreign", foreign);
             }
         }
-        bench.finish()
+        (bench.finish(), bench.ledger)
     };
-    let summary = run([0.1, 0.1]);
+    let steal = Cause::new(CauseKind::Steal, 0.02);
+    let (summary, mut ledger) = run([0.1, 0.1], Some(steal));
     let rate = compared(&summary, "rate_per_s");
     assert!(cant_tell(Inconclusive::DisturbedRounds)(rate.verdict), "the strict verdict stays");
     let likely = rate.likely.unwrap();
@@ -99,6 +103,11 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     assert!(text.contains(words), "{text}");
     let found = outcome(&summary);
     assert_eq!((found.exit_code(true), found.accepting_likely().exit_code(true)), (4, 0));
+    let line = &ledger.runs().unwrap()[0];
+    findings::store_verdicts(&mut ledger, line.id).unwrap();
+    let sentence = report::run_sentence(line, ledger.results().unwrap().get(&line.id), false);
+    let wanted = "loadline is likely better than memcached (1.976×). None of 12 trials was clean.";
+    assert_eq!(sentence, wanted);
 
     // The sensor of other programs has no row in one trial: how much they took is unknown.
     let mut bench = Bench::new(&["loadline", "memcached"]);
@@ -117,9 +126,15 @@ fn what_disturbed_rounds_show_on_both_sides_alike_is_likely() {
     assert_eq!(compared(&bench.finish(), "rate_per_s").likely, None);
 
     // Only one side was disturbed: the difference may be the disturbance.
-    let summary = run([0.1, 0.0]);
+    let (summary, _) = run([0.1, 0.0], None);
     assert_eq!(compared(&summary, "rate_per_s").likely, None);
     assert_eq!(outcome(&summary).accepting_likely().exit_code(false), 4);
+
+    // It isn't known how much these took from each side, whatever others took besides.
+    for kind in [CauseKind::Swap, CauseKind::Quota] {
+        let (summary, _) = run([0.1, 0.1], Some(Cause::new(kind, 20.0)));
+        assert_eq!(compared(&summary, "rate_per_s").likely, None, "{kind:?}");
+    }
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! What a run looks like on a terminal.
 
-use crate::fixture::Bench;
+use crate::fixture::{Bench, foreign};
 use ledger::{RequirementOutcome, SliceRow, Validity};
 
 const LABEL: &str = "cache/get  16 conns · depth 16 · closed";
@@ -35,18 +35,18 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
             server_cpu_ns: None,
             generator_cpu_ns: None,
             validity: Validity::Valid,
-            reason: None,
+            causes: Vec::new(),
         };
         bench.ledger.add_slice(&slice).unwrap();
     }
     bench.trial(1, 100, 33_000, |row| {
         row.validity = Validity::Disturbed;
-        row.reason = Some("foreign CPU time 5 %".into());
+        row.causes = vec![foreign(0.05, &[])];
     });
     let text = report::text(&bench.finish(), false);
     let has = |part: &str| assert!(text.contains(part), "{part}\n{text}");
     has("5 rounds × 5 s in 500 ms slices · valid 4/5");
-    has("disturbed: 1 of 5 rounds: foreign CPU time 5 %");
+    has("disturbed: 1 of 5 rounds: other programs used 5.0 % of the run's cores");
     has(", 3 missing");
     has("verdict: can't tell (disturbed rounds), ");
     has("It can't be told whether loadline has a higher or lower rate than memcached (disturbed");
@@ -64,7 +64,7 @@ fn slices_spoiled_trials_and_unseen_figures_are_told() {
     has("1.00k/s  p50 33.0 µs  p99 ~33.0 µs");
     has("  server CPU unseen\n");
     has("  generator unseen\n");
-    has("The run hasn't ended yet.\nloadline carried 1.00k/s (p50 33.0 µs, p99 33.0 µs).");
+    has("The run hasn't ended yet.\nloadline reached 1.00k/s (p50 33.0 µs, p99 33.0 µs).");
 }
 
 #[test]

@@ -60,19 +60,31 @@ fn an_unknown_word_is_named_and_not_guessed() {
 
 #[test]
 fn targets_that_ran_on_from_round_to_round_are_said_to_have_been_started_once() {
-    let is_said = |restarts: bool| {
+    let said = |restarts: bool, rate_per_s: u64| {
         let mut bench = Bench::new(&["loadline", "memcached"]);
         bench.point("p", 1);
         for round in 0..5 {
             bench.round();
-            for (target, rate) in [(0, 200_000), (1, 100_000)] {
+            for (target, rate) in [(0, rate_per_s), (1, 100_000)] {
                 let warm_up = (restarts || round == 0).then_some(500_000_000);
                 bench.trial(target, rate + round, 33_000, |row| row.warmup_ns = warm_up);
             }
         }
-        report::conclusion(&bench.finish()).join(" ").contains("Started once for all rounds")
+        let summary = bench.finish();
+        let outcome = findings::outcome(&summary);
+        let codes = [outcome, outcome.accepting_likely()].map(|one| one.exit_code(false));
+        (report::conclusion(&summary).join(" "), codes)
     };
-    assert!(is_said(false) && !is_said(true));
+    let (differ, codes) = said(false, 250_000);
+    let begin = "These two processes differ: loadline has 2.50 times the rate of memcached (250k/s";
+    assert!(differ.starts_with(begin) && differ.contains("several starts of each"), "{differ}");
+    assert_eq!(codes, [4, 0]);
+    let (same, codes) = said(false, 100_000);
+    assert!(same.contains("Started once for all rounds"), "{same}");
+    assert_eq!(codes, [0, 0]);
+    let (anew, codes) = said(true, 250_000);
+    assert!(!anew.contains("processes") && !anew.contains("Started once"), "{anew}");
+    assert_eq!(codes, [0, 0]);
 }
 
 /// Comparisons with a bound, with one round, of a ladder, and from disturbed rounds.

@@ -6,7 +6,8 @@ use std::process::{Command, Output};
 
 const LIB: &str = "//! A crate.\n\nmod named;\n";
 const NAMED: &str = "//! A module.\n";
-const MANIFEST: &str = "[package]\nname = \"judge\"\n\n[lints]\nworkspace = true\n";
+const MANIFEST: &str =
+    "[package]\nname = \"judge\"\ndescription = \"A crate\"\n\n[lints]\nworkspace = true\n";
 
 fn tidy(root: &Path) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));

@@ -13,6 +13,7 @@ use super::answer::{Answer, too_large};
 use super::limits::MAX_BODY_BYTES;
 use super::request::Request;
 use super::requests::Requests;
+use super::tls::Spoken;
 
 /// A request that is not answered yet.
 #[derive(Clone, Copy, Debug)]
@@ -112,6 +113,13 @@ impl Http {
             Part::More => goes_on = false,
         }
         Ok((used, goes_on))
+    }
+}
+
+impl Spoken for Http {
+    /// Only requests are written, of which the engine bounds the number.
+    fn check_unsent(&self, _bytes: usize) -> Result<(), ProtocolError> {
+        Ok(())
     }
 }
 

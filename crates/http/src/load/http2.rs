@@ -18,10 +18,12 @@ use wire::{Bytes, Input, Ns, Output, ProtocolError};
 use crate::protocol::{Head, MAX_HEAD_BYTES};
 
 use super::answer::{Answer, too_large};
+use super::limits::MAX_UNREAD_BYTES;
 use super::pipe::Pipe;
 use super::prototype::Prototype;
 use super::request::Request;
-use super::requests::Requests;
+use super::requests::{LONGEST_KEY_BYTES, Requests};
+use super::tls::Spoken;
 
 /// What a server may send of one answer, and of all of a connection, before more is asked for. An
 /// answer is checked as it comes, so that this bounds what a read brings, not what is kept.
@@ -198,6 +200,12 @@ impl Http2 {
         }
     }
 
+    /// The most bytes of as many requests as have been under way together.
+    fn asked_bytes(&self) -> usize {
+        let bytes = self.requests.requests.iter().map(|one| one.bytes.len(LONGEST_KEY_BYTES));
+        bytes.max().unwrap_or(0) as usize * self.exchanges.len()
+    }
+
     /// Whether the bytes so far are the server's first frame, as far as they go.
     fn greet(&mut self, bytes: &[u8], events: &mut Events) -> Result<bool, ProtocolError> {
         if self.is_greeted || bytes.len() < FRAME_HEAD_BYTES {
@@ -255,7 +263,7 @@ impl Exchange {
         } else if fault.is_io() || fault.is_go_away() {
             self.state = State::Cut;
         } else {
-            self.answer.give_up(&format!("HTTP/2: {fault}"), &[]);
+            self.answer.give_up(&cause(&fault), &[]);
             return Step::Done { is_right: false };
         }
         Step::Moved
@@ -268,7 +276,44 @@ fn context() -> Context<'static> {
 }
 
 fn broken(error: &h2::Error) -> ProtocolError {
-    ProtocolError::new(format!("HTTP/2: {error}"))
+    ProtocolError::new(cause(error))
+}
+
+/// Who has done what. The library's own words leave that open.
+fn cause(error: &h2::Error) -> String {
+    let Some(reason) = error.reason() else { return format!("HTTP/2: {error}") };
+    let who = match (error.is_remote(), error.is_library(), error.is_reset()) {
+        (true, _, true) => "the server reset the request",
+        (true, _, false) => "the server ended the connection (GOAWAY)",
+        (_, true, true) => "the server broke the protocol in an answer",
+        (_, true, false) => "the server broke the protocol",
+        (false, false, _) => return format!("HTTP/2: {error}"),
+    };
+    // What a server says with GOAWAY follows the reason, quoted and escaped.
+    let text = error.to_string();
+    let words = text.find(" (b\"").map_or("", |start| &text[start..]);
+    format!("HTTP/2: {who}: {reason:?}, {}{words}", meaning(reason))
+}
+
+/// What a reason means (RFC 9113, 7).
+fn meaning(reason: Reason) -> &'static str {
+    match reason {
+        Reason::NO_ERROR => "no error",
+        Reason::PROTOCOL_ERROR => "a frame that is not allowed there, or a malformed message",
+        Reason::INTERNAL_ERROR => "an error of its own",
+        Reason::FLOW_CONTROL_ERROR => "more data than the window allows",
+        Reason::SETTINGS_TIMEOUT => "settings not acknowledged in time",
+        Reason::STREAM_CLOSED => "a frame on a stream that had ended",
+        Reason::FRAME_SIZE_ERROR => "a frame of a wrong size",
+        Reason::REFUSED_STREAM => "refused before it was looked at",
+        Reason::CANCEL => "no longer wanted",
+        Reason::COMPRESSION_ERROR => "headers that can't be decompressed",
+        Reason::CONNECT_ERROR => "a tunnel's connection failed",
+        Reason::ENHANCE_YOUR_CALM => "more load than is taken",
+        Reason::INADEQUATE_SECURITY => "TLS that is too weak",
+        Reason::HTTP_1_1_REQUIRED => "HTTP/1.1 is wanted: leave `version` out",
+        _ => "a reason that HTTP/2 doesn't know",
+    }
 }
 
 /// Writes a head as HTTP/1.1 would, for the comparison and for findings.
@@ -280,6 +325,19 @@ fn write_lines(head: &ResponseHead, lines: &mut Vec<u8>) {
         }
     }
     lines.extend_from_slice(b"\r\n");
+}
+
+impl Spoken for Http2 {
+    fn check_unsent(&self, bytes: usize) -> Result<(), ProtocolError> {
+        if bytes <= MAX_UNREAD_BYTES || bytes <= MAX_UNREAD_BYTES + self.asked_bytes() {
+            return Ok(());
+        }
+        let limit = MAX_UNREAD_BYTES >> 20;
+        Err(ProtocolError::new(format!(
+            "HTTP/2: the server sends PING, SETTINGS or the like and doesn't read what it is \
+             answered: more than {limit} MiB of that wait to be sent"
+        )))
+    }
 }
 
 impl Dialect for Http2 {
@@ -328,7 +386,8 @@ impl Dialect for Http2 {
         input.consume(input.len());
         let advanced = self.advance(events);
         self.pipe.send(out);
-        advanced
+        advanced?;
+        self.check_unsent(out.len())
     }
 
     fn closed(&mut self, _now: Ns, events: &mut Events) -> Result<(), ProtocolError> {

@@ -32,10 +32,10 @@ mod workload;
 
 pub use codec::CODECS;
 pub use dialect::Http;
-pub use limits::{MAX_BODY_BYTES, MAX_REQUESTS, MAX_SAID_BYTES};
+pub use limits::{MAX_BODY_BYTES, MAX_REQUESTS, MAX_SAID_BYTES, MAX_UNREAD_BYTES};
 pub use metrics::Metrics;
 pub use requests::Requests;
-pub use trust::{Trust, secured};
+pub use trust::{Trust, fault_of, secured};
 
 use ::load::{DialectRow, Reach, Service};
 

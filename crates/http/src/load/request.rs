@@ -4,8 +4,10 @@ use wire::{Bytes, Output};
 
 use ::load::kv::Keys;
 
+use crate::protocol::RequestHead;
+
 /// A request and its right answer, as a suite describes them.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Request {
     /// Its name in the suite.
     pub(super) name: String,
@@ -21,14 +23,16 @@ pub(super) struct Request {
     pub(super) expected: Expected,
 }
 
-/// The parts of a request, for protocols that don't send it as lines.
-#[derive(Debug)]
+/// The parts of a request.
+#[derive(Clone, Debug)]
 pub(super) struct Parts {
     pub(super) method: String,
     /// Path and query, with `{key}` where a key goes, as in the headers' values.
     pub(super) path: String,
     /// Headers in order, with `host` and without `content-length`.
     pub(super) headers: Vec<(String, String)>,
+    /// Whether the suite states this request's `host`; else it is the first of the headers.
+    pub(super) has_own_host: bool,
     pub(super) body: Option<Template>,
     /// The value of `content-length`, where it is sent.
     pub(super) body_bytes: Option<u64>,
@@ -40,10 +44,38 @@ impl Parts {
         let host = self.headers.iter().find(|(name, _)| name.eq_ignore_ascii_case("host"));
         host.map_or("localhost", |(_, host)| host)
     }
+
+    /// Head and body as HTTP/1.1 sends them, with `{key}` where keys go.
+    pub(super) fn template(&self) -> Template {
+        let headers: Vec<(&str, &str)> =
+            self.headers.iter().map(|(name, value)| (&name[..], &value[..])).collect();
+        let (method, target, body_bytes) = (&self.method[..], &self.path[..], self.body_bytes);
+        let mut head = Vec::new();
+        RequestHead { method, target, headers: &headers, body_bytes }.put(&mut head);
+        let head = Template::text(&String::from_utf8_lossy(&head));
+        match &self.body {
+            Some(body) => head.followed_by(body.clone()),
+            None => head,
+        }
+    }
+}
+
+impl Request {
+    /// The same asked of this host, unless the suite states another one.
+    pub(super) fn asked_of(&self, host: &str) -> Self {
+        let mut request = self.clone();
+        if !self.parts.has_own_host
+            && let Some((_, value)) = request.parts.headers.first_mut()
+        {
+            host.clone_into(value);
+            request.bytes = request.parts.template();
+        }
+        request
+    }
 }
 
 /// What a right answer is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Expected {
     pub(super) status: u16,
     /// Headers that have to be there, each with exactly this value.
@@ -52,7 +84,7 @@ pub(super) struct Expected {
 }
 
 /// What a right body is.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum ExpectedBody {
     /// Any.
     Any,

@@ -9,7 +9,7 @@ use super::request::{KEY, Request};
 use super::spec::RequestSpec;
 
 /// The longest key, in bytes.
-const LONGEST_KEY_BYTES: usize = 250;
+pub(super) const LONGEST_KEY_BYTES: usize = 250;
 
 /// The part as written.
 #[derive(Clone, Debug, Deserialize)]
@@ -82,5 +82,15 @@ impl Requests {
             keys: keys.unwrap_or_else(Keys::none),
             sampler: sampler.unwrap_or_else(Sampler::none),
         })
+    }
+
+    /// The same asked of this host, where the suite doesn't state another one.
+    pub(super) fn asked_of(&self, host: &str) -> Self {
+        Self {
+            operations: self.operations.clone(),
+            requests: self.requests.iter().map(|request| request.asked_of(host)).collect(),
+            keys: self.keys.clone(),
+            sampler: self.sampler.clone(),
+        }
     }
 }

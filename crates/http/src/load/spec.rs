@@ -23,7 +23,7 @@ pub(super) struct RequestSpec {
     pub(super) path: String,
     /// `GET` by default.
     pub(super) method: Option<String>,
-    /// Headers beside `host`, which is `localhost` unless it is among them.
+    /// Headers beside `host`, which is that of the target's dialect unless it is among them.
     #[serde(default)]
     pub(super) headers: BTreeMap<String, String>,
     /// The body, as text in which `{key}` is a key.
@@ -86,12 +86,17 @@ impl RequestSpec {
         let body_bytes = body.as_ref().map_or(0, |body| body.len(key_bytes));
         let body_bytes = needs_length.then_some(body_bytes);
         let headers = self.headers();
-        let head = self.head(&headers, body_bytes)?;
-        let bytes = Template::text(&head);
-        let bytes = match &body {
-            Some(body) => bytes.followed_by(body.clone()),
-            None => bytes,
+        self.check_head(&headers, body_bytes)?;
+        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+        let parts = Parts {
+            method: self.method().to_owned(),
+            path: self.path.clone(),
+            headers: headers.into_iter().map(owned).collect(),
+            has_own_host: self.has_own_host(),
+            body,
+            body_bytes,
         };
+        let bytes = parts.template();
         let is_head = self.method() == "HEAD";
         let expected = self.expect.resolve(is_head, folder)?;
         let answers_key = matches!(&expected.body, ExpectedBody::Exactly(body) if body.has_key());
@@ -106,27 +111,22 @@ impl RequestSpec {
         }
         let is_idempotent = IDEMPOTENT.contains(&self.method());
         let name = self.name.clone();
-        let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
-        let parts = Parts {
-            method: self.method().to_owned(),
-            path: self.path.clone(),
-            headers: headers.into_iter().map(owned).collect(),
-            body,
-            body_bytes,
-        };
         Ok(Request { name, is_head, is_idempotent, has_key, bytes, parts, expected })
+    }
+
+    fn has_own_host(&self) -> bool {
+        self.headers.keys().any(|name| name.eq_ignore_ascii_case("host"))
     }
 
     /// The headers in order, with a `host`.
     fn headers(&self) -> Vec<(&str, &str)> {
-        let has_host = self.headers.keys().any(|name| name.eq_ignore_ascii_case("host"));
-        let host = (!has_host).then_some(("host", "localhost"));
+        let host = (!self.has_own_host()).then_some(("host", "localhost"));
         let said = self.headers.iter().map(|(name, value)| (&name[..], &value[..]));
         host.into_iter().chain(said).collect()
     }
 
-    /// The head as it is sent in HTTP/1.1, with `{key}` where keys go.
-    fn head(&self, headers: &[(&str, &str)], body_bytes: Option<u64>) -> Result<String, Problem> {
+    /// That the head is one of HTTP/1.1.
+    fn check_head(&self, headers: &[(&str, &str)], body_bytes: Option<u64>) -> Result<(), Problem> {
         // Any key stands for all of them: they are letters and digits.
         let example = self.path.replace(KEY, "k");
         let method = self.method();
@@ -135,10 +135,7 @@ impl RequestSpec {
             let is_method = !is_token(method);
             (if is_method { "method" } else { "path" }, fault.to_string())
         })?;
-        part(headers).check().map_err(|fault| ("headers", fault.to_string()))?;
-        let mut head = Vec::new();
-        RequestHead { target: &self.path, ..part(headers) }.put(&mut head);
-        String::from_utf8(head).map_err(|error| ("path", error.to_string()))
+        part(headers).check().map_err(|fault| ("headers", fault.to_string()))
     }
 }
 

@@ -18,11 +18,20 @@ const MAX_DECRYPTED_BYTES: usize = 1 << 20;
 /// The most pieces of a request that are encrypted at once.
 const MAX_PIECES: usize = 16;
 
+/// A dialect that may be encrypted: what it says leaves its own output at once.
+pub(super) trait Spoken: Dialect {
+    /// Checks the bytes that wait to be sent, encrypted or not.
+    ///
+    /// # Errors
+    /// When there are more than this dialect's requests come to: the server doesn't read.
+    fn check_unsent(&self, bytes: usize) -> Result<(), ProtocolError>;
+}
+
 /// Encrypts what `inner` says.
 pub(super) struct Tls {
     config: Arc<ClientConfig>,
     name: ServerName<'static>,
-    inner: Box<dyn Dialect>,
+    inner: Box<dyn Spoken>,
     /// None until the connection is made.
     connection: Option<ClientConnection>,
     /// Whether the handshake is over.
@@ -36,7 +45,7 @@ impl Tls {
     pub(super) fn new(
         config: &Arc<ClientConfig>,
         name: &ServerName<'static>,
-        inner: Box<dyn Dialect>,
+        inner: Box<dyn Spoken>,
     ) -> Self {
         Self {
             config: Arc::clone(config),
@@ -141,7 +150,8 @@ impl Dialect for Tls {
         let understood = self.understand(now, input, events);
         // What is not understood is answered by an alert that names it.
         self.send(out).map_err(broken)?;
-        understood
+        understood?;
+        self.inner.check_unsent(out.len())
     }
 
     fn closed(&mut self, now: Ns, events: &mut Events) -> Result<(), ProtocolError> {

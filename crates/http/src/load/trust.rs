@@ -1,12 +1,14 @@
 //! Whom a client of TLS trusts, and what a failed handshake means. Control plane.
 
-use std::io::{ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{Resumption, WebPkiServerVerifier, verify_server_name};
-use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::crypto::{
+    CryptoProvider, WebPkiSupportedAlgorithms, ring, verify_tls12_signature, verify_tls13_signature,
+};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::server::ParsedCertificate;
@@ -81,7 +83,8 @@ impl Trust {
                 .build()
                 .map_err(|error| ProtocolError::new(format!("TLS: {error}")))
         });
-        Ok(Verifier { authorities: authorities.transpose()?, own, provider: Arc::clone(provider) })
+        let algorithms = provider.signature_verification_algorithms;
+        Ok(Verifier { authorities: authorities.transpose()?, own, algorithms })
     }
 }
 
@@ -128,7 +131,7 @@ struct Verifier {
     /// Certificates that are accepted of whoever has their key, though they are authorities' own:
     /// those that `openssl req -x509` makes are.
     own: Vec<CertificateDer<'static>>,
-    provider: Arc<CryptoProvider>,
+    algorithms: WebPkiSupportedAlgorithms,
 }
 
 impl ServerCertVerifier for Verifier {
@@ -151,9 +154,8 @@ impl ServerCertVerifier for Verifier {
             now,
         );
         match found {
-            // webpki has no variant for an authority's certificate in the place of a server's.
-            Err(Error::InvalidCertificate(CertificateError::Other(_)))
-                if self.own.contains(end_entity) =>
+            Err(Error::InvalidCertificate(bad))
+                if is_an_authoritys(&bad) && self.own.contains(end_entity) =>
             {
                 verify_server_name(&ParsedCertificate::try_from(end_entity)?, server_name)?;
                 Ok(ServerCertVerified::assertion())
@@ -168,8 +170,7 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls12_signature(message, certificate, signed, known)
+        verify_tls12_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn verify_tls13_signature(
@@ -178,23 +179,29 @@ impl ServerCertVerifier for Verifier {
         certificate: &CertificateDer<'_>,
         signed: &DigitallySignedStruct,
     ) -> Result<HandshakeSignatureValid, Error> {
-        let known = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature(message, certificate, signed, known)
+        verify_tls13_signature(message, certificate, signed, &self.algorithms)
     }
 
     fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
+        self.algorithms.supported_schemes()
     }
 }
 
 /// Whether no trusted authority has signed a certificate. A bad signature is of another authority
-/// of the same name, and `openssl req -x509` makes certificates that are authorities' own.
+/// of the same name.
 fn is_unsigned(bad: &CertificateError) -> bool {
     match bad {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => true,
-        CertificateError::Other(other) => format!("{other:?}").contains("CaUsedAsEndEntity"),
-        _ => false,
+        bad => is_an_authoritys(bad),
     }
+}
+
+/// Whether a server shows the certificate of an authority, which `openssl req -x509` makes: rustls
+/// has no error of its own for that and hands on webpki's.
+fn is_an_authoritys(bad: &CertificateError) -> bool {
+    let CertificateError::Other(other) = bad else { return false };
+    let cause = other.0.downcast_ref::<webpki::Error>();
+    matches!(cause, Some(webpki::Error::CaUsedAsEndEntity))
 }
 
 /// What a failure means, and what would be right.
@@ -248,21 +255,64 @@ pub fn secured<S: Read + Write>(
     let connection = ClientConnection::new(Arc::new(config), server_name(name)?);
     let mut connection = connection.map_err(|error| fault(&error))?;
     while connection.is_handshaking() {
-        connection.complete_io(&mut socket).map_err(|error| {
-            let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<Error>());
-            match (cause, error.kind()) {
-                (Some(cause), _) => fault(cause),
-                (None, ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
-                    ProtocolError::new("TLS: the server does not answer the handshake")
-                }
-                (None, ErrorKind::UnexpectedEof) => ProtocolError::new(ENDED),
-                (None, _) => ProtocolError::new(format!("TLS: {error}")),
+        connection.complete_io(&mut socket).map_err(|error| match error.kind() {
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                ProtocolError::new("TLS: the server does not end the handshake in time")
             }
+            ErrorKind::UnexpectedEof => ProtocolError::new(ENDED),
+            _ => fault_of(&error).unwrap_or_else(|| ProtocolError::new(format!("TLS: {error}"))),
         })?;
     }
     Ok(StreamOwned::new(connection, socket))
 }
 
+/// What an error of a secured connection means, where it is one of TLS. A server that wants a
+/// certificate says so after the handshake.
+pub fn fault_of(error: &io::Error) -> Option<ProtocolError> {
+    error.get_ref()?.downcast_ref::<Error>().map(fault)
+}
+
 /// That a handshake was cut off.
 pub(super) const ENDED: &str = "TLS: the server closed the connection during the handshake: is TLS \
     spoken at this port?";
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair};
+
+    use super::*;
+
+    /// The error of a server whose own certificate this is, where these are trusted.
+    fn refused(shown: &CertificateDer<'_>, trusted: &[CertificateDer<'static>]) -> Option<Error> {
+        let provider = Arc::new(ring::default_provider());
+        let mut roots = RootCertStore::empty();
+        roots.add_parsable_certificates(trusted.to_vec());
+        let verifier = WebPkiServerVerifier::builder_with_provider(Arc::new(roots), provider);
+        let name = server_name("my.test").unwrap();
+        let verifier = verifier.build().unwrap();
+        verifier.verify_server_cert(shown, &[], &name, &[], UnixTime::now()).err()
+    }
+
+    fn certificate(is_ca: IsCa) -> CertificateDer<'static> {
+        let mut params = CertificateParams::new(["my.test".to_owned()]).unwrap();
+        params.is_ca = is_ca;
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().into()
+    }
+
+    /// As rustls and webpki report it, in these versions.
+    #[test]
+    fn an_authoritys_certificate_in_a_servers_place_is_known_by_its_error() {
+        let authority = certificate(IsCa::Ca(BasicConstraints::Unconstrained));
+        let Some(Error::InvalidCertificate(bad)) =
+            refused(&authority, std::slice::from_ref(&authority))
+        else {
+            panic!("it is accepted")
+        };
+        assert!(is_an_authoritys(&bad) && is_unsigned(&bad), "{bad:?}");
+        let Some(Error::InvalidCertificate(bad)) = refused(&certificate(IsCa::NoCa), &[authority])
+        else {
+            panic!("it is accepted")
+        };
+        assert!(!is_an_authoritys(&bad) && is_unsigned(&bad), "{bad:?}");
+    }
+}

@@ -14,7 +14,7 @@ use super::http2::Http2;
 use super::options::{Options, TlsOptions};
 use super::prototype::Prototype;
 use super::requests::Requests;
-use super::tls::Tls;
+use super::tls::{Spoken, Tls};
 use super::trust::{HTTP_1, HTTP_2, server_name};
 
 /// Reads a suite's requests; files that they name are read from where the suite is.
@@ -36,24 +36,31 @@ struct Web {
 /// How a target is reached.
 #[derive(Clone, Debug)]
 struct Way {
+    /// As this target is asked.
+    requests: Arc<Requests>,
     tls: Option<(Arc<ClientConfig>, ServerName<'static>)>,
     /// The requests as HTTP/2 says them, where it is spoken.
     prototypes: Option<Arc<[Prototype]>>,
 }
 
 impl Way {
-    fn of(speaks: &Speaks, requests: &Requests, folder: &Path) -> Result<Self, ProtocolError> {
+    fn of(speaks: &Speaks, requests: &Arc<Requests>, folder: &Path) -> Result<Self, ProtocolError> {
         let options: Options =
             speaks.read().map_err(|error| ProtocolError::new(error.to_string()))?;
+        let requests = match &options.host {
+            Some(host) => Arc::new(requests.asked_of(host)),
+            None => Arc::clone(requests),
+        };
         let scheme = if options.tls.is_some() { "https" } else { "http" };
-        let prototypes = options.is_http2.then(|| Prototype::all(requests, scheme)).transpose()?;
+        let prototypes = options.is_http2.then(|| Prototype::all(&requests, scheme)).transpose()?;
         let tls = options.tls.map(|TlsOptions { trust, name }| -> Result<_, ProtocolError> {
             let protocol = if options.is_http2 { HTTP_2 } else { HTTP_1 };
             let config = trust.config(folder, protocol)?;
-            let name = name.map_or_else(|| host(requests), Ok)?;
+            let name = name.map_or_else(|| host(&requests), Ok)?;
             Ok((Arc::new(config), server_name(&name)?))
         });
-        Ok(Self { tls: tls.transpose()?, prototypes: prototypes.map(Arc::from) })
+        let tls = tls.transpose()?;
+        Ok(Self { requests, tls, prototypes: prototypes.map(Arc::from) })
     }
 }
 
@@ -92,9 +99,9 @@ impl Workload for Web {
     fn dialect(self: Arc<Self>, speaks: &Speaks) -> Result<Box<dyn Dialect>, ProtocolError> {
         let way = self.way.get_or_init(|| Way::of(speaks, &self.requests, &self.folder));
         let way = way.as_ref().map_err(ProtocolError::clone)?;
-        let spoken: Box<dyn Dialect> = match &way.prototypes {
-            None => Box::new(Http::new(&self.requests)),
-            Some(prototypes) => Box::new(Http2::new(&self.requests, prototypes)),
+        let spoken: Box<dyn Spoken> = match &way.prototypes {
+            None => Box::new(Http::new(&way.requests)),
+            Some(prototypes) => Box::new(Http2::new(&way.requests, prototypes)),
         };
         Ok(match &way.tls {
             None => spoken,

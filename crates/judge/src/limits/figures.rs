@@ -145,6 +145,8 @@ figures! {
     pressure_memory: "fraction",
     /// Memory swapped in and out.
     swapped_bytes: "bytes",
+    /// Bytes that the load's own sockets sent and received.
+    carried_bytes: "bytes",
     /// Packets over loopback, each sent and received.
     loopback_packets: "count",
     /// Bytes over loopback.
@@ -199,6 +201,11 @@ impl Figures {
     /// A total per second.
     pub(super) fn per_s(&self, total: Option<f64>) -> Option<f64> {
         Some(self.per_ns(total)? * 1e9)
+    }
+
+    /// The cores that other programs used of the run's.
+    pub(super) fn foreign_cores(&self) -> Option<f64> {
+        Some(self.foreign? * self.run_cores.unwrap_or(1.0))
     }
 
     /// A total per operation.

@@ -9,7 +9,7 @@
 //! 3. **waiting** for one another while nothing is full: wake-ups, a lock;
 //! 4. what **will** be exhausted: memory and descriptors that grow.
 //!
-//! No limit reached is a result, too.
+//! No limit reached is a result, too, where enough was seen to say so.
 
 mod figures;
 mod limit;
@@ -19,11 +19,11 @@ mod threshold;
 
 pub use figures::{FIGURES, Figures};
 pub use limit::{Limit, LimitKind, Reached};
-pub use rules::LIMITS;
+pub use rules::{LIMITS, unseen};
 pub use shared_resources::shared_resources;
 pub use threshold::{THRESHOLDS, Threshold, is_generator_bound};
 
-/// Returns every limit that was reached, ranked; empty is *none reached*.
+/// Returns every limit that was reached, ranked; empty is *none reached*, unless it is [`unseen`].
 pub fn limits_reached(figures: &Figures) -> Vec<Reached> {
     let mut reached: Vec<Reached> = LIMITS
         .iter()

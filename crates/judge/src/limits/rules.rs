@@ -101,8 +101,8 @@ pub static LIMITS: &[Limit] = &[
     Limit {
         code: "memory_bandwidth",
         name: "memory bandwidth",
-        condition: "payload bytes flow at a third of the rate at which one thread of this host \
-            copies memory",
+        condition: "the load's sockets carry 90 % of the bytes that one thread of this host copies \
+            in that time",
         advice: "copy less: send shared slices, read into place, or measure with smaller values",
         kind: LimitKind::Full,
         holds: memory_bandwidth,
@@ -118,8 +118,8 @@ pub static LIMITS: &[Limit] = &[
     Limit {
         code: "wakeups",
         name: "wake-ups or a lock",
-        condition: "the load wants more, nothing is full, and threads go to sleep once in two \
-            operations",
+        condition: "the load wants more, nothing is full, other programs use less than a quarter \
+            of the run's cores, and threads go to sleep once in two operations",
         advice: "let threads find more work when they wake (batches, pipelining, more \
             connections), and hold locks for less long",
         kind: LimitKind::Waiting,
@@ -140,22 +140,36 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// The share of the time that each side waited for a core, server first. A side with more threads
-/// than cores waits for itself: only its unmet demand counts.
+/// Why it can't be said of a trial without a limit that it reached none; `None` where it can.
+pub fn unseen(figures: &Figures) -> Option<String> {
+    if figures.server_cpu_ns.is_none() {
+        return Some("the target's processes are not known".to_owned());
+    }
+    let is_taken = figures.foreign.is_some_and(|share| share >= at::TAKEN);
+    let cores = figures.foreign_cores().filter(|_| is_taken && figures.wants_more == Some(1.0))?;
+    let all = figures.run_cores.unwrap_or(1.0);
+    Some(format!("other programs took {cores:.1} of the run's {all} cores"))
+}
+
+/// The share of the time that a thread of each side waited for a core on average, server first. A
+/// side with more threads than cores waits for itself: only its unmet demand counts.
 fn waited(figures: &Figures) -> [f64; 2] {
     let share = |total| figures.per_ns(total).unwrap_or(0.0);
+    let mean = |total, threads: Option<f64>| share(total) / threads.unwrap_or(1.0).max(1.0);
+    let server = mean(figures.server_waited_ns, figures.server_runnable_threads);
+    let generator = mean(figures.generator_waited_ns, figures.generator_threads);
     let cores = figures.server_cores.unwrap_or(1.0);
     let server = match figures.server_runnable_threads.is_some_and(|threads| threads > cores) {
-        false => share(figures.server_waited_ns),
+        false => server,
         true if figures.server_core_least.unwrap_or(0.0) < at::CORES_FULL => 0.0,
         true => {
             let unmet = (at::CORES_FULL - share(figures.server_cpu_ns) / cores).max(0.0);
-            unmet.min(share(figures.server_waited_ns))
+            unmet.min(server)
         }
     };
     let cores = figures.generator_cores.unwrap_or(1.0);
     let generator = match figures.generator_threads.is_some_and(|threads| threads > cores) {
-        false => share(figures.generator_waited_ns),
+        false => generator,
         true => 0.0,
     };
     [server, generator].map(|share| share.min(1.0))
@@ -178,7 +192,7 @@ fn contention(figures: &Figures) -> Finding {
     let [server, generator] = waited(figures);
     let most = server.max(generator);
     let cores = figures.run_cores.unwrap_or(1.0);
-    let foreign = figures.foreign.map(|share| share * cores);
+    let foreign = figures.foreign_cores();
     // Where it is unseen, only sides on separate cores can't have waited for one another.
     let neighbour = match foreign {
         Some(cores) => cores >= at::FOREIGN,
@@ -342,8 +356,8 @@ fn disk(figures: &Figures) -> Finding {
 }
 
 fn memory_bandwidth(figures: &Figures) -> Finding {
-    let bytes = figures.loopback_bytes? + figures.network_bytes.unwrap_or(0.0);
-    let per_s = figures.per_s(Some(bytes))?;
+    // Interfaces carry other programs' bytes, too.
+    let per_s = figures.per_s(figures.carried_bytes)?;
     let share = per_s / figures.copy_bytes_per_s?;
     let evidence = format!(
         "{:.1} GB/s over the sockets, {} of the {:.1} GB/s that one thread copies here",
@@ -371,7 +385,8 @@ fn wakeups(figures: &Figures) -> Finding {
     let outstanding = figures.outstanding.unwrap_or(1.0);
     let switches = figures.server_voluntary_switches? + figures.generator_voluntary_switches?;
     let each = figures.per_operation(Some(switches))?;
-    if figures.wants_more != Some(1.0) || each < at::SWITCHES {
+    let is_taken = figures.foreign.is_some_and(|share| share >= at::TAKEN);
+    if figures.wants_more != Some(1.0) || each < at::SWITCHES || is_taken {
         return None;
     }
     let used = figures.per_ns(figures.server_cpu_ns).unwrap_or(0.0);

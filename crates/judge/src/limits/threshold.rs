@@ -42,6 +42,8 @@ thresholds! {
         "one in ten thousand moves p99.99 to the time-out; less is what a busy host loses anyway";
     FOREIGN = 0.10, "cores' worth of other programs on the run's cores",
         "a tenth of a core is five times what makes a slice disturbed: it explains figures";
+    TAKEN = 0.25, "share of the run's cores that other programs used",
+        "threads that wake up then find every fourth core taken: what the run lacks may be cores";
     THROTTLED = 0.02, "share of the CPU quota's periods in which it was used up",
         "as much as other programs may take: in each the run stands still for up to 100 ms";
     WAITED = 0.05, "share of time that a side waited for a core",
@@ -56,9 +58,9 @@ thresholds! {
         "fewer than one in ten operations that touch a disk do not explain a median";
     PRESSURE_IO = 0.15, "share of time in which some task waited for a disk",
         "with fewer, most of the time is elsewhere";
-    COPIED = 0.33, "payload bytes per second over what one thread can copy",
-        "each byte is moved three times at least: into the kernel, out of it, and by the program \
-         that makes or reads it";
+    COPIED = 0.90, "bytes per second over the load's sockets over what one thread can copy",
+        "each side copies each byte once at least, into the kernel or out of it: from there on a \
+         thread of it does nothing else";
     PRESSURE_MEMORY = 0.02, "share of time in which some task waited for memory",
         "memory that suffices gives 0: two hundredths are reclaim in every slice";
     SWAPPED = 1e6, "bytes swapped per second",

@@ -108,6 +108,7 @@ impl BusyWorker {
             duration_ns,
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
+            most_waited_ns: generator.waited_ns,
             figures: if bytes > 0 { vec![("bytes_per_s".to_owned(), rate)] } else { Vec::new() },
             ..result
         }

@@ -118,6 +118,7 @@ impl CallWorker {
             // A call blocks while the target works, so CPU time is the client's own work.
             busy: generator.total_ns as f64 / (clock::now() - start).max(1) as f64,
             generator,
+            most_waited_ns: generator.waited_ns,
             trouble,
             pressure: timed.map(|timed| timed.pressure).unwrap_or_default(),
             figures: std::mem::take(&mut self.figures).into_iter().chain(each).collect(),

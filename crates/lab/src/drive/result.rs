@@ -85,6 +85,8 @@ pub struct LoadResult {
     pub counts: Counts,
     /// CPU time of the generator's threads.
     pub generator: Cpu,
+    /// The most that one of these waited for a core.
+    pub most_waited_ns: u64,
     /// CPU time of the whole program that loaded: it is not part of the lab's.
     pub program_ns: u64,
     /// The most memory of a generator that is a program of its own.
@@ -115,6 +117,7 @@ impl LoadResult {
         self.duration_ns = self.duration_ns.max(other.duration_ns);
         self.counts.add(other.counts);
         self.generator = self.generator.plus(other.generator);
+        self.most_waited_ns = self.most_waited_ns.max(other.most_waited_ns);
         self.busy = self.busy.max(other.busy);
         self.intervals.extend(other.intervals);
         self.wrong_answers.extend(other.wrong_answers);
@@ -126,5 +129,18 @@ impl LoadResult {
         if let Some(cost) = other.cost {
             self.cost.get_or_insert_default().add(cost);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_waits_of_many_threads_are_not_one_long_wait() {
+        let thread = LoadResult { most_waited_ns: 2_000_000, ..LoadResult::default() };
+        let mut all = thread.clone();
+        (1..16).for_each(|_| all.add(thread.clone()));
+        assert_eq!(all.most_waited_ns, 2_000_000);
     }
 }

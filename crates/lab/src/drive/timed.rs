@@ -60,15 +60,27 @@ pub struct Pressure {
     pub backlog_half: u64,
     /// How many waited at its end.
     pub backlog_end: u64,
+    /// The time in which requests could become due: without that in which the last are answered.
+    pub schedule_ns: u64,
 }
 
 impl Pressure {
-    /// Adds another thread's.
-    pub(crate) fn add(&mut self, other: Self) {
+    /// Adds that of another thread at the same time.
+    pub(super) fn add(&mut self, other: Self) {
         self.offered += other.offered;
         self.backlog_most += other.backlog_most;
         self.backlog_half += other.backlog_half;
         self.backlog_end += other.backlog_end;
+        self.schedule_ns = self.schedule_ns.max(other.schedule_ns);
+    }
+
+    /// Adds that of the next slice.
+    pub(crate) fn add_slice(&mut self, next: Self) {
+        self.offered += next.offered;
+        self.backlog_most = self.backlog_most.max(next.backlog_most);
+        self.backlog_half += next.backlog_half;
+        self.backlog_end += next.backlog_end;
+        self.schedule_ns += next.schedule_ns;
     }
 }
 
@@ -82,7 +94,7 @@ impl Timed {
             Place { slot: *slot, since: start.saturating_sub(early) }
         };
         let idle = places.iter().enumerate().map(place).collect();
-        Self::new(until, idle, Source::Think { pause_ns })
+        Self::new(start, until, idle, Source::Think { pause_ns })
     }
 
     /// An open schedule.
@@ -90,12 +102,13 @@ impl Timed {
         let idle = places.iter().map(|slot| Place { slot: *slot, since: start }).collect();
         let mut arrivals = Box::new(arrivals);
         let next = arrivals.next().map(|at_ns| start + at_ns).filter(|at| *at < until);
-        Self::new(until, idle, Source::Open { start, arrivals, next })
+        Self::new(start, until, idle, Source::Open { start, arrivals, next })
     }
 
-    fn new(until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
-        let (backlog, pressure) = (VecDeque::new(), Pressure::default());
-        Self { until, idle, source, backlog, pressure }
+    fn new(start: Ns, until: Ns, idle: VecDeque<Place>, source: Source) -> Self {
+        let schedule_ns = until.saturating_sub(start);
+        let pressure = Pressure { schedule_ns, ..Pressure::default() };
+        Self { until, idle, source, backlog: VecDeque::new(), pressure }
     }
 
     /// A place of `slot` is free again.
@@ -267,11 +280,28 @@ mod tests {
             }
             now += 2_000_000;
         }
-        let Pressure { offered, backlog_half, backlog_end, .. } = timed.pressure;
-        assert_eq!(offered, 1000);
+        let Pressure { offered, backlog_half, backlog_end, schedule_ns, .. } = timed.pressure;
+        assert_eq!((offered, schedule_ns), (1000, 1_000_000_000));
         assert!(backlog_end > backlog_half && backlog_half > 200, "{:?}", timed.pressure);
         assert!(timed.give_up().count() > 400);
         assert!(timed.is_over(now));
+    }
+
+    #[test]
+    fn threads_offer_at_the_same_time_and_slices_one_after_another() {
+        let one = Pressure {
+            offered: 100,
+            backlog_most: 7,
+            backlog_half: 3,
+            backlog_end: 6,
+            schedule_ns: 1_000,
+        };
+        let (mut threads, mut slices) = (one, one);
+        threads.add(one);
+        slices.add_slice(one);
+        let both = Pressure { offered: 200, backlog_half: 6, backlog_end: 12, ..one };
+        assert_eq!(threads, Pressure { backlog_most: 14, ..both });
+        assert_eq!(slices, Pressure { schedule_ns: 2_000, ..both });
     }
 
     #[test]

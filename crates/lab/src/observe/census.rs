@@ -11,6 +11,8 @@
 use rustix::process::Pid;
 
 use super::listing::Listing;
+use super::owner::FORWARDERS;
+use super::roots::Roots;
 use super::source::{Scratch, Source, number, words};
 
 /// With more processes than these, none is read: programs remain unnamed.
@@ -28,10 +30,10 @@ const ANCESTORS_LIMIT: usize = 64;
 /// The processes of the run, whose CPU time is not other programs'.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct RunProcesses<'a> {
-    /// The process group of the target that was measured.
-    pub(super) group: Option<u32>,
-    /// The names and groups of all targets that run, and of the lab.
-    pub(super) followed: &'a [(String, u32)],
+    /// The target that was measured; `None` where its processes are not known.
+    pub(super) target: Option<&'a Roots>,
+    /// The names and processes of all targets that run, and of the lab.
+    pub(super) followed: &'a [(String, Roots)],
     /// Whether programs that the lab has started are its load.
     pub(super) programs_load: bool,
     /// The run's cores; empty means all.
@@ -46,6 +48,18 @@ pub struct OtherPrograms {
     /// Whether some of that may have been on cores that are none of the run's: one of them may use
     /// others.
     pub also_elsewhere: bool,
+}
+
+impl OtherPrograms {
+    /// The cores that these used at least if one of them, whichever, is the target, reached
+    /// directly or through one that passes on what it gets.
+    pub(super) fn beside_a_target(&self) -> f64 {
+        let all = self.cores.iter().filter(|(name, _)| !FORWARDERS.contains(&&name[..]));
+        let (sum, most) = all.fold((0.0, 0.0), |(sum, most): (f64, f64), (_, cores)| {
+            (sum + cores, most.max(*cores))
+        });
+        sum - most
+    }
 }
 
 /// Reads processes.
@@ -105,9 +119,10 @@ impl Census {
     }
 
     /// The programs, other than the run's own, that used CPU time since the reading before the
-    /// slice; `None` is unseen, also where that reading is too recent for what it took.
+    /// slice; `None` is unseen, also where that reading is too recent for what it took. Where the
+    /// target's processes are not known this reading alone says whether others ran, so it is taken.
     pub(super) fn after_slice(&mut self, run: &RunProcesses<'_>) -> Option<OtherPrograms> {
-        if !self.is_due() {
+        if run.target.is_some() && !self.is_due() {
             return None;
         }
         let now = self.read();
@@ -251,7 +266,7 @@ fn used(
         let own = process.ticks.saturating_sub(own);
         let waited = match process.ticks_of_children.saturating_sub(waited) {
             0 => 0,
-            waited => waited.saturating_sub(known_of_ended_children(process, before, after)),
+            waited => waited.saturating_sub(known_of_ended(process, before, after)),
         };
         if own + waited == 0 {
             continue;
@@ -268,39 +283,48 @@ fn used(
     (used, also_elsewhere)
 }
 
-/// What children of a process that have ended in between had used before.
-fn known_of_ended_children(process: &Process, before: &[Process], after: &[Process]) -> u64 {
-    let ended = before.iter().filter(|one| {
-        one.parent == process.pid
-            && find(after, one.pid).is_none_or(|now| now.started != one.started)
-    });
-    ended.map(|one| one.ticks + one.ticks_of_children).sum()
+/// What had been used before by those that have ended in between and of which a process is the
+/// nearest ancestor that lives: it has waited for them, or for one that had.
+fn known_of_ended(process: &Process, before: &[Process], after: &[Process]) -> u64 {
+    let ended = |one: &Process| find(after, one.pid).is_none_or(|now| now.started != one.started);
+    let is_heir = |one: &&Process| {
+        let mut parent = find(before, one.parent);
+        for _ in 0..ANCESTORS_LIMIT {
+            match parent {
+                Some(one) if one.pid == process.pid => return true,
+                Some(one) if ended(one) => parent = find(before, one.parent),
+                _ => return false,
+            }
+        }
+        false
+    };
+    let all = before.iter().filter(|one| ended(one)).filter(is_heir);
+    all.map(|one| one.ticks + one.ticks_of_children).sum()
 }
 
 /// What a process that isn't the run's own is called; `None` for one that is, and for the kernel's
-/// threads for received packets, whose work is the run's. Those that a target has started belong to
-/// it, in whatever group they are.
+/// threads for received packets, whose work is the run's. What a target has started is its own, in
+/// whatever group it is.
 fn foreign_name(process: &Process, all: &[Process], run: &RunProcesses<'_>) -> Option<String> {
     let lab = std::process::id();
-    if process.pid == lab || run.group == Some(process.group) {
+    if process.pid == lab {
         return None;
     }
     let name = process.name();
     if process.is_kernel && name == "ksoftirqd" {
         return None;
     }
-    let lab_group = find(all, lab).map(|one| one.group);
-    let target_of = |group: u32| {
-        let found = run.followed.iter().find(|(_, followed)| *followed == group);
-        found.filter(|_| lab_group != Some(group)).map(|(target, _)| target.as_str())
+    let is_measured = |one: &Process| run.target.is_some_and(|roots| roots.has(one.pid, one.group));
+    let target_of = |one: &Process| {
+        let is_its = |roots: &Roots| !roots.are_the_labs() && roots.has(one.pid, one.group);
+        run.followed.iter().find(|(_, roots)| is_its(roots)).map(|(name, _)| name)
     };
     let mut one = process;
     for _ in 0..ANCESTORS_LIMIT {
-        if run.group == Some(one.group) {
-            let target = target_of(one.group).unwrap_or("the target");
-            return Some(format!("{target} in other process groups"));
+        if is_measured(one) {
+            return None;
         }
-        if let Some(target) = target_of(one.group) {
+        if let Some(target) = target_of(one) {
             return Some(format!("{target} between its slices"));
         }
         if one.parent == lab {
@@ -335,10 +359,14 @@ mod tests {
     }
 
     const NOTHING: RunProcesses<'_> =
-        RunProcesses { group: None, followed: &[], programs_load: false, cpus: &[] };
+        RunProcesses { target: None, followed: &[], programs_load: false, cpus: &[] };
 
     fn used_by(before: &[String], after: &[String], run: &RunProcesses<'_>) -> Vec<(String, u64)> {
         used(&processes(before), &processes(after), run, &|_| Place::Here).0
+    }
+
+    fn group(number: i32) -> Roots {
+        Roots::Group(Pid::from_raw(number).unwrap())
     }
 
     fn named(all: &[(&str, u64)]) -> Vec<(String, u64)> {
@@ -371,8 +399,12 @@ mod tests {
                 line(lab, "loadline", 1, 4 * ticks, 0),
             ]
         };
-        let followed = [("loadline".to_owned(), 31), ("generator".to_owned(), lab)];
-        let run = RunProcesses { group: Some(30), followed: &followed, ..NOTHING };
+        let followed = [
+            ("loadline".to_owned(), group(31)),
+            ("generator".to_owned(), Roots::Group(rustix::process::getpgrp())),
+        ];
+        let target = group(30);
+        let run = RunProcesses { target: Some(&target), followed: &followed, ..NOTHING };
         let others = used_by(&all(0), &all(10), &run);
         let expected =
             [("loadline between its slices", 40), ("rustc", 30), ("java", 10), ("kworker", 10)];
@@ -389,7 +421,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_target_started_in_a_group_of_its_own_is_named_as_the_targets() {
+    fn what_a_target_started_in_a_group_of_its_own_is_the_targets() {
         let all = |ticks| {
             vec![
                 line(30, "postgres", std::process::id(), ticks, 0),
@@ -399,10 +431,14 @@ mod tests {
                 line(51, "saver", 50, 4 * ticks, 0),
             ]
         };
-        let followed = [("postgres".to_owned(), 30), ("redis".to_owned(), 50)];
-        let run = RunProcesses { group: Some(30), followed: &followed, ..NOTHING };
-        let expected = [("redis between its slices", 40), ("postgres in other process groups", 30)];
-        assert_eq!(used_by(&all(0), &all(10), &run), named(&expected));
+        let expected = named(&[("redis between its slices", 40)]);
+        // Started by the lab, or found at their addresses.
+        let found = |pid| Roots::Processes(vec![pid]);
+        for [postgres, redis] in [[group(30), group(50)], [found(30), found(50)]] {
+            let followed = [("postgres".to_owned(), postgres.clone()), ("redis".to_owned(), redis)];
+            let run = RunProcesses { target: Some(&postgres), followed: &followed, ..NOTHING };
+            assert_eq!(used_by(&all(0), &all(10), &run), expected);
+        }
     }
 
     #[test]
@@ -439,8 +475,12 @@ mod tests {
     fn a_reading_that_takes_long_is_not_repeated_at_once() {
         let mut census = Census::open();
         census.last = Reading { at: wire::clock::now(), took_ns: u64::MAX, processes: Vec::new() };
-        assert_eq!(census.after_slice(&NOTHING), None);
+        let target = group(30);
+        let run = RunProcesses { target: Some(&target), ..NOTHING };
+        assert_eq!(census.after_slice(&run), None);
         assert_eq!(census.last.took_ns, u64::MAX, "nothing was read");
+        assert_eq!(census.after_slice(&NOTHING), None, "there is nothing to compare with");
+        assert!(!census.last.processes.is_empty(), "an unknown target is judged by it");
     }
 
     #[test]
@@ -450,6 +490,15 @@ mod tests {
         let after = [line(5, "make", 1, 12, 1_000 + 420 + 7), line(41, "cc1", 5, 25, 0)];
         let others = used_by(&before, &after, &NOTHING);
         assert_eq!(others, named(&[("cc1", 30), ("make's children", 27), ("make", 2)]));
+    }
+
+    #[test]
+    fn what_a_tree_had_used_before_is_not_counted_again_once_its_root_is_waited_for() {
+        // bash waits for cargo, which has waited for rustc: 707 ticks, of which 700 are old.
+        let bash = |waited| line(4, "bash", 1, 0, waited);
+        let before = [bash(0), line(5, "cargo", 4, 95, 100), line(40, "rustc", 5, 495, 0)];
+        let after = [bash(100 + 100 + 500 + 7)];
+        assert_eq!(used_by(&before, &after, &NOTHING), named(&[("bash's children", 7)]));
     }
 
     #[test]

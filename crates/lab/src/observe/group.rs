@@ -1,12 +1,12 @@
-//! CPU time and memory of a process group, the lab's own threads included.
+//! CPU time and memory of a process group and, of a target's, of what descends from it; the lab's
+//! own threads included.
 //!
 //! Total CPU time is the scheduler's, in nanoseconds (see `members.rs`). The kernel divides it
 //! into user and system only by clock ticks (`/proc/PID/stat`, fields 14 and 15; proc_pid_stat(5)),
 //! so the parts are the total in the ticks' proportion and carry their sampling error.
 
-use rustix::process::Pid;
-
 use super::members::{Members, Stat, parse_switches};
+use super::roots::Roots;
 use super::source::{Scratch, Source, nth_number};
 
 /// CPU time in nanoseconds.
@@ -81,14 +81,23 @@ pub struct GroupMeter {
     read_at: wire::Ns,
     runnable: usize,
     busiest_ns: u64,
+    most_waited_ns: u64,
     knows_peak: bool,
 }
 
 impl GroupMeter {
-    /// A meter of the processes in `group`.
-    pub fn new(group: Pid) -> Self {
-        let (members, scratch) = (Members::of(group), Scratch::for_lines());
-        Self { members, scratch, read_at: 0, runnable: 0, busiest_ns: 0, knows_peak: false }
+    /// A meter of a process group, or of processes that ran already.
+    pub fn new(roots: impl Into<Roots>) -> Self {
+        let (members, scratch) = (Members::of(roots), Scratch::for_lines());
+        Self {
+            members,
+            scratch,
+            read_at: 0,
+            runnable: 0,
+            busiest_ns: 0,
+            most_waited_ns: 0,
+            knows_peak: false,
+        }
     }
 
     /// CPU time that the group has used so far, and its resident bytes; `None` when no member can
@@ -99,7 +108,7 @@ impl GroupMeter {
         let now = wire::clock::now();
         let elapsed_ns = now - std::mem::replace(&mut self.read_at, now);
         let least_ns = (elapsed_ns as f64 * RUNNABLE_SHARE) as u64;
-        (self.runnable, self.busiest_ns) = self.members.busy_threads(least_ns);
+        (self.runnable, self.busiest_ns, self.most_waited_ns) = self.members.busy_threads(least_ns);
         let cpu = Cpu {
             total_ns: usage.cpu_ns,
             user_ticks: usage.user_ticks,
@@ -113,6 +122,11 @@ impl GroupMeter {
     /// CPU time of the busiest thread between the last two readings.
     pub fn busiest_thread_ns(&self) -> u64 {
         self.busiest_ns
+    }
+
+    /// How long the thread that waited most had no core between the last two readings.
+    pub fn most_waited_ns(&self) -> u64 {
+        self.most_waited_ns
     }
 
     /// Open files and sockets of the group; `None` is unseen.
@@ -143,17 +157,11 @@ impl GroupMeter {
     }
 }
 
-/// The processes that are in a group now.
-pub fn group_members(group: Pid) -> Vec<u32> {
-    let mut scratch = Scratch::for_lines();
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok());
-    let is_member = |pid: &u32| {
-        let stat = Source::open(&format!("/proc/{pid}/stat"));
-        let stat = stat.read_line(&mut scratch).and_then(Stat::parse);
-        stat.is_some_and(|stat| stat.group == group.as_raw_nonzero().get())
-    };
-    pids.filter(is_member).collect()
+/// The processes of a group now, and of a target's what descends from it.
+pub fn group_members(roots: impl Into<Roots>) -> Vec<u32> {
+    let mut members = Members::of(roots);
+    members.look(&mut Scratch::for_lines());
+    members.numbers()
 }
 
 /// The threads of this process that are load.

@@ -1,5 +1,7 @@
-//! The processes of a group and their threads, with their files kept open: the one reader behind
-//! [`super::GroupMeter`] and the sensors of process groups.
+//! The processes of a side and their threads, with their files kept open: the one reader behind
+//! [`super::GroupMeter`] and the sensors of process groups. What a target starts in a group or a
+//! session of its own belongs to it as long as its parent does; of the lab's own group nothing
+//! more does, because targets descend from the lab.
 //!
 //! CPU time and wait are the scheduler's, in nanoseconds (`/proc/PID/task/TID/schedstat`, first
 //! and second figure; Linux Documentation/scheduler/sched-stats.rst). What has ended keeps
@@ -9,9 +11,8 @@
 
 use std::fs::File;
 
-use rustix::process::Pid;
-
 use super::listing::Listing;
+use super::roots::Roots;
 use super::source::{Scratch, Source, nth_number, number, value_of, words};
 
 /// A group's resource usage: totals that never fall, and current levels.
@@ -70,10 +71,12 @@ impl Usage {
     }
 }
 
-/// The members of one process group.
+/// The processes at which one side begins, and what descends from them.
 #[derive(Debug)]
 pub(super) struct Members {
-    group: i32,
+    roots: Roots,
+    /// Whether what descends from a member is one, in whatever group.
+    with_descendants: bool,
     listing: Listing,
     /// Every process of the host at the last look, members or not.
     known: Vec<u32>,
@@ -97,11 +100,13 @@ struct Units {
 const OPEN_LIMIT: usize = 64;
 
 impl Members {
-    pub(super) fn of(group: Pid) -> Self {
+    pub(super) fn of(roots: impl Into<Roots>) -> Self {
+        let roots = roots.into();
         let tick_ns = 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1);
         let page_bytes = rustix::param::page_size() as u64;
         Self {
-            group: group.as_raw_nonzero().get(),
+            with_descendants: !roots.are_the_labs(),
+            roots,
             listing: Listing::open(),
             known: Vec::new(),
             listed: Vec::new(),
@@ -118,26 +123,44 @@ impl Members {
         if !self.listing.read(&mut self.listed) {
             return;
         }
-        for pid in &self.listed {
-            if self.known.binary_search(pid).is_ok() {
-                continue;
+        let is_new = |pid: &u32| self.known.binary_search(pid).is_err();
+        let mut strangers: Vec<u32> = self.listed.iter().copied().filter(is_new).collect();
+        // A child may be listed before its parent.
+        loop {
+            let members = self.processes.len();
+            strangers.retain(|pid| !self.admit(*pid, scratch));
+            if self.processes.len() == members || !self.with_descendants {
+                break;
             }
-            let Some(process) = Process::open(*pid, self.group, self.units, scratch) else {
-                continue;
-            };
-            let baseline = if self.looked { Usage::default() } else { process.waited_for };
-            self.processes.push(Process { baseline, ..process });
         }
         std::mem::swap(&mut self.known, &mut self.listed);
         self.looked = true;
     }
 
+    /// Opens a process if it is a member. Returns whether it is.
+    fn admit(&mut self, pid: u32, scratch: &mut Scratch) -> bool {
+        let is_child = |stat: &Stat| self.processes.iter().any(|one| one.pid == stat.parent);
+        let is_root = |stat: &Stat| self.roots.has(pid, stat.group);
+        let belongs = |stat: &Stat| is_root(stat) || (self.with_descendants && is_child(stat));
+        let Some(mut process) = Process::open(pid, belongs, scratch) else { return false };
+        if !process.update(&self.roots, self.with_descendants, self.units, scratch) {
+            return false;
+        }
+        process.baseline = if self.looked { Usage::default() } else { process.waited_for };
+        self.processes.push(process);
+        true
+    }
+
+    /// The numbers of those that lived at the last look.
+    pub(super) fn numbers(&self) -> Vec<u32> {
+        self.processes.iter().map(|process| process.pid).collect()
+    }
+
     /// What the group uses; `None` when no member can be read.
     pub(super) fn read(&mut self, scratch: &mut Scratch) -> Option<Usage> {
-        let (group, units) = (self.group, self.units);
-        let ended = &mut self.ended;
+        let Self { roots, with_descendants, units, ended, .. } = self;
         self.processes.retain_mut(|process| {
-            let lives = process.update(group, units, scratch);
+            let lives = process.update(roots, *with_descendants, *units, scratch);
             if !lives {
                 *ended = ended.plus(Usage { resident_bytes: 0, threads: 0, ..process.usage });
             }
@@ -186,11 +209,13 @@ impl Members {
     }
 
     /// Has the kernel keep the most memory that each member holds from now on (`clear_refs`,
-    /// proc_pid_clear_refs(5)); false where it may not be asked.
+    /// proc_pid_clear_refs(5)); false where it may not be asked. What the lab has not started keeps
+    /// its peaks, which others may watch.
     pub(super) fn forget_peaks(&self) -> bool {
         let forget =
             |one: &Process| std::fs::write(format!("/proc/{}/clear_refs", one.pid), "5").is_ok();
-        !self.processes.is_empty() && self.processes.iter().all(forget)
+        let are_ours = matches!(self.roots, Roots::Group(_)) && !self.processes.is_empty();
+        are_ours && self.processes.iter().all(forget)
     }
 
     /// The most memory that each living member has held, at whatever moment, together.
@@ -202,19 +227,26 @@ impl Members {
         peaks.fold(None, |sum, kib| Some(sum.unwrap_or(0) + kib * 1024))
     }
 
-    /// How many threads ran or waited for at least `least_ns` since this was last asked, and how
-    /// long the one that ran most did.
-    pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64) {
+    /// How many threads ran or waited for at least `least_ns` since this was last asked, how long
+    /// the one that ran most did, and the one that waited most.
+    pub(super) fn busy_threads(&mut self, least_ns: u64) -> (usize, u64, u64) {
         let tasks = self.processes.iter_mut().flat_map(|process| &mut process.tasks);
-        let (mut busy, mut most_ns) = (0, 0);
-        for task in tasks {
-            let ran_ns = task.cpu_ns - std::mem::replace(&mut task.asked[0], task.cpu_ns);
-            let waited_ns = task.waited_ns - std::mem::replace(&mut task.asked[1], task.waited_ns);
-            busy += usize::from(ran_ns + waited_ns >= least_ns);
-            most_ns = most_ns.max(ran_ns);
-        }
-        (busy, most_ns)
+        let since = |task: &mut Task| {
+            let [ran_ns, waited_ns] =
+                std::mem::replace(&mut task.asked, [task.cpu_ns, task.waited_ns]);
+            [task.cpu_ns - ran_ns, task.waited_ns - waited_ns]
+        };
+        busy_of(tasks.map(since), least_ns)
     }
+}
+
+/// The same of threads that ran and waited so long. The waits of many add up to more than any of
+/// them lost, so they are not summed.
+fn busy_of(threads: impl Iterator<Item = [u64; 2]>, least_ns: u64) -> (usize, u64, u64) {
+    threads.fold((0, 0, 0), |(busy, most_ran_ns, most_waited_ns), [ran_ns, waited_ns]| {
+        let busy = busy + usize::from(ran_ns + waited_ns >= least_ns);
+        (busy, most_ran_ns.max(ran_ns), most_waited_ns.max(waited_ns))
+    })
 }
 
 #[derive(Debug)]
@@ -246,31 +278,28 @@ struct Task {
 }
 
 impl Process {
-    /// Opens a process if it is a member.
-    fn open(pid: u32, group: i32, units: Units, scratch: &mut Scratch) -> Option<Self> {
-        let mut process = Self {
+    /// Opens a process if it belongs to them.
+    fn open(pid: u32, belongs: impl Fn(&Stat) -> bool, scratch: &mut Scratch) -> Option<Self> {
+        let stat = Source::open(&format!("/proc/{pid}/stat"));
+        stat.read_line(scratch).and_then(Stat::parse).filter(belongs)?;
+        Some(Self {
             pid,
-            stat: Source::open(&format!("/proc/{pid}/stat")),
-            open_files: None,
+            stat,
+            open_files: File::open(format!("/proc/{pid}/fd")).ok(),
             io: Source::open(&format!("/proc/{pid}/io")),
             tasks: Vec::new(),
             ended: (0, 0),
             usage: Usage::default(),
             waited_for: Usage::default(),
             baseline: Usage::default(),
-        };
-        let stat = process.stat.read_line(scratch).and_then(Stat::parse)?;
-        if stat.group != group {
-            return None;
-        }
-        process.open_files = File::open(format!("/proc/{pid}/fd")).ok();
-        process.update(group, units, scratch).then_some(process)
+        })
     }
 
-    /// Reads it again; false when it is gone or has left the group.
-    fn update(&mut self, group: i32, units: Units, scratch: &mut Scratch) -> bool {
+    /// Reads it again; false when it is gone, or is no root any more and not `all` may be members.
+    fn update(&mut self, roots: &Roots, all: bool, units: Units, scratch: &mut Scratch) -> bool {
         let stat = self.stat.read_line(scratch).and_then(Stat::parse);
-        let Some(stat) = stat.filter(|stat| stat.group == group) else { return false };
+        let stays = |stat: &Stat| all || roots.has(self.pid, stat.group);
+        let Some(stat) = stat.filter(stays) else { return false };
         if stat.threads != self.tasks.len() as u64 {
             self.look();
         }
@@ -369,7 +398,8 @@ impl Task {
 /// What is needed of `/proc/PID/stat`; proc_pid_stat(5).
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Stat {
-    pub(super) group: i32,
+    parent: u32,
+    pub(super) group: u32,
     minor_faults: u64,
     major_faults: u64,
     pub(super) user_ticks: u64,
@@ -392,7 +422,8 @@ impl Stat {
             seen += 1;
         }
         (seen == fields.len()).then(|| Self {
-            group: i32::try_from(fields[2]).unwrap_or(0),
+            parent: u32::try_from(fields[1]).unwrap_or(0),
+            group: u32::try_from(fields[2]).unwrap_or(0),
             minor_faults: fields[7],
             major_faults: fields[9],
             user_ticks: fields[11],
@@ -411,12 +442,19 @@ pub(super) fn parse_switches(text: &[u8]) -> Option<[u64; 2]> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead as _, BufReader};
+    use std::os::unix::process::CommandExt as _;
+    use std::process::{Command, Stdio};
+
+    use rustix::process::{Pid, getpgrp};
+
     use super::*;
 
     #[test]
     fn a_process_name_with_spaces_and_parentheses_is_no_field() {
         let text = b"7 (a b) c) S 1 42 43 0 -1 4194560 1 2 3 4 11 22 33 44 20 0 5 0 100 9 375 18 1";
         let expected = Stat {
+            parent: 1,
             group: 42,
             minor_faults: 1,
             major_faults: 3,
@@ -441,7 +479,7 @@ mod tests {
     #[test]
     fn the_own_group_is_seen_in_every_respect() {
         let mut scratch = Scratch::new();
-        let mut members = Members::of(rustix::process::getpgrp());
+        let mut members = Members::of(getpgrp());
         assert_eq!(members.read(&mut scratch), None, "no member was looked for");
         members.look(&mut scratch);
         let usage = members.read(&mut scratch).expect("this process");
@@ -453,13 +491,47 @@ mod tests {
     #[test]
     fn a_child_that_was_waited_for_between_two_looks_still_counts() {
         let mut scratch = Scratch::new();
-        let mut members = Members::of(rustix::process::getpgrp());
+        let mut members = Members::of(getpgrp());
         members.look(&mut scratch);
         let before = members.read(&mut scratch).unwrap();
-        let status = std::process::Command::new("true").status();
+        let status = Command::new("true").status();
         assert!(status.is_ok_and(|status| status.success()));
         let after = members.read(&mut scratch).unwrap();
         assert!(after.minor_faults > before.minor_faults);
+    }
+
+    /// A target's worker that leads a session of its own; `setsid` is util-linux's.
+    #[test]
+    fn a_child_in_a_session_of_its_own_is_the_targets() {
+        let mut target = Command::new("sh");
+        let worker = "n=0; while [ $n -lt 100000 ]; do n=$((n+1)); done; echo $$; read line";
+        target.args(["-c", &format!("setsid sh -c '{worker}'; true")]).process_group(0);
+        let target = target.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
+        let mut target = target.expect("sh is there");
+        let mut line = String::new();
+        BufReader::new(target.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let worker: u32 = line.trim().parse().expect("the worker's number, from setsid");
+        let mut scratch = Scratch::new();
+        let mut members = Members::of(Pid::from_child(&target));
+        members.look(&mut scratch);
+        assert_eq!(members.numbers(), [target.id(), worker]);
+        let worked = std::fs::read_to_string(format!("/proc/{worker}/schedstat")).unwrap();
+        let worked_ns = nth_number(worked.as_bytes(), 0).unwrap();
+        let usage = members.read(&mut scratch).expect("both can be read");
+        assert!(worked_ns > 0 && usage.cpu_ns >= worked_ns, "{usage:?} of {worked}");
+        let mut lab = Members::of(getpgrp());
+        lab.look(&mut scratch);
+        assert!(!lab.numbers().contains(&worker), "what a target does is not the lab's");
+        drop(target.stdin.take());
+        assert!(target.wait().unwrap().success());
+        assert_eq!(members.read(&mut scratch), None, "it has ended");
+    }
+
+    #[test]
+    fn the_waits_of_many_threads_are_not_one_long_wait() {
+        let threads = (0..16).map(|one| [15_000_000 + one, 2_000_000]);
+        assert_eq!(busy_of(threads.clone(), 25_000_000), (0, 15_000_015, 2_000_000));
+        assert_eq!(busy_of(threads.chain([[0, 45_000_000]]), 25_000_000).2, 45_000_000);
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | `memory`, `loopback` | how fast this host copies, and carries large messages |
 //! | `floors` | what the simplest things cost on this host |
 //! | `group`, `members` | CPU time and memory of a process group |
+//! | `owner`, `roots` | whose an address is, and where a target's processes begin |
 //! | `counters` | the threads that read services' own counters |
 //! | `series_writer` | samples into the ledger |
 //! | `check` | which sensors are unseen on this host |
@@ -32,7 +33,9 @@ mod loopback;
 mod mark;
 mod members;
 mod memory;
+mod owner;
 mod program;
+mod roots;
 mod sensor;
 mod sensors;
 mod series_writer;
@@ -55,8 +58,10 @@ pub use hiccup::Pauses;
 pub use loopback::{MESSAGE_BYTES, loopback_bytes_per_s};
 pub use mark::{CoreMark, Mark};
 pub use memory::{COPY_BYTES, copied_bytes_per_s};
+pub use owner::Owner;
 pub use program::compilers_of;
 pub(crate) use program::program_facts;
+pub use roots::Roots;
 pub use sensor::{Line, Sensor};
 pub use sensors::SENSORS;
 pub use series_writer::SeriesWriter;

@@ -17,7 +17,7 @@ pub(crate) fn program_facts(target: &Target, exe: &Path) -> Vec<(String, String)
     let path = match &target.kind {
         TargetKind::Service(..) | TargetKind::InProcess => Some(exe.to_owned()),
         TargetKind::Command(command) | TargetKind::Batch(command) => resolve(&command[0]),
-        TargetKind::Address(_) => None,
+        TargetKind::Address(_) => return vec![("started".to_owned(), "before the run".to_owned())],
     };
     let Some(path) = path else { return Vec::new() };
     let mut facts = vec![("program".to_owned(), path.display().to_string())];

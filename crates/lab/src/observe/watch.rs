@@ -12,7 +12,6 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use load::{Counter, CounterKind};
-use rustix::process::Pid;
 use wire::Ns;
 use wire::clock::{MILLISECOND_NS, now};
 
@@ -20,6 +19,7 @@ use super::census::{Census, OtherPrograms, RunProcesses};
 use super::hiccup::Hiccups;
 use super::mark::{Mark, Marker};
 use super::members::Members;
+use super::roots::Roots;
 use super::sensor::{Probe, Reader, Scale, Scope, Sensor};
 use super::sensors::SENSORS;
 use super::source::Scratch;
@@ -76,7 +76,7 @@ pub struct Watch {
 }
 
 enum WatchCommand {
-    Follow(String, Pid),
+    Follow(String, Roots),
     Leave(String),
 }
 
@@ -84,8 +84,8 @@ enum WatchCommand {
 struct WatchState {
     series: Mutex<Vec<Series>>,
     samples: Mutex<Samples>,
-    /// The process groups that are followed, by their names.
-    followed: Mutex<Vec<(String, u32)>>,
+    /// The processes that are followed, by their names.
+    followed: Mutex<Vec<(String, Roots)>>,
 }
 
 #[derive(Debug, Default)]
@@ -229,15 +229,16 @@ impl Watch {
         self.clock_zero
     }
 
-    /// Follows a process group from now on, under this name; one of the same name is left.
-    pub fn follow(&self, name: &str, group: Pid) {
-        let number = group.as_raw_nonzero().get().unsigned_abs();
+    /// Follows a process group, or processes that ran already, from now on, under this name; what
+    /// has the same name is left.
+    pub fn follow(&self, name: &str, roots: impl Into<Roots>) {
+        let roots = roots.into();
         let mut followed = locked(&self.shared.followed);
         followed.retain(|(known, _)| known != name);
-        followed.push((name.to_owned(), number));
+        followed.push((name.to_owned(), roots.clone()));
         drop(followed);
         // The thread only ends when this is dropped.
-        let _ = self.commands.send(WatchCommand::Follow(name.to_owned(), group));
+        let _ = self.commands.send(WatchCommand::Follow(name.to_owned(), roots));
     }
 
     /// Follows the process group of this program.
@@ -287,18 +288,17 @@ impl Watch {
         self.census.before_slice();
     }
 
-    /// The programs that used CPU time since [`Watch::before_slice`], other than the target of this
-    /// process group and the lab, on these cores; empty means all. `programs_load` says whether
+    /// The programs that used CPU time since [`Watch::before_slice`], other than the target of
+    /// these processes and the lab, on these cores; empty means all. `programs_load` says whether
     /// programs that the lab has started are its load. `None` is unseen.
     pub fn other_programs(
         &mut self,
-        group: Option<Pid>,
+        target: Option<&Roots>,
         programs_load: bool,
         cpus: &[usize],
     ) -> Option<OtherPrograms> {
         let followed = locked(&self.shared.followed).clone();
-        let group = group.map(|group| group.as_raw_nonzero().get().unsigned_abs());
-        let run = RunProcesses { group, followed: &followed, programs_load, cpus };
+        let run = RunProcesses { target, followed: &followed, programs_load, cpus };
         self.census.after_slice(&run)
     }
 
@@ -368,7 +368,7 @@ impl Watcher {
         loop {
             let wait = Duration::from_nanos(due.saturating_sub(now()));
             match commands.recv_timeout(wait) {
-                Ok(WatchCommand::Follow(name, group)) => self.follow(name, group),
+                Ok(WatchCommand::Follow(name, roots)) => self.follow(name, roots),
                 Ok(WatchCommand::Leave(name)) => self.leave(&name),
                 Err(RecvTimeoutError::Disconnected) => return,
                 Err(RecvTimeoutError::Timeout) => {
@@ -381,7 +381,7 @@ impl Watcher {
         }
     }
 
-    fn follow(&mut self, name: String, group: Pid) {
+    fn follow(&mut self, name: String, roots: Roots) {
         self.leave(&name);
         if self.groups.len() == GROUPS_LIMIT {
             tracing::warn!("{name} is not watched: {GROUPS_LIMIT} process groups are already");
@@ -393,7 +393,7 @@ impl Watcher {
                 streams.push(Stream::new(sensor, Some(&name), &[String::new()], &self.shared));
             }
         }
-        let mut group = Group { name, members: Members::of(group), streams };
+        let mut group = Group { name, members: Members::of(roots), streams };
         group.sample(self.clock_zero, 0, &mut self.scratch, &mut self.batch);
         self.groups.push(group);
         self.hand_over();

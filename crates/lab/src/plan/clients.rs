@@ -286,6 +286,7 @@ mod tests {
             check_arguments: &|_, _| Ok(()),
             default_of: toy::NO_DEFAULT,
             page: toy::NO_PAGE,
+            may_miss: |_| true,
         };
         Plan::parse(Path::new("t.toml"), text, &[], registry).map_err(|error| error.to_string())
     }

@@ -3,6 +3,8 @@
 //! here. So a sweep that changes the workload changes its targets with it. What only a start
 //! knows, such as `{port}`, stays for it; what nothing knows is an error.
 
+use std::cell::Cell;
+
 use super::near::nearest;
 use crate::placeholders;
 
@@ -80,15 +82,20 @@ const LATER: &[(&str, &[&str])] = &[
     ("do", AT_EVENT),
 ];
 
+/// The most bytes of the values that are filled in for one point.
+const MAX_FILLED_BYTES: usize = 1 << 20;
+
 /// Fills in what is known now, in all texts of `[[target]]`, `[[rung]]` and `[[event]]`; the suite
 /// is in `folder`.
 ///
 /// # Errors
-/// Which placeholder means nothing.
+/// Which placeholder means nothing, or in which text there are too many.
 pub(super) fn fill(table: &mut toml::Table, folder: &str) -> Result<(), Unfilled> {
+    let filled_bytes = Cell::new(0);
     for section in ["target", "rung", "event"] {
         let Some(mut value) = table.remove(section) else { continue };
-        let outcome = Filling { table, folder }.fill(&mut value, section, None);
+        let filling = Filling { table, folder, filled_bytes: &filled_bytes };
+        let outcome = filling.fill(&mut value, section, None);
         table.insert(section.to_owned(), value);
         outcome?;
     }
@@ -98,6 +105,7 @@ pub(super) fn fill(table: &mut toml::Table, folder: &str) -> Result<(), Unfilled
 struct Filling<'a> {
     table: &'a toml::Table,
     folder: &'a str,
+    filled_bytes: &'a Cell<usize>,
 }
 
 impl Filling<'_> {
@@ -110,6 +118,7 @@ impl Filling<'_> {
     ) -> Result<(), Unfilled> {
         match value {
             toml::Value::String(text) => {
+                self.check_size(text, key)?;
                 self.check(text, key, later)?;
                 *text = placeholders::fill(text, &|name| self.value(name));
             }
@@ -138,6 +147,21 @@ impl Filling<'_> {
             toml::Value::Table(_) | toml::Value::Array(_) => None,
             value => Some(value.to_string()),
         }
+    }
+
+    /// Counts what is filled in: a long text in many places would fill the memory.
+    fn check_size(&self, text: &str, key: &str) -> Result<(), Unfilled> {
+        for name in placeholders::names(text) {
+            let bytes = self.value(name).map_or(0, |value| value.len());
+            self.filled_bytes.set(self.filled_bytes.get() + bytes);
+            if self.filled_bytes.get() > MAX_FILLED_BYTES {
+                let limit = MAX_FILLED_BYTES >> 20;
+                let message = format!("more than {limit} MiB are filled in, here by {{{name}}}");
+                let help = "write so long a text to a file, and name the file".to_owned();
+                return Err(Unfilled { key: key.to_owned(), message, help });
+            }
+        }
+        Ok(())
     }
 
     fn check(&self, text: &str, key: &str, later: Option<&[&str]>) -> Result<(), Unfilled> {
@@ -225,6 +249,21 @@ mod tests {
             target["command"].as_array().unwrap().iter().filter_map(toml::Value::as_str).collect();
         let expected = ["{dir}/x", "7", "200ms", "awk { print $1.5 }", "/s/y", "{{port}} ${x}"];
         assert_eq!(command, expected);
+    }
+
+    #[test]
+    fn more_than_a_point_may_fill_in_is_refused_with_the_key() {
+        let long = "x".repeat(100_000);
+        let bomb = |places: usize| {
+            let text = "{parameters.long}".repeat(places);
+            let text =
+                format!("[parameters]\nlong = '{long}'\n[[target]]\nsetup = ['a', '{text}']");
+            fill(&mut text.parse().unwrap(), "/s")
+        };
+        assert!(bomb(10).is_ok());
+        let Unfilled { key, message, .. } = bomb(20_000).unwrap_err();
+        assert_eq!(key, "target[0].setup[1]");
+        assert_eq!(message, "more than 1 MiB are filled in, here by {parameters.long}");
     }
 
     #[test]

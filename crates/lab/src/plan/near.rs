@@ -5,17 +5,25 @@ use std::path::{Path, PathBuf};
 
 use base::FileError;
 
-/// The known name that `unknown` was most likely meant to be, if any is near enough.
+/// The known name that `unknown` was most likely meant to be, if any is near enough: one that
+/// it shortens, else one that is spelt alike.
 pub(crate) fn nearest<'a>(
     unknown: &str,
     known: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
+    // All its letters in order: `conns` of `connections`.
+    let shortens = |name: &str| {
+        let mut letters = name.chars();
+        unknown.len() > 2
+            && unknown.starts_with(&name[..name.ceil_char_boundary(1)])
+            && unknown.chars().all(|letter| letters.any(|other| other == letter))
+    };
     known
         .into_iter()
-        .map(|name| (strsim::damerau_levenshtein(unknown, name), name))
-        .filter(|(distance, name)| *distance <= 1 + name.len() / 3)
+        .map(|name| (!shortens(name), strsim::damerau_levenshtein(unknown, name), name))
+        .filter(|(is_other, distance, name)| !is_other || *distance <= 1 + name.len() / 3)
         .min()
-        .map(|(_, name)| name)
+        .map(|(_, _, name)| name)
 }
 
 /// All known names, the nearest first: those that hold or continue what was written, then those
@@ -42,6 +50,8 @@ const METRICS_ELSEWHERE: &[(&str, &str)] = &[
     ("ops", "rate_per_s"),
     ("memory", "server.rss_bytes"),
     ("timeouts", "missing"),
+    ("error_rate", "errors"),
+    ("failures", "errors"),
 ];
 
 /// All metrics as a list for a message, the nearest to `unknown` first.
@@ -109,6 +119,7 @@ mod tests {
     #[test]
     fn the_nearest_name_is_suggested_and_leads_the_list() {
         assert_eq!(nearest("conections", ["name", "connections"]), Some("connections"));
+        assert_eq!(nearest("conns", ["connect", "connections"]), Some("connections"));
         assert_eq!(nearest("zzzzzz", ["name", "cpus"]), None);
         assert_eq!(nearest_first("p99", ["rate", "latency.p99"]), ["latency.p99", "rate"]);
         let listed = metrics_listed("throughput", ["latency.p99", "rate_per_s"]);

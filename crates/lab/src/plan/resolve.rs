@@ -188,8 +188,19 @@ fn resolve_point(
         keys.insert("rounds.state".into(), "cold".into());
     }
     let label = label(&workload, &operation, &clients, &keys);
-    let point =
-        Point { label, keys, workload, clients, targets, requirements, expected, abort_on, events };
+    let may_miss = (registry.may_miss)(service.name);
+    let point = Point {
+        label,
+        keys,
+        workload,
+        may_miss,
+        clients,
+        targets,
+        requirements,
+        expected,
+        abort_on,
+        events,
+    };
     figures::check_required(source, metrics, &point)?;
     Ok(point)
 }
@@ -420,6 +431,7 @@ measure = "1s"
             check_arguments: &check,
             default_of: toy::NO_DEFAULT,
             page: toy::NO_PAGE,
+            may_miss: |_| true,
         };
         Plan::parse(Path::new("t.toml"), text.to_owned(), settings, registry)
     }

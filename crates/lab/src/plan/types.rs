@@ -48,6 +48,8 @@ pub struct Point {
     pub keys: BTreeMap<String, serde_json::Value>,
     /// The workload, and the operations of all groups of clients.
     pub workload: Scenario,
+    /// Whether its reads may find nothing.
+    pub may_miss: bool,
     /// Who sends them.
     pub clients: Vec<Clients>,
     /// To whom.
@@ -228,6 +230,9 @@ pub struct Registry<'a> {
     pub default_of: DefaultOf,
     /// Makes what reads a page of counters.
     pub page: MakePage,
+    /// Returns whether a read of a service, by its name, may find nothing: only then hits have a
+    /// share.
+    pub may_miss: fn(&str) -> bool,
 }
 
 /// Returns the default of a service's option, both by name.

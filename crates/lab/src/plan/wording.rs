@@ -125,6 +125,10 @@ fn wrong_type(path: &str, key: &str, given: &Given, wanted: &str) -> Worded {
         Given::Plain(value) if wanted.starts_with("a text") => {
             Some(format!("write it in quotes: {key} = \"{value}\""))
         }
+        Given::Table if is_condition => {
+            let name = path.split_once('.').map_or(key, |(_, name)| name);
+            Some(format!("a name with a dot stands in quotes: \"{name}.…\" = \"< …\""))
+        }
         Given::Table if wanted == "a list" && !path.contains('.') => {
             Some(format!("write [[{key}]] in place of [{key}]: there may be several"))
         }

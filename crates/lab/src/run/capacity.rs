@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use judge::{Held, Search, Try};
-use ledger::{RequirementOutcome, RunId, SearchRow};
+use ledger::{RequirementOutcome, RunId, SearchRow, Validity};
 
 use super::options::{Ending, RunError, RunOptions};
 use super::persist::RunWriter;
@@ -188,8 +188,10 @@ fn judge_load(point: &Point, trials: &[Trial], confidence: f64) -> (Held, Option
     }
     let valid = trials.iter().filter(|trial| trial.is_valid()).count();
     if valid < LOOKS[0] as usize {
+        let disturbed = trials.iter().filter(|trial| trial.validity == Validity::Disturbed).count();
         let first = trials.iter().find_map(|trial| trial.reason.clone());
-        return (Held::Unclear, first.or(unclear));
+        let doubt = || format!("disturbed in {disturbed} of {rounds} rounds");
+        return (Held::Unclear, Some(first.unwrap_or_else(doubt)));
     }
     match unclear {
         Some(text) => (Held::Unclear, Some(text)),

@@ -1,15 +1,14 @@
 //! Early ends: a target that fails at each start in the same way is not started for ever, and a run
 //! whose rounds are all disturbed says once what disturbs them, and what helps.
 
-use ledger::Validity;
+use std::collections::BTreeMap;
+
+use ledger::{Cause, Validity};
 
 use super::trial::Trial;
 
 /// Disturbed rounds in a row after which the run says so.
-const DISTURBED_ROUNDS: usize = 3;
-
-/// The most causes of disturbance that are named.
-const MAX_CAUSES: usize = 4;
+pub(super) const DISTURBED_ROUNDS: usize = 3;
 
 /// Why a trial shows nothing of its target: it failed before its first answer.
 fn failure(trial: &Trial) -> Option<&str> {
@@ -34,13 +33,6 @@ fn without_passing_numbers(word: &str) -> String {
         true => word.replace(digits, ""),
         false => word.to_owned(),
     }
-}
-
-/// What disturbed, without how much and without the programs that are named behind a colon.
-fn cause(reason: &str) -> String {
-    let head = |one: &str| one.split(": ").next().unwrap_or_default().to_owned();
-    let heads: String = reason.split("; ").map(head).collect();
-    heads.replace(|c: char| c.is_ascii_digit(), "")
 }
 
 /// The failure that the last two of a target's trials share.
@@ -78,50 +70,33 @@ pub(super) fn never_answers(points: &[Vec<Trial>], targets: &[&str]) -> Option<S
 #[derive(Debug, Default)]
 pub(super) struct DisturbedRounds {
     in_a_row: usize,
-    /// The target, and what disturbed it, of these rounds; each cause once.
-    causes: Vec<(usize, String)>,
+    /// What disturbed each target in these rounds.
+    causes: BTreeMap<usize, Vec<Cause>>,
     is_reported: bool,
 }
 
 impl DisturbedRounds {
-    /// Adds a round of any point. Returns the message to the user, once in a run.
-    pub(super) fn add(&mut self, trials: &[Trial], targets: &[&str]) -> Option<String> {
+    /// Adds a round of any point. Returns what disturbed each target in the last
+    /// [`DISTURBED_ROUNDS`], once in a run.
+    pub(super) fn add(&mut self, trials: &[Trial]) -> Option<BTreeMap<usize, Vec<Cause>>> {
         let disturbed = || trials.iter().filter(|one| one.validity == Validity::Disturbed);
-        if disturbed().next().is_none() {
-            (self.in_a_row, self.causes) = (0, Vec::new());
+        if self.is_reported || disturbed().next().is_none() {
+            (self.in_a_row, self.causes) = (0, BTreeMap::new());
             return None;
         }
         self.in_a_row += 1;
         for trial in disturbed() {
-            let Some(reason) = &trial.reason else { continue };
-            let own = (trial.target, reason.clone());
-            let is_known =
-                |one: &&mut (usize, String)| one.0 == own.0 && cause(&one.1) == cause(&own.1);
-            match self.causes.iter_mut().find(is_known) {
-                Some(known) => *known = own,
-                None => self.causes.push(own),
-            }
+            self.causes.entry(trial.target).or_default().extend(trial.causes());
         }
-        if self.is_reported || self.in_a_row < DISTURBED_ROUNDS {
-            return None;
-        }
-        self.is_reported = true;
-        let name = |index: usize| targets.get(index).copied().unwrap_or_default();
-        let causes = self.causes.iter().rev().take(MAX_CAUSES).rev();
-        let causes: String =
-            causes.map(|(index, why)| format!("  {}: {why}\n", name(*index))).collect();
-        Some(format!("the last {DISTURBED_ROUNDS} rounds were disturbed:\n{causes}{ADVICE}"))
+        self.is_reported = self.in_a_row >= DISTURBED_ROUNDS;
+        let merged = |(target, causes): (&usize, &Vec<Cause>)| (*target, findings::merged(causes));
+        self.is_reported.then(|| self.causes.iter().map(merged).collect())
     }
 }
 
-const ADVICE: &str = "\
-What helps: end what runs beside it, or pin targets and clients away from it (cpus = [...]).
-`loadline doctor` says what this host is good for; `disturbed = \"ignore\"` in the suite's [rounds]
-compares all the same, and the verdict is then about the disturbance, too.";
-
 #[cfg(test)]
 mod tests {
-    use ledger::FailedAt;
+    use ledger::{CauseKind, FailedAt};
 
     use super::*;
 
@@ -187,20 +162,19 @@ mod tests {
 
     #[test]
     fn three_disturbed_rounds_in_a_row_are_reported_once_with_each_cause_once() {
-        let targets = ["one"];
+        let pages = |least, most| Cause { least, most, ..Cause::new(CauseKind::Swap, 0.0) };
         let disturbed = |round: u32| {
             let mut trial = Trial::begin(0, round, 0);
-            trial.validity = Validity::Disturbed;
-            trial.reason = Some(format!("others used {round}0 %: p{round} 1 cores"));
+            let swapped = f64::from(round) * 100.0;
+            trial.disturb(&[pages(swapped, swapped)]);
             trial
         };
         let mut rounds = DisturbedRounds::default();
-        let mut add = |trial: Trial| rounds.add(&[trial], &targets);
+        let mut add = |trial: Trial| rounds.add(&[trial]);
         assert!(add(disturbed(1)).is_none() && add(disturbed(2)).is_none());
         assert_eq!(add(failed(0, 3, None)), None, "a round that isn't disturbed begins anew");
         assert!(add(disturbed(4)).is_none() && add(disturbed(5)).is_none());
-        let said = add(disturbed(6)).unwrap();
-        assert!(said.contains("  one: others used 60 %: p6 1 cores\nWhat helps"), "{said}");
+        assert_eq!(add(disturbed(6)), Some([(0, vec![pages(400.0, 600.0)])].into()));
         assert!(add(disturbed(7)).is_none(), "once");
     }
 }

@@ -7,7 +7,7 @@ use judge::limits::Figures;
 use super::trial::Trial;
 use super::usage::Usage;
 use crate::drive::Figure;
-use crate::plan::{Arrivals, Clients, Point, TargetKind};
+use crate::plan::{Arrivals, Clients, Point};
 
 /// The confidence of slopes over a soak: one trial in a hundred without growth may look grown.
 const SLOPE_CONFIDENCE: f64 = 0.99;
@@ -99,14 +99,12 @@ fn share(part: Option<u64>, whole: u64) -> Option<f64> {
     (whole > 0).then(|| Some(part? as f64 / whole as f64))?
 }
 
-/// The cores that target and load may use. A target that the lab didn't start has none here.
+/// The cores that target and load may use. A target whose processes are unseen has none here.
 fn cpus(trial: &Trial, point: &Point) -> (Vec<usize>, Vec<usize>) {
-    let here = crate::cpus::cpus_here();
-    let target = &point.targets[trial.target];
-    let server = match (&target.kind, target.cpus.is_empty()) {
-        (TargetKind::Address(_), _) => Vec::new(),
-        (_, true) => here.clone(),
-        (_, false) => target.cpus.clone(),
+    let server = match &trial.usage.server_cpus {
+        None => Vec::new(),
+        Some(all) if all.is_empty() => crate::cpus::cpus_here(),
+        Some(some) => some.clone(),
     };
     (server, generator_cpus(&point.clients))
 }
@@ -133,16 +131,14 @@ pub(super) fn each_once<'a>(groups: impl IntoIterator<Item = &'a [usize]>) -> Op
 /// The resources that target and load share, as text.
 pub(super) fn shared(trial: &Trial, point: &Point) -> String {
     let (server, generator) = cpus(trial, point);
-    let remote = match &point.targets[trial.target].kind {
-        TargetKind::Address(wire::Address::Internet(address)) => !address.ip().is_loopback(),
-        _ => false,
-    };
-    judge::limits::shared_resources(&server, &generator, remote)
+    judge::limits::shared_resources(&server, &generator, trial.usage.is_elsewhere)
 }
 
 fn load(figures: &mut Figures, trial: &Trial, point: &Point) {
     figures.operations = Some(trial.counts.operations as f64);
     figures.generator_busy = trial.busy();
+    let carried = trial.counts.received_bytes + trial.counts.sent_bytes;
+    figures.carried_bytes = Some(carried as f64).filter(|bytes| *bytes > 0.0);
     let (mut threads, mut outstanding) = (0, 0);
     for group in &point.clients {
         outstanding += group.connections * group.pipeline;

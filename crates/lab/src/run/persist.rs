@@ -270,11 +270,11 @@ impl<'a> RunWriter<'a> {
                 operations: slice.operations,
                 server_cpu_ns: slice.server.map(|cpu| cpu.total_ns),
                 generator_cpu_ns: Some(slice.generator.total_ns),
-                validity: match slice.disturbed {
-                    Some(_) => Validity::Disturbed,
-                    None => Validity::Valid,
+                validity: match slice.is_disturbed {
+                    true => Validity::Disturbed,
+                    false => Validity::Valid,
                 },
-                reason: slice.disturbed.clone(),
+                causes: slice.causes.clone(),
             })?;
         }
         self.limits(id, point, trial)?;
@@ -534,11 +534,10 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
     let state = if trial.is_warm { DataState::Warm } else { DataState::Cold };
     let generator_split = trial.generator.split_ns();
     let seen = |count: u64| (count > 0).then_some(count);
-    let staleness = trial.staleness(None);
-    let stale = |q: f64| (!staleness.is_empty()).then(|| staleness.value_at_quantile(q));
     TrialRow {
         validity: trial.validity,
         reason: trial.reason.clone(),
+        causes: trial.causes(),
         measured_ns: trial.measured_ns,
         operations: trial.counts.operations,
         wrong: trial.counts.wrong,
@@ -546,7 +545,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         missing: trial.counts.missing,
         misses: trial.counts.misses,
         unchecked: trial.counts.unchecked,
-        hits: trial.hits(&*point.workload.workload),
+        hits: trial.hits(point),
         generator_busy: trial.busy(),
         server_cpu_ns: server.map(|cpu| cpu.total_ns),
         server_user_ns: server_split.map(|(user, _)| user),
@@ -558,6 +557,7 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         generator_rss_bytes: trial.generator_rss_bytes,
         overloaded: trial.is_overloaded(),
         offered: (trial.pressure.offered > 0).then_some(trial.pressure.offered),
+        schedule_ns: (trial.pressure.offered > 0).then_some(trial.pressure.schedule_ns),
         backlog_most: (trial.pressure.offered > 0).then_some(trial.pressure.backlog_most),
         failed_at: trial.failed_at,
         elements: seen(trial.counts.elements),
@@ -565,9 +565,6 @@ fn row(round: RoundId, target: TargetId, point: &Point, trial: &Trial) -> TrialR
         received_bytes: seen(trial.counts.received_bytes),
         sent_bytes: seen(trial.counts.sent_bytes),
         fairness: fairness(trial.updates_of_each()),
-        staleness_p50_ns: stale(0.5),
-        staleness_p99_ns: stale(0.99),
-        staleness_max_ns: (!staleness.is_empty()).then(|| staleness.max()),
         prepare_ns: trial.prepare_ns,
         warmup_ns: trial.warmup_ns,
         stationary: trial.stationary,

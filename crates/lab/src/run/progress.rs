@@ -5,6 +5,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use ledger::Cause;
+
 use super::slice_stats::{SliceStats, TargetStatus};
 use crate::drive::{LiveStats, Second};
 use crate::observe::{RecentSamples, Series};
@@ -38,6 +40,13 @@ pub enum RunEvent<'a> {
     SliceEnds(&'a SliceStats),
     /// The round of the latest activity has ended, with the status of each of its targets.
     RoundEnds(&'a [TargetStatus]),
+    /// The last rounds were all disturbed. It comes once in a run.
+    StaysDisturbed {
+        /// How many.
+        rounds: usize,
+        /// What disturbed each target, with its name.
+        causes: &'a [(&'a str, Vec<Cause>)],
+    },
 }
 
 /// What a run does, and where it is.

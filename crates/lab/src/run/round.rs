@@ -20,9 +20,9 @@ use crate::deploy::{DeployError, Deployed};
 use crate::drive::program::Program;
 use crate::drive::{Session, SessionConfig};
 use crate::in_process::Assignment;
-use crate::observe::{CounterMeter, GroupMeter};
+use crate::observe::{CounterMeter, GroupMeter, Owner, Roots, group_members};
 use crate::placeholders;
-use crate::plan::{CountersOf, Point, Target, TargetKind};
+use crate::plan::{CountersOf, Medium, Point, Target, TargetKind};
 
 /// Longer slices are shown second by second while they are measured.
 const SHOWN_BY_SECOND_NS: u64 = 1_000_000_000;
@@ -72,6 +72,7 @@ impl Runner<'_> {
                 false => target_run.hold_answered(),
             }
             let here = &self.plan.points[point];
+            target_run.trial.judge_answers(&here.requirements);
             if let Some(wrap) = &here.targets[target_run.trial.target].wrap {
                 target_run.trial.invalidate(format!("its timings are those of {} too", wrap[0]));
             }
@@ -157,11 +158,15 @@ impl Runner<'_> {
                 None
             }
         };
-        let group = deployed.as_ref().and_then(Deployed::group);
-        if let Some(group) = group {
-            self.watch.follow(&target.name, group);
+        let owner = deployed.as_ref().map_or(Owner::Unseen, |deployed| owner_of(target, deployed));
+        let mut cpus = target.cpus.clone();
+        if let Some(roots) = owner.roots() {
+            self.watch.follow(&target.name, roots.clone());
+            if let TargetKind::Address(_) = target.kind {
+                cpus = crate::cpus::cpus_of(&group_members(roots.clone()));
+            }
         }
-        let meter = group.map(GroupMeter::new);
+        let meter = owner.roots().cloned().map(GroupMeter::new);
         let service = deployed.as_ref().and_then(|deployed| self.service(target, deployed));
         let (guard, stop) = (Arc::clone(self.deployer.guard()), Arc::clone(&self.stop));
         let (session, outside, measured, repeats) = (None, None, 0, 0);
@@ -170,7 +175,9 @@ impl Runner<'_> {
             deployed,
             guard,
             stop,
+            owner,
             meter,
+            cpus,
             service,
             outside,
             trial,
@@ -339,8 +346,8 @@ impl Runner<'_> {
             return target_run.trial.fail(FailedAt::Prepare, format!("keeping its data: {error}"));
         }
         let again = self.start(target_run.trial.target, target, target_run.trial.round);
-        (target_run.deployed, target_run.meter, target_run.service) =
-            (again.deployed, again.meter, again.service);
+        (target_run.deployed, target_run.owner) = (again.deployed, again.owner);
+        (target_run.meter, target_run.service) = (again.meter, again.service);
         if let Some(reason) = again.trial.reason.filter(|_| target_run.deployed.is_none()) {
             target_run.trial.fail(FailedAt::Start, reason);
         }
@@ -406,5 +413,14 @@ impl Runner<'_> {
                 }
             }
         }
+    }
+}
+
+/// Whose a target is: its group's where the lab has started it, else whose its address is.
+fn owner_of(target: &Target, deployed: &Deployed) -> Owner {
+    match (deployed.group(), &target.kind) {
+        (Some(group), _) => Owner::Processes(Roots::Group(group)),
+        (None, TargetKind::Address(address)) => Owner::of(address, target.medium == Medium::Udp),
+        (None, _) => Owner::Unseen,
     }
 }

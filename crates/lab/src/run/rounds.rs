@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use rand::Rng;
 use rand::seq::SliceRandom;
 
-use super::early_end::{is_hopeless, never_answers};
+use super::early_end::{DISTURBED_ROUNDS, is_hopeless, never_answers};
 use super::options::{Ending, RunError};
 use super::persist::RunWriter;
 use super::progress::RunEvent;
@@ -86,11 +86,12 @@ impl Runner<'_> {
         let reason = require::reason_to_abort(&self.plan.points[point].abort_on, &trials);
         let plan = self.plan;
         let names: Vec<&str> = plan.targets().iter().map(|target| &*target.name).collect();
-        let warning = self.disturbed.add(&trials, &names);
-        self.trials[point].extend(trials);
-        if let Some(warning) = warning {
-            self.note(&warning);
+        if let Some(causes) = self.disturbed.add(&trials) {
+            let named = causes.into_iter().filter_map(|(at, one)| Some((*names.get(at)?, one)));
+            let (rounds, causes) = (DISTURBED_ROUNDS, &named.collect::<Vec<_>>()[..]);
+            self.report(&RunEvent::StaysDisturbed { rounds, causes });
         }
+        self.trials[point].extend(trials);
         if self.stopped() {
             return Ok(None);
         }

@@ -1,7 +1,8 @@
 //! Figures of the slice or round that has just ended, for live views. They are collected between
 //! slices, when nothing is measured, at the cost of a copy of the slice's histograms.
 
-use ledger::Validity;
+use findings::Why;
+use ledger::{Cause, Validity};
 
 use super::trial::{Slice, Trial};
 use crate::drive::{Counted, Counts, Figure, LoadResult, Pressure};
@@ -26,8 +27,8 @@ pub struct SliceStats {
     pub pressure: Pressure,
     /// Latencies, send lags and ages of updates, over all groups and operations.
     pub times: Vec<(Figure, Counted)>,
-    /// Why the slice is disturbed; `None` when it isn't.
-    pub disturbed: Option<String>,
+    /// What disturbed the slice; empty where the suite ignores that.
+    pub causes: Vec<Cause>,
 }
 
 impl SliceStats {
@@ -42,7 +43,7 @@ impl SliceStats {
             busy: result.busy,
             pressure: result.pressure,
             times: times.collect(),
-            disturbed: slice.disturbed.clone(),
+            causes: if slice.is_disturbed { slice.causes.clone() } else { Vec::new() },
         }
     }
 }
@@ -54,8 +55,8 @@ pub struct TargetStatus {
     pub target: usize,
     /// Whether its trial may be compared.
     pub validity: Validity,
-    /// Why it may not.
-    pub reason: Option<String>,
+    /// Why it may not, or what disturbed it and is ignored.
+    pub why: Vec<Why>,
     /// Operations by outcome.
     pub counts: Counts,
     /// The measured time; 0 where nothing was measured.
@@ -66,28 +67,42 @@ pub struct TargetStatus {
     pub p50_p99_ns: Option<(u64, u64)>,
     /// The part of the time that the busiest thread of load was not waiting.
     pub busy: Option<f64>,
-    /// The first limit reached, with the evidence.
+    /// The first limit reached, with the evidence, or why none was seen; `None` where none was
+    /// reached.
     pub limit: Option<String>,
 }
 
 impl TargetStatus {
+    /// The reasons without their figures, which differ from round to round.
+    pub fn kind_of_reason(&self) -> String {
+        let kind = |why: &Why| match why {
+            Why::Disturbed(cause) => format!("{:?} {:?}; ", cause.kind, cause.target),
+            Why::Invalid(reason) => reason.replace(|c: char| c.is_ascii_digit(), ""),
+        };
+        self.why.iter().map(kind).collect()
+    }
+
     pub(super) fn of(trial: &Trial, point: &Point, primary: &str, copy_bytes_per_s: f64) -> Self {
         let latency = trial.latency();
         let quantile = |q| latency.value_at_quantile(q);
         let figures =
             (trial.measured_ns > 0).then(|| trial.usage.figures(trial, point, copy_bytes_per_s));
-        let reached =
-            figures.and_then(|one| judge::limits::limits_reached(&one).into_iter().next());
+        let limit = figures.and_then(|figures| {
+            match judge::limits::limits_reached(&figures).into_iter().next() {
+                Some(one) => Some(format!("{} ({})", one.limit.name, one.evidence)),
+                None => judge::limits::unseen(&figures).map(|why| format!("unseen ({why})")),
+            }
+        });
         Self {
             target: trial.target,
             validity: trial.validity,
-            reason: trial.reason.clone(),
+            why: trial.why(),
             counts: trial.counts,
             measured_ns: trial.measured_ns,
             primary: trial.metric(primary),
             p50_p99_ns: (!latency.is_empty()).then(|| (quantile(0.5), quantile(0.99))),
             busy: trial.busy(),
-            limit: reached.map(|one| format!("{} ({})", one.limit.name, one.evidence)),
+            limit,
         }
     }
 }

@@ -13,7 +13,7 @@ use super::usage::{ProcessReadings, Window};
 use crate::deploy::{Deployed, Guard};
 use crate::drive::{DriveError, LoadResult, Session};
 use crate::observe::{
-    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Totals, Wait, Watch,
+    self, CounterMeter, Cpu, Disturbance, GroupMeter, OwnCpu, Owner, Totals, Wait, Watch,
 };
 use crate::plan::{Event, Point};
 
@@ -26,7 +26,11 @@ pub(super) struct TargetRun {
     pub(super) guard: Arc<Guard>,
     /// Set to stop the run.
     pub(super) stop: Arc<AtomicBool>,
+    /// Whose it is.
+    pub(super) owner: Owner,
     pub(super) meter: Option<GroupMeter>,
+    /// The cores that it may use; empty means all.
+    pub(super) cpus: Vec<usize>,
     /// Reads the target's own counters.
     pub(super) service: Option<CounterMeter>,
     /// Its CPU time after its last slice, and when that was, where other targets take turns.
@@ -74,16 +78,15 @@ impl TargetRun {
         // An answer takes CPU time: a target that used none runs outside its process group.
         let answers = result.counts.operations;
         let server = exact.or(server).filter(|cpu| cpu.total_ns > 0 || answers == 0);
+        self.trial.usage.is_elsewhere = self.owner == Owner::Elsewhere;
+        self.trial.usage.server_cpus = server.map(|_| self.cpus.clone());
         let broken = result.trouble.is_some();
         if broken && let Some(how) = self.death() {
             self.trial.fail(FailedAt::Measure, how);
         }
         let counted = counted.zip(self.service.as_ref().map(CounterMeter::read));
         let seen = self.disturbance(&window, server, &result, here, watch);
-        let reason = seen.reason();
-        if !judged {
-            self.note_ignored(reason.as_deref());
-        }
+        let causes = seen.causes();
         let slice = Slice {
             counters: counted.and_then(|(before, after)| observe::between(&before, &after)),
             start,
@@ -91,10 +94,11 @@ impl TargetRun {
             operations: result.counts.operations,
             server,
             generator: result.generator,
-            disturbed: reason.filter(|_| judged),
+            is_disturbed: judged && !causes.is_empty(),
+            causes,
         };
         let stats = SliceStats::of(self.trial.target, &slice, &result);
-        if slice.disturbed.is_some() && self.repeats > 0 && !broken {
+        if slice.is_disturbed && self.repeats > 0 && !broken {
             self.repeats -= 1;
             self.trial.set_aside(slice, result);
         } else {
@@ -177,7 +181,6 @@ impl TargetRun {
         // Without an answer there is no last one, and the whole slice was waited for.
         if let Ok(result) = &mut outcome
             && result.duration_ns == 0
-            && result.counts.missing > 0
         {
             result.duration_ns = after.at - before.at;
         }
@@ -193,48 +196,45 @@ impl TargetRun {
         here: &Point,
         watch: &mut Watch,
     ) -> Disturbance {
+        let is_elsewhere = self.owner == Owner::Elsewhere;
         let target = &here.targets[self.trial.target];
-        let server_cores = each_once([&target.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
+        let server_cores = each_once([&self.cpus[..]]).unwrap_or_else(crate::cpus::cpus_here);
         let load_cores = generator_cpus(&here.clients);
-        let cpus = run_cpus(here, self.trial.target);
+        let server = server.or_else(|| is_elsewhere.then(Cpu::default));
+        let cpus = run_cpus(here, (!is_elsewhere).then_some(&self.cpus[..]));
         let waits = [
             Wait {
-                side: &target.name,
-                waited_ns: server.map_or(0, |cpu| cpu.waited_ns),
+                target: Some(&target.name),
+                waited_ns: self.meter.as_ref().map_or(0, GroupMeter::most_waited_ns),
                 runnable: self.meter.as_ref().map_or(usize::MAX, GroupMeter::runnable_threads),
                 cores: &server_cores,
             },
             Wait {
-                side: "the generator",
-                waited_ns: result.generator.waited_ns,
+                target: None,
+                waited_ns: result.most_waited_ns,
                 runnable: here.clients.iter().map(|group| group.threads).sum(),
                 cores: &load_cores,
             },
         ];
+        let waits = if is_elsewhere { &waits[1..] } else { &waits };
         let server_ns = server.map(|cpu| cpu.total_ns);
         // The lab's own threads are in its process; a program is not.
         let counted_ns = result.cost.map_or(0, |cost| cost.user_ns + cost.system_ns);
         let clients_ns = result.program_ns.saturating_sub(counted_ns);
-        let own = OwnCpu { server_ns, clients_ns, waits: &waits };
+        let own = OwnCpu { server_ns, clients_ns, waits };
         let mut seen = Disturbance::measure(&window.before, &window.after, &own, &cpus);
         if seen.wants_names() {
-            let group = self.deployed.as_ref().and_then(Deployed::group);
-            seen.others = watch.other_programs(group, result.program_ns > 0, &cpus);
+            let roots = self.owner.roots();
+            seen.others = watch.other_programs(roots, result.program_ns > 0, &cpus);
         }
         seen
     }
 
-    /// Keeps what disturbed a slice, where the suite compares disturbed ones, too: the first.
-    fn note_ignored(&mut self, reason: Option<&str>) {
-        if let Some(reason) = reason.filter(|_| self.trial.reason.is_none()) {
-            self.trial.reason = Some(format!("disturbances ignored: {reason}"));
-        }
-    }
-
-    /// Ends the round: one in which requests were sent and none was answered has failed.
+    /// Ends the round: one that was measured without an answer has failed. Requests need not be
+    /// missing: a target that doesn't read lets none be sent.
     pub(super) fn hold_answered(&mut self) {
-        let counts = self.trial.counts;
-        if counts.operations == 0 && counts.missing > 0 && self.trial.streams.is_empty() {
+        let is_measured = !self.trial.slices.is_empty();
+        if is_measured && self.trial.counts.operations == 0 && self.trial.streams.is_empty() {
             self.trial.fail(FailedAt::Measure, "no operation was answered");
         }
     }
@@ -262,10 +262,10 @@ impl TargetRun {
     }
 }
 
-/// The cores of target and load; empty means all.
-fn run_cpus(here: &Point, target: usize) -> Vec<usize> {
+/// The cores of the load, and of a target that is on this host; empty means all.
+fn run_cpus(here: &Point, of_target: Option<&[usize]>) -> Vec<usize> {
     let groups = here.clients.iter().map(|group| &group.cpus[..]);
-    each_once(groups.chain([&here.targets[target].cpus[..]])).unwrap_or_default()
+    each_once(groups.chain(of_target)).unwrap_or_default()
 }
 
 /// The CPU time of a reading that has just been taken, with its time.

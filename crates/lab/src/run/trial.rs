@@ -2,9 +2,10 @@
 
 use std::borrow::Cow;
 
+use findings::Why;
 use hdrhistogram::Histogram;
-use ledger::{FailedAt, Validity};
-use load::{CounterKind, Kind, Workload};
+use ledger::{Cause, FailedAt, Validity};
+use load::{CounterKind, Kind};
 use wire::Ns;
 
 use super::distribution::Distribution;
@@ -14,7 +15,7 @@ use crate::drive::{
     self, Counts, Figure, Interval, LoadResult, Pressure, Slowest, StreamSum, WrongAnswer,
 };
 use crate::observe::{self, Cpu, Reading, own_resident_bytes};
-use crate::plan::{ERRORS, OF_THOSE_ASKED, Requirement, percentile};
+use crate::plan::{Comparison, ERRORS, Expression, OF_THOSE_ASKED, Point, Requirement, percentile};
 
 /// One slice.
 #[derive(Clone, Debug)]
@@ -26,8 +27,10 @@ pub(crate) struct Slice {
     pub(crate) generator: Cpu,
     /// The target's own counters.
     pub(crate) counters: Reading,
-    /// Why the slice is disturbed; `None` when it isn't.
-    pub(crate) disturbed: Option<String>,
+    /// What disturbed it.
+    pub(crate) causes: Vec<Cause>,
+    /// Whether anything did, and the suite doesn't ignore that.
+    pub(crate) is_disturbed: bool,
 }
 
 /// One target's slices in one round. Times of `Ns` are on the run's clock.
@@ -37,9 +40,12 @@ pub struct Trial {
     pub target: usize,
     /// The round at its point, from 1.
     pub round: u32,
-    /// Whether it may be compared; if not, `reason` says why.
+    /// Whether it may be compared.
     pub(crate) validity: Validity,
+    /// Why it is invalid.
     pub(crate) reason: Option<String>,
+    /// What disturbed each of its slices that count.
+    causes: Vec<Cause>,
     pub(crate) started: Ns,
     /// Whether its target had been loaded before it was measured.
     pub(crate) is_warm: bool,
@@ -102,6 +108,7 @@ impl Trial {
             round,
             validity: Validity::Valid,
             reason: None,
+            causes: Vec::new(),
             started,
             is_warm: false,
             measured_ns: 0,
@@ -166,7 +173,7 @@ impl Trial {
         if missing > 0 && result.trouble.is_none() {
             self.invalidate(format!("{missing} writes unanswered while preparing"));
         }
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         if missing > 0 || result.trouble.is_some() || result.counts.wrong > 0 {
             self.failed_at.get_or_insert(FailedAt::Prepare);
         }
@@ -187,6 +194,13 @@ impl Trial {
             Figure::Staleness => &self.ages,
             _ => &self.latencies,
         }
+    }
+
+    /// Makes it disturbed by these causes, as if a slice had been.
+    #[cfg(test)]
+    pub(super) fn disturb(&mut self, causes: &[Cause]) {
+        self.validity = Validity::Disturbed;
+        self.causes.extend_from_slice(causes);
     }
 
     /// The trial with these latencies, as if they had been measured.
@@ -251,6 +265,16 @@ impl Trial {
         holds
     }
 
+    /// What disturbed its slices that count, each kind once.
+    pub(crate) fn causes(&self) -> Vec<Cause> {
+        findings::merged(&self.causes)
+    }
+
+    /// Why it isn't to be compared, or what is ignored.
+    pub(super) fn why(&self) -> Vec<Why> {
+        Why::of(self.validity, self.reason.as_deref(), &self.causes())
+    }
+
     /// Whether its target failed, so that there is nothing to measure.
     pub(crate) fn has_failed(&self) -> bool {
         self.failed_at.is_some()
@@ -271,7 +295,7 @@ impl Trial {
     /// its operations don't.
     pub(crate) fn set_aside(&mut self, slice: Slice, result: LoadResult) {
         self.add_outside(result.counts);
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.slices.push(slice);
@@ -280,11 +304,9 @@ impl Trial {
     /// Adds a measured slice. A disturbed one that can't be measured again makes the trial
     /// disturbed.
     pub(crate) fn add(&mut self, slice: Slice, result: LoadResult) {
-        if let Some(reason) = &slice.disturbed
-            && self.validity == Validity::Valid
-        {
+        self.causes.extend_from_slice(&slice.causes);
+        if slice.is_disturbed && self.validity == Validity::Valid {
             self.validity = Validity::Disturbed;
-            self.reason = Some(reason.clone());
         }
         self.measured_ns += result.duration_ns;
         self.counts.add(result.counts);
@@ -296,13 +318,13 @@ impl Trial {
         self.counters = Some(observe::plus(self.counters.as_ref(), slice.counters.clone()));
         self.slices.push(slice);
         self.judge_claims(result.counts);
-        self.judge_answers(&result.wrong_answers, result.trouble.as_deref());
+        self.judge_trouble(result.trouble.as_deref());
         let left = MAX_WRONG_ANSWERS.saturating_sub(self.wrong_answers.len());
         self.wrong_answers.extend(result.wrong_answers.into_iter().take(left));
         self.intervals.extend(result.intervals);
         // What is no number counts as not reported.
         self.figures.extend(result.figures.into_iter().filter(|(_, value)| value.is_finite()));
-        self.pressure.add(result.pressure);
+        self.pressure.add_slice(result.pressure);
         self.slowest.add(result.slowest);
         drive::add_streams(&mut self.streams, result.streams);
     }
@@ -354,20 +376,41 @@ impl Trial {
         self.events = Vec::new();
         self.streams = Vec::new();
         self.slices = Vec::new();
+        self.causes = self.causes();
         self.usage = Usage::default();
         self
     }
 
-    /// Wrong answers make a trial invalid: the speed of a wrong answer means nothing.
-    pub(crate) fn judge_answers(&mut self, wrong_answers: &[WrongAnswer], trouble: Option<&str>) {
+    fn judge_trouble(&mut self, trouble: Option<&str>) {
         if let Some(trouble) = trouble {
             self.invalidate(trouble);
         }
-        if let Some(first) = wrong_answers.first() {
-            self.invalidate(format!("wrong answers: {}", first.finding.note));
-        } else if self.wrong_answers_in_all() > 0 {
-            self.invalidate("wrong answers");
+    }
+
+    /// Wrong answers make a trial invalid, for the speed of a wrong answer means nothing; unless a
+    /// requirement allows as many.
+    pub(super) fn judge_answers(&mut self, requirements: &[Requirement]) {
+        if self.wrong_answers_in_all() == 0 || requirements.iter().any(|one| self.is_within(one)) {
+            return;
         }
+        self.invalidate(match self.wrong_answers.first() {
+            Some(first) => format!("wrong answers: {}", first.finding.note),
+            None => "wrong answers".to_owned(),
+        });
+    }
+
+    /// Whether this is an upper limit of wrong answers that it keeps.
+    fn is_within(&self, requirement: &Requirement) -> bool {
+        let Expression::Name(name) = &requirement.figure else { return false };
+        let outcome = name.strip_suffix(OF_THOSE_ASKED).unwrap_or(name);
+        let limits = matches!(requirement.comparison, Comparison::Less | Comparison::LessOrEqual);
+        let value = match outcome {
+            ERRORS | "wrong" if outcome != name => self.computed(name),
+            ERRORS => self.computed(ERRORS),
+            "wrong" => Some(self.wrong_answers_in_all() as f64),
+            _ => None,
+        };
+        limits && value.is_some_and(|value| requirement.holds(value))
     }
 
     /// The part of the measured time that the busiest generator thread was not waiting.
@@ -375,14 +418,13 @@ impl Trial {
         (self.measured_ns > 0).then(|| self.busy_ns / self.measured_ns as f64)
     }
 
-    /// How many reads found their key; `None` where there are no keys to miss: neither was any
-    /// written before, nor did an answer say "not there".
-    pub(crate) fn hits(&self, workload: &dyn Workload) -> Option<u64> {
-        let operations = workload.operations();
+    /// How many reads found their key; `None` where there are no keys to miss: neither may a read
+    /// find nothing, nor did an answer say "not there".
+    pub(crate) fn hits(&self, point: &Point) -> Option<u64> {
+        let operations = point.workload.workload.operations();
         let reads = |interval: &&Interval| operations[interval.operation].kind == Kind::Read;
         let any = self.intervals.iter().any(|interval| reads(&interval));
-        let has_keys = workload.preparation().parts > 0 || self.counts.misses > 0;
-        (any && has_keys).then_some(self.counts.hits)
+        (any && (point.may_miss || self.counts.misses > 0)).then_some(self.counts.hits)
     }
 
     /// All latencies of all groups and operations.
@@ -452,23 +494,45 @@ impl Trial {
 
 #[cfg(test)]
 mod tests {
+    use ledger::CauseKind;
+
     use super::*;
+
+    fn slice(causes: &[Cause], is_disturbed: bool) -> Slice {
+        Slice {
+            start: 0,
+            duration_ns: 1_000_000_000,
+            operations: 0,
+            server: None,
+            generator: Cpu::default(),
+            counters: Default::default(),
+            causes: causes.to_vec(),
+            is_disturbed,
+        }
+    }
 
     /// A trial of one piece with these counts.
     fn measured(counts: Counts) -> Trial {
         let mut trial = Trial::begin(0, 1, 0);
         let result = LoadResult { counts, duration_ns: 1_000_000_000, ..LoadResult::default() };
-        let slice = Slice {
-            start: 0,
-            duration_ns: result.duration_ns,
-            operations: counts.operations,
-            server: None,
-            generator: Cpu::default(),
-            counters: Default::default(),
-            disturbed: None,
-        };
-        trial.add(slice, result);
+        trial.add(slice(&[], false), result);
         trial
+    }
+
+    #[test]
+    fn a_trial_has_the_causes_of_all_its_slices_that_count() {
+        let (mut trial, result) = (Trial::begin(0, 1, 0), LoadResult::default);
+        let stolen = |least, most| Cause { least, most, ..Cause::new(CauseKind::Steal, 0.0) };
+        let paused = Cause::new(CauseKind::Pause, 12e6);
+        trial.set_aside(slice(&[stolen(0.5, 0.5)], true), result());
+        trial.add(slice(&[stolen(0.02, 0.02)], true), result());
+        trial.add(slice(&[], false), result());
+        trial.add(slice(&[paused.clone(), stolen(0.14, 0.14)], true), result());
+        assert_eq!((trial.validity, &trial.reason), (Validity::Disturbed, &None));
+        assert_eq!(trial.causes(), [stolen(0.02, 0.14), paused.clone()]);
+        let mut ignored = Trial::begin(0, 1, 0);
+        ignored.add(slice(std::slice::from_ref(&paused), false), result());
+        assert!(ignored.is_valid() && ignored.causes() == [paused]);
     }
 
     #[test]

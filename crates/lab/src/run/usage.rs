@@ -27,6 +27,10 @@ pub(super) struct ProcessReadings {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Usage {
     pub(super) watched_ns: u64,
+    /// Whether the target is on another host.
+    pub(super) is_elsewhere: bool,
+    /// The cores that it may use, empty being all; `None` where its processes are unseen.
+    pub(super) server_cpus: Option<Vec<usize>>,
     pub(super) totals: BTreeMap<&'static str, f64>,
     pub(super) softirq_s: BTreeMap<usize, f64>,
     pub(super) idle_ns: BTreeMap<usize, u64>,

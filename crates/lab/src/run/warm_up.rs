@@ -57,7 +57,6 @@ fn tail_ns(result: &LoadResult) -> f64 {
 
 fn keep_wrong_answers(trial: &mut Trial, result: LoadResult) {
     trial.add_outside(result.counts);
-    trial.judge_answers(&result.wrong_answers, result.trouble.as_deref());
     if let Some(trouble) = result.trouble {
         trial.fail(FailedAt::WarmUp, trouble);
     }

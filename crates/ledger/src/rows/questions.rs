@@ -107,7 +107,8 @@ rows! {
         shift: Option<f64>,
         /// Mann and Whitney's two-sided p-value.
         rank_p: Option<f64>,
-        /// `better` or `worse` where there is no verdict and disturbed rounds show one.
+        /// `better` or `worse` where there is no strict verdict and disturbed rounds, or two
+        /// processes, show one.
         likely: Option<String>,
         /// The ratio that they show, at equal disturbance.
         likely_ratio: Option<f64>,
@@ -233,7 +234,8 @@ rows! {
         /// The target.
         target_id: TargetId,
         /// `program` (its file), `program_bytes`, `compiler`, `commit` where commits are compared,
-        /// and `overfull` where its data don't fit its memory.
+        /// `overfull` where its data don't fit its memory, and `started` where the lab didn't start
+        /// it.
         name: String,
         /// What is known.
         value: String,

@@ -2,6 +2,7 @@
 
 use serde_json::{Map, Value};
 
+use crate::cause::Cause;
 use crate::ids::{FingerprintId, PointId, RoundId, RunId, SuiteId, TargetId};
 use crate::table::rows;
 use crate::word_columns::{DataState, FailedAt, RunState, Validity};
@@ -132,9 +133,12 @@ rows! {
         target_id: TargetId,
         /// `valid`, `disturbed` or `invalid`: whether it may be compared.
         validity: Validity,
-        /// Why it isn't valid; `unfinished` while it is being measured, and for ever if the run was
-        /// killed meanwhile.
+        /// Why it is invalid; `unfinished` while it is being measured, and for ever if the run was
+        /// killed meanwhile. NULL when it isn't.
         reason: Option<String>,
+        /// What disturbed those of its slices that count, each kind once, also where the suite
+        /// ignores that: a JSON array of causes, as in `slice`.
+        causes: Vec<Cause> as Json,
         /// `cold` or `warm` data.
         state: DataState,
         /// When its target was started.
@@ -153,13 +157,14 @@ rows! {
         hits: Option<u64>,
         /// The busiest generator thread's share of time not spent in empty polls, 0 to 1.
         generator_busy: Option<f64>,
-        /// CPU time of the target's process group in the measured phase.
+        /// CPU time in the measured phase of the target's process group and of what descends from
+        /// it in other groups.
         server_cpu_ns: Option<u64>,
         /// Its part in user space.
         server_user_ns: Option<u64>,
         /// Its part in the kernel.
         server_system_ns: Option<u64>,
-        /// The most resident memory of the target's process group.
+        /// The most resident memory of these processes.
         server_rss_bytes: Option<u64>,
         /// CPU time of the generator in the measured phase.
         generator_cpu_ns: Option<u64>,
@@ -183,6 +188,9 @@ rows! {
         overloaded: bool,
         /// Requests that a schedule made due in the measured phase; NULL without a schedule.
         offered: Option<u64>,
+        /// The time in which the schedule made them due: the measured time without that in which
+        /// the last were answered. NULL without a schedule.
+        schedule_ns: Option<u64>,
         /// The most requests that were due and had no free slot; NULL without a schedule.
         backlog_most: Option<u64>,
         /// The phase in which the target failed: `start`, `prepare`, `warm-up` or `measure`; NULL
@@ -203,13 +211,6 @@ rows! {
         sent_bytes: Option<u64>,
         /// How evenly updates are spread over all streams, 0 to 1; NULL without streams.
         fairness: Option<f64>,
-        /// Staleness of updates, over all groups of clients: the median; NULL where updates carry
-        /// no time.
-        staleness_p50_ns: Option<u64>,
-        /// The 99th percentile of that.
-        staleness_p99_ns: Option<u64>,
-        /// The oldest.
-        staleness_max_ns: Option<u64>,
         /// The resources that target and load share on the host, in words; NULL when it wasn't
         /// measured.
         shared: Option<String>,

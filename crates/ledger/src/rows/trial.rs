@@ -1,5 +1,6 @@
 //! What belongs to one trial.
 
+use crate::cause::Cause;
 use crate::ids::TrialId;
 use crate::table::rows;
 use crate::word_columns::{HistogramKind, Validity};
@@ -9,6 +10,15 @@ pub const SLOW_LIMIT: usize = 64;
 
 rows! {
     /// One stretch of a trial between two changes of target.
+    ///
+    /// A cause of disturbance is a JSON object of its `kind`, and how much it was, `least` and
+    /// `most`: the same in a slice, a range in a trial. `foreign` (other programs; `foreign_ticks`
+    /// where that is known from clock ticks only, `unassigned` where the target's is among it) are
+    /// shares of the time of the run's cores, `steal` of a core's, `pauses` and `wait` of the
+    /// slice, and `quota` of the quota's periods; `pause` is in nanoseconds, `swap` in pages.
+    /// `target` is whose thread waited, the generator's without one. `programs` are those that used
+    /// most CPU time: `name` (null for what no reading saw) and `cores` (null where they may have
+    /// used others than the run's).
     slice: SliceRow {
         /// The trial.
         trial_id: TrialId,
@@ -26,8 +36,9 @@ rows! {
         generator_cpu_ns: Option<u64>,
         /// Whether it counts, as in `trial`.
         validity: Validity,
-        /// Why it isn't valid; NULL when it is.
-        reason: Option<String>,
+        /// What disturbed it, also where the suite ignores that: a JSON array of causes, empty when
+        /// nothing did.
+        causes: Vec<Cause> as Json,
     }
     key "trial_id, ordinal"
 

@@ -11,12 +11,12 @@ use crate::rows::tables;
 const VIEWS: &str = include_str!("views.sql");
 
 /// The schema version that this build reads and writes (`PRAGMA user_version`); a change of a table
-/// or a view needs the next. Versions 1 to 15
-/// were in no release and are refused; numbers went on from there, so that they are recognised.
-pub const SCHEMA_VERSION: i64 = 16;
+/// or a view needs the next. Those before were in no release and are refused, each by its number.
+pub const SCHEMA_VERSION: i64 = 17;
 
-/// The last commit of loadline that reads versions 1 to 15.
-const READER_OF_OLDER: &str = "5f3e8e0";
+/// The last version that a commit of loadline reads, and that commit, which reads those before it
+/// as well.
+const READERS_OF_OLDER: [(i64, &str); 2] = [(15, "5f3e8e0"), (16, "6e4a190")];
 
 /// Marks the file as a ledger (`PRAGMA application_id`): "LLDG".
 const APPLICATION_ID: i64 = 0x4C4C_4447;
@@ -63,7 +63,9 @@ fn is_ledger(connection: &Connection, path: &Path) -> Result<bool, LedgerError> 
     match found {
         _ if application != APPLICATION_ID => Err(LedgerError::NotALedger { path }),
         found if found < known => {
-            Err(LedgerError::OlderSchema { path, found, known, reader: READER_OF_OLDER })
+            let reads = |(last, _): &&(i64, &str)| found <= *last;
+            let reader = READERS_OF_OLDER.iter().find(reads).map_or("", |(_, commit)| commit);
+            Err(LedgerError::OlderSchema { path, found, known, reader })
         }
         found if found > known => Err(LedgerError::NewerSchema { path, found, known }),
         _ => Ok(true),

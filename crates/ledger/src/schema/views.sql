@@ -1,37 +1,10 @@
 -- Every view. A change here needs a new version (mod.rs), without which nothing would bring it into a
 -- file that is there.
 
--- One row per trial that has send lags. SQL can't merge histograms: a percentile over several
--- clients or operations is no greater than the greatest of theirs, which is what stands here
--- where the histogram of all of them isn't stored.
-CREATE VIEW send_lag AS
-SELECT
-    trial_id,
-    coalesce(max(p50_ns) FILTER (WHERE clients = '' AND operation = ''), max(p50_ns)) AS p50_ns,
-    coalesce(max(p99_ns) FILTER (WHERE clients = '' AND operation = ''), max(p99_ns)) AS p99_ns,
-    max(max_ns) AS max_ns
-FROM histogram
-WHERE kind = 'lag' AND second IS NULL AND count > 0
-GROUP BY trial_id;
-
--- One row per trial that has streams. SQL can't merge histograms: with several groups of clients
--- a percentile is the greatest of theirs, which is never less.
-CREATE VIEW brought AS
-SELECT
-    trial_id,
-    sum(streams) AS streams,
-    sum(updates) AS updates,
-    sum(missed) AS missed,
-    sum(merged) AS merged,
-    min(least_updates) AS least_updates,
-    max(staleness_p50_ns) AS staleness_p50_ns,
-    max(staleness_p99_ns) AS staleness_p99_ns,
-    max(staleness_max_ns) AS staleness_max_ns
-FROM stream
-GROUP BY trial_id;
-
 -- One row per trial, with its metrics: the rows of `figure` as columns. What hangs on a trial is asked
 -- for trial by trial, because SQLite would compute a joined view of groups for the whole ledger first.
+-- SQL can't merge histograms: a send lag over several clients or operations is no greater than the
+-- greatest of theirs, which is given where the histogram of all of them isn't stored.
 CREATE VIEW trials AS
 SELECT
     round.run_id AS run_id,
@@ -44,6 +17,7 @@ SELECT
     trial.id AS trial_id,
     trial.validity AS validity,
     trial.reason AS reason,
+    trial.causes AS causes,
     trial.state AS state,
     trial.measured_ns AS measured_ns,
     trial.operations AS operations,
@@ -79,7 +53,7 @@ SELECT
     (SELECT value FROM figure WHERE trial_id = trial.id AND name = 'generator.busy')
         AS generator_busy,
     trial.overloaded AS overloaded,
-    trial.offered * 1e9 / trial.measured_ns AS offered_per_s,
+    trial.offered * 1e9 / trial.schedule_ns AS offered_per_s,
     trial.backlog_most AS backlog_most,
     trial.failed_at AS failed_at,
     trial.unchecked AS unchecked,
@@ -194,6 +168,7 @@ WITH report AS (
         trial.id AS trial_id,
         histogram.clients AS clients,
         histogram.second AS second,
+        trial.schedule_ns * 1.0 / trial.measured_ns AS scheduled_part,
         sum(histogram.count) AS count,
         sum(histogram.mean_ns * histogram.count) / sum(histogram.count) / 1e9 AS mean_s
     FROM round
@@ -202,16 +177,17 @@ WITH report AS (
     WHERE histogram.kind = 'latency' AND histogram.second IS NOT NULL AND histogram.clients <> ''
     GROUP BY round.run_id, trial.id, histogram.clients, histogram.second
 ),
--- Targets take turns, so one is measured in a part of a second only. And what a schedule offered
--- is known of all clients together: with several groups it belongs to none.
+-- Targets take turns, so one is measured in a part of a second only, and requests become due from
+-- a slice's start until its schedule ends, not while the last are answered. And what a schedule
+-- offered is known of all clients together: with several groups it belongs to none.
 turn AS (
     SELECT
         report.*,
         (SELECT count(DISTINCT other.clients) FROM histogram AS other
          WHERE other.trial_id = report.trial_id AND other.clients <> '') AS groups,
-        (SELECT sum(max(0, min(slice.start_ns + slice.duration_ns, (second + 1) * 1000000000)
-             - max(slice.start_ns, second * 1000000000))) / 1e9
-         FROM slice WHERE slice.trial_id = report.trial_id) AS measured_s
+        (SELECT sum(max(0, min(slice.start_ns + slice.duration_ns * scheduled_part,
+                 (second + 1) * 1000000000) - max(slice.start_ns, second * 1000000000))) / 1e9
+         FROM slice WHERE slice.trial_id = report.trial_id) AS scheduled_s
     FROM report
 )
 SELECT
@@ -222,9 +198,9 @@ SELECT
     point.ordinal = 0 AS isdefault,
     trial.measured_ns / 1e9 AS duration,
     CASE WHEN turn.groups = 1
-        THEN turn.measured_s * trial.offered * 1e9 / trial.measured_ns END AS expectedwor,
+        THEN turn.scheduled_s * trial.offered * 1e9 / trial.schedule_ns END AS expectedwor,
     CASE WHEN turn.groups = 1
-        THEN trial.offered * 1e9 / trial.measured_ns END AS numpersecwor,
+        THEN trial.offered * 1e9 / trial.schedule_ns END AS numpersecwor,
     NULL AS expectedmbpminwor,
     trial.generator_cpu_ns * 100.0 / trial.measured_ns AS clientscpuperc,
     (SELECT CASE
@@ -242,7 +218,7 @@ SELECT
     turn.mean_s AS elapsed,
     turn.count AS actualwor,
     CASE WHEN turn.groups = 1 THEN turn.count * 100.0
-        / (turn.measured_s * trial.offered * 1e9 / trial.measured_ns) END AS percwor,
+        / (turn.scheduled_s * trial.offered * 1e9 / trial.schedule_ns) END AS percwor,
     NULL AS mbpminwor,
     (SELECT sum(chunk.mean * chunk.count) / sum(chunk.count)
      FROM series JOIN chunk ON chunk.series_id = series.id

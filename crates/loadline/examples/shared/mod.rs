@@ -36,6 +36,7 @@ pub(crate) fn run(
         check_arguments: &|_, _| Ok(()),
         default_of: |_, _| None,
         page: |_, _| Err(ProtocolError::new("no page of counters here")),
+        may_miss: |_| true,
     };
     let suite = suite.replace("FOLDER", &folder.display().to_string());
     let plan = Plan::parse(Path::new("example.toml"), suite, &[], registry)?;

@@ -85,7 +85,9 @@ pub(crate) fn glossary(text: &str) -> String {
 
 /// Whether a text has this word as a whole, in the singular or the plural.
 fn occurs(text: &str, word: &str) -> bool {
-    let is_part = |letter: Option<char>| letter.is_some_and(|c| c.is_alphanumeric() || c == '_');
+    let is_sign = !word.contains(char::is_alphanumeric);
+    let is_part =
+        |letter: Option<char>| !is_sign && letter.is_some_and(|c| c.is_alphanumeric() || c == '_');
     text.match_indices(word).any(|(at, _)| {
         let behind = &text[at + word.len()..];
         let behind = behind.strip_prefix('s').filter(|_| !word.ends_with('s')).unwrap_or(behind);
@@ -215,6 +217,7 @@ mod tests {
         }
         assert!(!said.contains("**slice**") && !said.contains("**latency.p999**"), "{said}");
         assert_eq!(glossary("17\n"), "");
+        assert!(glossary("1.55k/s ±10 %\n").contains("- **±**: half the width"));
     }
 
     #[test]

@@ -4,18 +4,21 @@
 use std::io::{Error, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use http::load::{Trust, secured};
+use http::load::{Trust, fault_of, secured};
+use http::protocol::{Part, Responses};
+use wire::ProtocolError;
 
 use super::side::Web;
 use crate::exit::Failure;
 
-/// How long the first answer may take.
+/// How long the first answer may take, with the handshake, however it trickles.
 pub(super) const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The head of an answer is looked through up to here.
-const MOST_BYTES: usize = 64 << 10;
+/// How long an answer in HTTP may take where another protocol was asked for and didn't answer: an
+/// address that never answers has been waited for already.
+const SECOND_PATIENCE: Duration = Duration::from_secs(1);
 
 /// How an answer of HTTP begins.
 const HTTP: &[u8] = b"HTTP/";
@@ -26,14 +29,16 @@ const SHOWN_CHARS: usize = 60;
 /// What a server said to a request of HTTP.
 #[derive(Debug)]
 enum Answer {
-    /// In HTTP, as far as the end of its head.
+    /// In HTTP, from its head on.
     Head(String),
+    /// In HTTP, and wrong.
+    Wrong(ProtocolError),
     /// Something else.
     Other(Vec<u8>),
-    /// Nothing: it closed the connection.
-    Closed,
-    /// Nothing within [`PATIENCE`].
-    Silence,
+    /// Nothing but so many bytes of a head: it closed the connection.
+    Closed(usize),
+    /// Nothing else in time.
+    Late(usize),
 }
 
 /// Asks for the page once.
@@ -45,13 +50,13 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
     let Web { authority, address, path, .. } = web;
     let url = web.url();
     let unanswered = |error: Error| Failure::Other(anyhow::anyhow!("{url}: {error}"));
-    let stream = open(address).map_err(unanswered)?;
+    let stream = open(address, PATIENCE).map_err(unanswered)?;
     let answer = match web.is_secure {
-        false => ask(stream, authority, path),
+        false => ask(stream, web.host_field(), path),
         true => {
             let stream = secured(stream, trust, web.host());
             let stream = stream.map_err(|fault| Failure::Usage(format!("{url}: {fault}")))?;
-            ask(stream, authority, path)
+            ask(stream, web.host_field(), path)
         }
     };
     let answer = answer.map_err(unanswered)?;
@@ -61,11 +66,24 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
             Some(said) => return Err(Failure::Usage(said)),
         },
         Answer::Other(bytes) => return Err(Failure::Usage(other(&url, address, &bytes))),
-        Answer::Closed => format!(
+        Answer::Wrong(fault) => {
+            return Err(Failure::Usage(format!(
+                "{url} is answered, but not as HTTP/1.1 is: {fault}"
+            )));
+        }
+        Answer::Closed(bytes @ 1..) => format!(
+            "{url} is not answered: {bytes} bytes came, and no whole head, before {authority} \
+             closed the connection"
+        ),
+        Answer::Late(bytes @ 1..) => format!(
+            "{url} is not answered: {bytes} bytes came in {} s, and no whole head",
+            PATIENCE.as_secs()
+        ),
+        Answer::Closed(0) => format!(
             "{url} is not answered: {authority} takes the connection and closes it\n  is it HTTP \
              that is spoken there?"
         ),
-        Answer::Silence => format!(
+        Answer::Late(0) => format!(
             "{url} is not answered within {} s, though {authority} takes the connection\n  is it \
              HTTP that is spoken there?",
             PATIENCE.as_secs()
@@ -76,7 +94,8 @@ pub(super) fn check(web: &Web, trust: &Trust, status: u16) -> Result<(), Failure
 
 /// Whether HTTP is spoken at an address.
 pub(super) fn speaks_http(address: &str) -> bool {
-    matches!(open(address).and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
+    let stream = open(address, SECOND_PATIENCE);
+    matches!(stream.and_then(|stream| ask(stream, address, "/")), Ok(Answer::Head(_)))
 }
 
 /// What is to be said of an answer with another status than the right one.
@@ -101,12 +120,23 @@ fn unexpected(web: &Web, head: &str, status: u16) -> Option<String> {
                 format!("try {there}, or say --status {found} to measure the redirect itself"),
             )
         }
+        _ if found == 400 && !web.is_secure && is_for_tls(head) => (
+            format!("{url} is answered with 400 {reason}: TLS is spoken there"),
+            format!("try {}", url.replacen("http://", "https://", 1)),
+        ),
         _ => (
             format!("{url} is answered with {found} {reason}, not {status}"),
             format!("try another path, or say --status {found} if that is the right answer"),
         ),
     };
     Some(format!("{}\n  {}", report::one_line(&said), report::one_line(&advice)))
+}
+
+/// Whether servers such as nginx, Apache and Go's answer so what comes without TLS where that is
+/// spoken.
+fn is_for_tls(answer: &str) -> bool {
+    let answer = answer.to_ascii_lowercase();
+    ["https port", "ssl-enabled server", "https server"].iter().any(|words| answer.contains(words))
 }
 
 /// What is to be said of an answer that is no HTTP: what else may be spoken there.
@@ -125,49 +155,109 @@ fn other(url: &str, address: &str, bytes: &[u8]) -> String {
     format!("{url} is answered, but not in HTTP: \"{line}\"\n  {spoken}")
 }
 
-/// Asks for a page, and reads the answer up to the end of its head.
+/// Asks for a page, and reads the answer up to the end of its head, as the engine does.
 fn ask(mut stream: impl Read + Write, host: &str, path: &str) -> Result<Answer, Error> {
     let request = format!("GET {path} HTTP/1.1\r\nhost: {host}\r\nconnection: close\r\n\r\n");
-    let mut bytes = Vec::new();
-    let mut piece = [0; 4096];
     // A server may have closed the connection already, with an answer or without.
-    let mut read = stream.write_all(request.as_bytes()).map(|()| 1);
-    while !bytes.windows(4).any(|end| end == b"\r\n\r\n") && bytes.len() < MOST_BYTES {
-        read = read.and_then(|_| stream.read(&mut piece));
-        match &read {
-            Ok(0) => break,
-            Ok(count) => bytes.extend_from_slice(&piece[..*count]),
-            Err(error) if error.kind() == ErrorKind::Interrupted => read = Ok(1),
-            Err(_) => break,
+    let _ = stream.write_all(request.as_bytes());
+    let (mut bytes, mut used) = (Vec::new(), 0);
+    let mut piece = [0; 4096];
+    let mut responses = Responses::new();
+    let end = loop {
+        match stream.read(&mut piece) {
+            Ok(0) => break None,
+            Ok(count) => bytes.extend_from_slice(&piece[..count]),
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(error) => break Some(error),
         }
         let begun = bytes.len().min(HTTP.len());
         if bytes[..begun] != HTTP[..begun] {
             return Ok(Answer::Other(bytes));
         }
-    }
+        match responses.read(&bytes[used..], false) {
+            Ok((count, Part::Head(head))) => {
+                let start = used + count - head.bytes.len();
+                return Ok(Answer::Head(String::from_utf8_lossy(&bytes[start..]).into()));
+            }
+            Ok((count, _)) => used += count,
+            Err(fault) => return Ok(Answer::Wrong(fault)),
+        }
+    };
     let is_late =
         |error: &Error| matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut);
-    Ok(match read {
-        _ if bytes.len() >= HTTP.len() => Answer::Head(String::from_utf8_lossy(&bytes).into()),
-        _ if !bytes.is_empty() => Answer::Other(bytes),
-        Err(error) if is_late(&error) => Answer::Silence,
-        _ => Answer::Closed,
+    if let Some(fault) = end.as_ref().and_then(fault_of) {
+        return Err(Error::other(fault));
+    }
+    Ok(match end {
+        Some(error) if is_late(&error) => Answer::Late(bytes.len()),
+        _ => Answer::Closed(bytes.len()),
     })
 }
 
-trait Stream: Read + Write {}
-impl<T: Read + Write> Stream for T {}
+/// A connection that is read and written until then, however slowly the other side goes on.
+struct Patient {
+    stream: Box<dyn Stream>,
+    until: Instant,
+}
 
-fn open(address: &str) -> Result<Box<dyn Stream>, Error> {
-    if let Some(path) = address.strip_prefix("unix:") {
-        let stream = UnixStream::connect(path)?;
-        stream.set_read_timeout(Some(PATIENCE))?;
-        return Ok(Box::new(stream));
+trait Stream: Read + Write {
+    /// Lets a read or a write take this long.
+    fn allow(&self, time: Duration) -> Result<(), Error>;
+}
+
+impl Stream for TcpStream {
+    fn allow(&self, time: Duration) -> Result<(), Error> {
+        self.set_read_timeout(Some(time))?;
+        self.set_write_timeout(Some(time))
     }
-    let address = address.parse().map_err(Error::other)?;
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
-    Ok(Box::new(stream))
+}
+
+impl Stream for UnixStream {
+    fn allow(&self, time: Duration) -> Result<(), Error> {
+        self.set_read_timeout(Some(time))?;
+        self.set_write_timeout(Some(time))
+    }
+}
+
+impl Patient {
+    /// The stream, if there is time left.
+    fn stream(&mut self) -> Result<&mut dyn Stream, Error> {
+        let left = self.until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return Err(ErrorKind::TimedOut.into());
+        }
+        self.stream.allow(left)?;
+        Ok(&mut *self.stream)
+    }
+}
+
+impl Read for Patient {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        self.stream()?.read(into)
+    }
+}
+
+impl Write for Patient {
+    fn write(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+        self.stream()?.write(bytes)
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        self.stream()?.flush()
+    }
+}
+
+/// Connects. That, and all that is asked and answered, has this time together.
+fn open(address: &str, patience: Duration) -> Result<Patient, Error> {
+    let until = Instant::now() + patience;
+    let stream: Box<dyn Stream> = match address.strip_prefix("unix:") {
+        Some(path) => Box::new(UnixStream::connect(path)?),
+        None => {
+            let address = address.parse().map_err(Error::other)?;
+            Box::new(TcpStream::connect_timeout(&address, patience)?)
+        }
+    };
+    Ok(Patient { stream, until })
 }
 
 #[cfg(test)]
@@ -193,6 +283,66 @@ mod tests {
         said.map_err(|failure| failure.to_string())
     }
 
+    /// A server that sends these bytes one by one, and another when the time is over.
+    struct Trickle {
+        bytes: &'static [u8],
+        until: Instant,
+    }
+
+    impl Stream for Trickle {
+        fn allow(&self, _: Duration) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    impl Read for Trickle {
+        fn read(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+            while self.bytes.is_empty() && Instant::now() < self.until {
+                std::thread::yield_now();
+            }
+            into[0] = self.bytes.split_off_first().copied().unwrap_or(b'a');
+            Ok(1)
+        }
+    }
+
+    impl Write for Trickle {
+        fn write(&mut self, bytes: &[u8]) -> Result<usize, Error> {
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> Result<(), Error> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_server_that_trickles_has_no_more_time_than_one_that_says_nothing() {
+        let trickled = |bytes| {
+            let until = Instant::now() + Duration::from_millis(100);
+            Patient { stream: Box::new(Trickle { bytes, until }), until }
+        };
+        let answer = ask(trickled(b"HTTP/1.1 200 OK\r\nx: "), "x", "/").unwrap();
+        assert!(matches!(answer, Answer::Late(21)), "{answer:?}");
+        // The head of a record of a handshake that never ends.
+        let Err(fault) = secured(trickled(b"\x16\x03\x03\x3f\xff"), &Trust::Any, "x") else {
+            panic!("there was no handshake")
+        };
+        assert_eq!(fault.to_string(), "TLS: the server does not end the handshake in time");
+    }
+
+    #[test]
+    fn what_the_engine_takes_for_an_answer_is_one() {
+        let early = b"HTTP/1.1 103 Early Hints\r\nlink: </x>\r\n\r\nHTTP/1.1 200 OK\r\n\r\n";
+        assert_eq!(said(early, 200), Ok(()));
+        assert_eq!(said(b"HTTP/1.1 200 OK\nserver: x\n\n", 200), Ok(()));
+        let early = b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 404 Not Found\r\n\r\n";
+        assert!(said(early, 200).unwrap_err().contains("answered with 404"));
+        let wrong = said(b"HTTP/1.1 200 OK\r\nno header\r\n\r\n", 200).unwrap_err();
+        assert!(wrong.contains("is not a header"), "{wrong}");
+        let cut = said(b"HTTP/1.1 200 OK\r\n", 200).unwrap_err();
+        assert!(cut.contains("17 bytes came, and no whole head"), "{cut}");
+    }
+
     #[test]
     fn another_status_than_the_right_one_is_answered_with_what_could_be_meant() {
         assert_eq!(said(b"HTTP/1.1 200 OK\r\n\r\n", 200), Ok(()));
@@ -200,6 +350,10 @@ mod tests {
         let missing = said(b"HTTP/1.1 404 Not Found\r\n\r\n", 200).unwrap_err();
         assert!(missing.contains("/x is answered with 404 Not Found, not 200"), "{missing}");
         assert!(missing.contains("--status 404"), "{missing}");
+        let plain = b"HTTP/1.1 400 Bad Request\r\nServer: nginx\r\n\r\n<title>400 The plain HTTP \
+            request was sent to HTTPS port</title>";
+        let secure = said(plain, 200).unwrap_err();
+        assert!(secure.contains("TLS is spoken there\n  try https://127."), "{secure}");
         let moved = said(b"HTTP/1.1 301 Moved\r\nLocation: /y/\r\n\r\n", 200).unwrap_err();
         assert!(moved.contains("/y/; redirects are not followed\n  try http://127."), "{moved}");
     }

@@ -40,9 +40,10 @@ pub(super) fn resolve(
     if !looks_like_address(typed) {
         return Err(Failure::Usage(format!("\"{typed}\" is no address: {help}")));
     }
-    let found = typed
-        .to_socket_addrs()
-        .map_err(|error| Failure::Usage(format!("\"{typed}\": {error}\n  {help}")))?;
+    let found = typed.to_socket_addrs().map_err(|error| {
+        let host = typed.rsplit_once(':').map_or(typed, |(host, _)| host);
+        Failure::Usage(format!("\"{host}\" has no address: {error}"))
+    })?;
     let found: Vec<SocketAddr> = found.collect();
     let (here, elsewhere): (Vec<SocketAddr>, Vec<SocketAddr>) =
         found.into_iter().partition(|address| allow_remote || address.ip().is_loopback());

@@ -53,6 +53,10 @@ const AROUND: Span = Span::from_ms(1_500);
 /// Load before measuring begins, once.
 const WARM_UP: Span = Span::from_ms(300);
 
+/// A rate that was asked for is kept with this much of it answered: rounds end with some requests
+/// still on their way.
+const KEPT: f64 = 0.95;
+
 /// A run of a command is not given up before this.
 const LONGEST_COMMAND: &str = "1h";
 
@@ -92,6 +96,9 @@ impl Question {
         text.push_str(&self.workload()?);
         text.push_str(&self.clients());
         text.push_str("\n[require]\nwrong = \"= 0\"\nmissing = \"= 0\"\n");
+        if let Some((_, rate)) = self.rate.as_ref().filter(|_| !self.is_batch()) {
+            let _ = writeln!(text, "rate_per_s = \">= {}/s\"", rate.per_second * KEPT);
+        }
         text.push_str(&self.rounds());
         Ok(text)
     }
@@ -124,8 +131,8 @@ impl Question {
         }
     }
 
-    /// What is going to be measured, and for how long. Of commands it is known how long one run
-    /// took.
+    /// What is going to be measured, and for how long: at least, and at most, where every slice
+    /// that may be measured again is disturbed. Of commands it is known how long one run took.
     pub(super) fn announcement(&self, plan: &Plan, command_took: &[Duration]) -> String {
         let rounds = u64::from(plan.rounds.at_least);
         let (measure, warm_up) = (plan.rounds.measure.ns, plan.rounds.warm_up.ns);
@@ -136,14 +143,20 @@ impl Question {
             let due = (ns as f64 * per_ns).ceil() as u64;
             if per_ns > 0.0 { ns.max(due * each) } else { ns.div_ceil(each).max(1) * each }
         };
-        let each = command_took.iter().map(|took| took.as_nanos().max(1) as u64);
-        let load = each.map(|each| rounds * whole(measure, each) + whole(warm_up, each));
-        let load_ns: u64 = match self.is_batch() {
-            true => load.sum(),
-            false => self.sides.len() as u64 * (rounds * measure + warm_up),
+        let took: Vec<u64> =
+            command_took.iter().map(|took| took.as_nanos().max(1) as u64).collect();
+        let of_each = |ns: u64| match self.is_batch() {
+            true => took.iter().map(|each| whole(ns, *each)).sum(),
+            false => self.sides.len() as u64 * ns,
         };
-        let seconds = (load_ns + AROUND.ns).div_ceil(1_000_000_000);
-        let takes = Span::from_ms(seconds * 1000);
+        let least_ns = rounds * of_each(measure) + of_each(warm_up) + AROUND.ns;
+        // The lab measures up to half of the slices again.
+        let slices = plan.rounds.slice.map_or(1, |slice| measure.div_ceil(slice.ns));
+        let most_ns = least_ns + rounds * of_each(measure) * slices.div_ceil(2) / slices;
+        let takes = from_to([least_ns, most_ns].map(|ns| {
+            let seconds = ns.div_ceil(1_000_000_000);
+            Span::from_ms(seconds * 1000)
+        }));
         let turns = match plan.rounds.slice {
             Some(slice) => format!(" in turns of {slice}"),
             None => String::new(),
@@ -160,17 +173,9 @@ impl Question {
 
     /// What a reader has to know of the figures.
     fn compromise(&self) -> Option<String> {
-        match self.sides.first()? {
-            Side::Command(_) => None,
-            Side::Web(_) => Some("of what runs already, CPU and memory are unseen".to_owned()),
-            Side::Service(spoken, _) => Some(match self.keys(spoken.sample) {
-                0 => "of what runs already, CPU and memory are unseen".to_owned(),
-                keys => format!(
-                    "of what runs already, CPU and memory are unseen; {keys} keys k… are written \
-                     into it"
-                ),
-            }),
-        }
+        let Side::Service(spoken, _) = self.sides.first()? else { return None };
+        let keys = self.keys(spoken.sample);
+        (keys > 0).then(|| format!("{keys} keys k… are written into it"))
     }
 
     fn target(&self, side: &Side, name: &str) -> String {
@@ -192,18 +197,16 @@ impl Question {
         text
     }
 
-    /// What a web server speaks.
+    /// What a web server speaks, and which site of it is asked for.
     fn web_dialect(&self, web: &Web) -> String {
         let name = http::load::SERVICE.name;
-        if !web.is_secure {
-            return quoted(name);
-        }
         let trust = match &self.trust {
             None | Some(Trust::System) => String::new(),
             Some(Trust::Authorities(file)) => format!(", ca = {}", quoted(&file.to_string_lossy())),
             Some(Trust::Any) => ", insecure = true".to_owned(),
         };
-        format!("{{ {name} = {{ tls = true, name = {}{trust} }} }}", quoted(web.host()))
+        let tls = if web.is_secure { format!(", tls = true{trust}") } else { String::new() };
+        format!("{{ {name} = {{ host = {}{tls} }} }}", quoted(web.host_field()))
     }
 
     /// How many keys there are.
@@ -242,9 +245,6 @@ impl Question {
                 }
                 let path = quoted(&web.path);
                 let _ = write!(text, "\n[[workload.request]]\nname = \"page\"\npath = {path}\n");
-                if let Some(host) = self.host() {
-                    let _ = writeln!(text, "headers = {{ host = {} }}", quoted(host));
-                }
                 let _ = writeln!(text, "expect.status = {}", self.right_status());
             }
             Side::Service(spoken, _) => {
@@ -265,21 +265,6 @@ impl Question {
             }
         }
         Ok(text)
-    }
-
-    /// The host that a web server is to be asked for, where it has a name of its own and all sides
-    /// have the same.
-    fn host(&self) -> Option<&str> {
-        let hosts = self.sides.iter().filter_map(|side| match side {
-            Side::Web(web) => Some(web.authority.as_str()),
-            _ => None,
-        });
-        let mut hosts = hosts.collect::<Vec<_>>();
-        hosts.dedup();
-        let [host] = hosts[..] else { return None };
-        let name = host.rsplit_once(':').map_or(host, |(name, _)| name);
-        let is_number = name.starts_with('[') || name.parse::<std::net::IpAddr>().is_ok();
-        (!is_number && name != "localhost").then_some(host)
     }
 
     fn clients(&self) -> String {
@@ -323,6 +308,13 @@ impl Question {
 fn keys(count: u64) -> String {
     let bytes = (count.max(2) - 1).ilog10() as usize + 2;
     format!("keys = {{ count = {count}, bytes = {} }}\n", bytes.max(8))
+}
+
+/// Two times as one: `12 to 22 s`, `90 s to 3 min`.
+fn from_to(times: [Span; 2]) -> String {
+    let [least, most] = times.map(|time| time.to_string());
+    let unit = most.trim_start_matches(|c: char| c.is_ascii_digit() || c == '.');
+    format!("{} to {most}", least.strip_suffix(unit).unwrap_or(&least))
 }
 
 /// A time as a suite writes it, to the millisecond.
@@ -398,7 +390,8 @@ mod tests {
         assert_eq!(planned.rounds.at_least, 20);
         assert_eq!(planned.rounds.measure, Span::from_ms(6_000));
         assert_eq!(planned.rounds.slice, None, "what outlasts a slice is seen in one piece only");
-        assert!(asked.suite().unwrap().contains("host = \"my.test:80\""));
+        assert!(asked.suite().unwrap().contains("{ http = { host = \"my.test\" } }"));
+        assert!(asked.suite().unwrap().contains("rate_per_s = \">= 950/s\""));
         assert!(asked.suite().unwrap().contains("bytes = 9"));
     }
 
@@ -413,12 +406,12 @@ mod tests {
             plan(asked);
             asked.suite().unwrap()
         };
-        assert!(suite(&asked).contains("{ http = { tls = true, name = \"my.test\" } }"));
+        assert!(suite(&asked).contains("{ http = { host = \"my.test\", tls = true } }"));
         asked.trust = Some(Trust::Any);
-        assert!(suite(&asked).contains("name = \"my.test\", insecure = true } }"));
+        assert!(suite(&asked).contains("tls = true, insecure = true } }"));
         asked.trust = Some(Trust::Authorities("/a/ca.pem".into()));
         asked.sides = vec![secure("[::1]:443")];
-        assert!(suite(&asked).contains("name = \"::1\", ca = \"/a/ca.pem\" } }"));
+        assert!(suite(&asked).contains("{ host = \"[::1]\", tls = true, ca = \"/a/ca.pem\" } }"));
         asked.sides = vec![web("my.test:80", "127.0.0.1:80", "/x")];
         assert!(asked.suite().unwrap_err().contains("nothing is https://"));
     }
@@ -427,16 +420,19 @@ mod tests {
     fn it_is_said_how_long_it_takes() {
         let asked = question(vec![web("a:1", "127.0.0.1:1", "/x")]);
         let said = asked.announcement(&plan(&asked), &[]);
-        assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 s in all");
+        assert_eq!(said, "measuring a:1: 10 rounds of 1 s, about 12 to 22 s in all");
         let command = |word: &str| Side::Command(vec!["sleep".into(), word.into()]);
         let asked = question(vec![command("3"), command("4")]);
         let took = [3, 4].map(Duration::from_secs);
         let said = asked.announcement(&plan(&asked), &took);
-        assert!(said.ends_with("10 rounds of 1 s each, about 79 s in all"), "{said}");
+        assert!(said.ends_with("10 rounds of 1 s each, about 79 s to 2.48 min in all"), "{said}");
         let rate = Some(("2/s".to_owned(), Rate { per_second: 2.0 }));
         let asked = Question { rate, ..question(vec![command("3")]) };
         let said = asked.announcement(&plan(&asked), &took[..1]);
-        assert!(said.ends_with("about 65 s in all"), "two are due in each second: {said}");
+        assert!(
+            said.ends_with("about 65 s to 2.08 min in all"),
+            "two are due in each second: {said}"
+        );
     }
 
     #[test]

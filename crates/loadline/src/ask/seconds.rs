@@ -34,7 +34,7 @@ pub(super) struct Seconds {
     /// When the last line was printed, from then on.
     last: Option<Duration>,
     /// Reasons that were printed.
-    said: Vec<String>,
+    said: Vec<(usize, String)>,
 }
 
 struct Side {
@@ -74,6 +74,10 @@ impl Seconds {
                 }
             }
             RunEvent::RoundEnds(statuses) => self.reasons(statuses),
+            RunEvent::StaysDisturbed { rounds, causes } => {
+                let said = report::stays_disturbed(*rounds, causes);
+                said.lines().for_each(|line| note(wrapped(&one_line(line))));
+            }
             _ => {}
         }
     }
@@ -94,15 +98,14 @@ impl Seconds {
     /// Why a round can't be compared, each reason once.
     fn reasons(&mut self, statuses: &[TargetStatus]) {
         for status in statuses {
-            let Some(reason) = &status.reason else { continue };
-            let name = self.sides.get(status.target).map_or("", |side| &side.name[..]);
-            // Figures and names behind the first words differ from round to round.
-            let words = reason.split(':').next().unwrap_or(reason);
-            let words = words.chars().filter(|c| !c.is_ascii_digit());
-            let words: String = name.chars().chain(words).collect();
-            if !self.said.contains(&words) {
-                self.said.push(words);
-                note(wrapped(&one_line(&format!("{name}: {reason}"))));
+            let reason = report::reason(status.validity, &status.why);
+            let (Some(reason), Some(side)) = (reason, self.sides.get(status.target)) else {
+                continue;
+            };
+            let kind = (status.target, status.kind_of_reason());
+            if !self.said.contains(&kind) {
+                self.said.push(kind);
+                note(wrapped(&one_line(&format!("{}: {reason}", side.name))));
             }
         }
     }
@@ -187,7 +190,7 @@ mod tests {
             busy: 0.0,
             pressure: Pressure::default(),
             times: Vec::new(),
-            disturbed: None,
+            causes: Vec::new(),
         }
     }
 

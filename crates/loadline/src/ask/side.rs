@@ -1,5 +1,6 @@
 //! What a question is about: a URL, a service at an address, or a command.
 
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 use load::Reach;
@@ -37,6 +38,13 @@ impl Web {
     pub(super) fn url(&self) -> String {
         let scheme = if self.is_secure { "https" } else { "http" };
         format!("{scheme}://{}{}", self.authority, self.path)
+    }
+
+    /// The `host` that it is asked for: the authority, without the port that the scheme implies
+    /// (RFC 9112, 3.2; RFC 9110, 4.2.3).
+    pub(super) fn host_field(&self) -> &str {
+        let implied = if self.is_secure { ":443" } else { ":80" };
+        self.authority.strip_suffix(implied).unwrap_or(&self.authority)
     }
 
     /// The host's name, without brackets and port: whom its certificate has to be for.
@@ -77,8 +85,8 @@ impl Side {
                 Ok(Self::command(&words[0]))
             }
             [name] => Err(unknown(name)),
-            [..] if words.len() == 1 => {
-                Err(Failure::Usage(format!("there is no program \"{}\"\n  {WAYS}", split[0])))
+            [program, ..] if words.len() == 1 => {
+                Err(Failure::Usage(format!("{}\n  {WAYS}", no_program(program, &words[0]))))
             }
             [..] => Err(Failure::Usage(format!(
                 "\"{}\" is neither SERVICE ADDRESS nor one command\n  {WAYS}",
@@ -104,9 +112,7 @@ impl Side {
         let program = words.first().map(String::as_str).unwrap_or_default();
         match is_there {
             true => Ok(Self::Command(words.to_vec())),
-            false => Err(Failure::Usage(format!(
-                "there is no program \"{program}\" here, nor on the PATH"
-            ))),
+            false => Err(Failure::Usage(no_program(program, &words.join(" ")))),
         }
     }
 
@@ -211,8 +217,8 @@ fn service(name: &str, address: &str, allow_remote: bool) -> Result<Side, Failur
 /// Reads `http://HOST[:PORT][/PATH]`, or the same of `https`.
 fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let (scheme, rest) = url.split_once("://").unwrap_or(("", url));
-    let is_secure = scheme == "https";
-    if !is_secure && scheme != "http" {
+    let is_secure = scheme.eq_ignore_ascii_case("https");
+    if !is_secure && !scheme.eq_ignore_ascii_case("http") {
         return Err(Failure::Usage(format!("{url}: only http:// and https:// are\n{}", list())));
     }
     let rest = rest.split('#').next().unwrap_or(rest);
@@ -227,6 +233,11 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     let has_port = authority.rsplit_once(':').is_some_and(|(host, port)| {
         port.parse::<u16>().is_ok() && (!host.starts_with('[') || host.ends_with(']'))
     });
+    if let Some((_, port)) =
+        authority.rsplit_once(':').filter(|(_, port)| !has_port && is_number(port))
+    {
+        return Err(Failure::Usage(format!("{url}: there is no port {port}: they end at 65535")));
+    }
     let port = if is_secure { 443 } else { 80 };
     let authority = if has_port { authority.to_owned() } else { format!("{authority}:{port}") };
     let start = |address: &str| {
@@ -238,6 +249,10 @@ fn web(url: &str, allow_remote: bool) -> Result<Side, Failure> {
     };
     let address = resolve(&authority, Reach::Stream, allow_remote, start)?;
     Ok(Side::Web(Web { authority, address, path, is_secure }))
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// The services by name, a line each.
@@ -261,11 +276,30 @@ fn unknown(name: &str) -> Failure {
 /// Whether there is a program of this name, by a path or on the PATH.
 fn is_program(name: &str) -> bool {
     if name.contains('/') {
-        return Path::new(name).is_file();
+        return is_executable(Path::new(name));
     }
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut folders = std::env::split_paths(&path).filter(|folder| *folder != PathBuf::new());
-    folders.any(|folder| folder.join(name).is_file())
+    folders.any(|folder| is_executable(&folder.join(name)))
+}
+
+fn is_executable(file: &Path) -> bool {
+    file.metadata().is_ok_and(|about| about.is_file() && about.permissions().mode() & 0o111 != 0)
+}
+
+/// Why the first word of a command is no program, and what could be meant.
+fn no_program(name: &str, command: &str) -> String {
+    let is_variable = name.split_once('=').is_some_and(|(variable, _)| {
+        !variable.is_empty()
+            && variable.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric())
+    });
+    if is_variable {
+        return format!("{name} sets a variable: start the command by `env {command}`");
+    }
+    if name.contains('/') && Path::new(name).is_file() {
+        return format!("{name} is not executable: chmod +x {name}, or start it by what runs it");
+    }
+    format!("there is no program \"{name}\" here, nor on the PATH")
 }
 
 #[cfg(test)]
@@ -286,9 +320,13 @@ mod tests {
             (&["redis"], "loadline try redis 127.0.0.1:11211"),
             (&["https://127.0.0.1:1/x"], "nothing listens on 127.0.0.1:1"),
             (&["ftp://localhost/x"], "only http:// and https://"),
+            (&["http://127.0.0.1:99999/"], "there is no port 99999"),
+            (&["HTTP://127.0.0.1:1/x"], "python3 -m http.server 1"),
             (&["http://me:secret@localhost/"], "authorization header"),
             (&["a", "b", "c"], "neither SERVICE ADDRESS nor one command"),
             (&["nosuchprogram --x"], "there is no program \"nosuchprogram\""),
+            (&["TZ=UTC date -u"], "start the command by `env TZ=UTC date -u`"),
+            (&["/proc/self/status x"], "/proc/self/status is not executable: chmod +x"),
             (&["memcached", "127.0.0.1:1"], "loadline serve cache --listen 127.0.0.1:1"),
             (&["redis", "127.0.0.1:1"], "start what speaks redis there"),
             (&["http://127.0.0.1:1/x"], "python3 -m http.server 1"),
@@ -297,6 +335,25 @@ mod tests {
             let error = read(words).unwrap_err();
             assert!(error.contains(said), "{words:?}: {error}");
             assert!(!error.contains("  null"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_page_is_asked_of_the_host_that_was_typed_without_the_port_that_is_implied() {
+        let web = |authority: &str, is_secure| Web {
+            authority: authority.to_owned(),
+            address: String::new(),
+            path: "/".to_owned(),
+            is_secure,
+        };
+        for (authority, is_secure, host) in [
+            ("my.test:80", false, "my.test"),
+            ("my.test:80", true, "my.test:80"),
+            ("my.test:443", true, "my.test"),
+            ("127.0.0.1:8080", false, "127.0.0.1:8080"),
+            ("[::1]:80", false, "[::1]"),
+        ] {
+            assert_eq!(web(authority, is_secure).host_field(), host);
         }
     }
 

@@ -31,8 +31,14 @@ fn others(checkup: &Checkup) -> Option<String> {
         "Other programs use {:.0} % of the cores right now{}. Above 2 % every slice counts as \
          disturbed: stop them, or measure on cores that they don't use (`cpus`).",
         share * 100.0,
-        checkup.others.names()
+        named(checkup)
     ))
+}
+
+/// The programs that used most, to be read after how much all did; empty where they are unseen.
+pub(super) fn named(checkup: &Checkup) -> String {
+    let named = report::programs(&checkup.others.programs());
+    if named.is_empty() { named } else { format!(": {named}") }
 }
 
 fn quota(checkup: &Checkup) -> Option<String> {

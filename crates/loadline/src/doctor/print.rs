@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use lab::observe::SensorCheck;
 use serde_json::{Value, json};
 
-use super::advice::duration;
+use super::advice::{duration, named};
 use super::ceiling::{Ceiling, Engine};
 use super::checkup::Checkup;
 use super::measure::GAP_NS;
@@ -45,7 +45,7 @@ pub(super) fn text(checkup: &Checkup, advice: &[String]) -> String {
     );
     let others = checkup.others.foreign_share();
     let others = others.map_or("unseen".into(), |share| format!("{:.1} %", share * 100.0));
-    line("other programs", format!("{others} of the cores{}", checkup.others.names()));
+    line("other programs", format!("{others} of the cores{}", named(checkup)));
     line("CPU quota", quota(checkup));
     line("watching a run", format!("{:.2} % of one core", checkup.watching * 100.0));
     let (p50, p99) = (checkup.round_trip.p50_ns, checkup.round_trip.p99_ns);

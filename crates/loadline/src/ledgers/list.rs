@@ -34,7 +34,8 @@ pub(super) fn run(args: &ListArgs) -> Result<ExitCode, Failure> {
         for run in runs {
             let sentence = report::run_sentence(&run, results.get(&run.id), colour);
             let (state, trials) = (run.state.word(), run.trials);
-            let (id, started, title) = (run.id, run.started_at, report::one_line(&run.title));
+            let [started, title] = [&run.started_at, &run.title].map(|text| report::one_line(text));
+            let id = run.id;
             writeln!(out, "{:>5}  {started}  {state:<11} {trials:>5} trials  {title}", id.get())?;
             writeln!(out, "       {sentence}")?;
         }

@@ -20,8 +20,8 @@ pub(super) struct Lines {
     began: Instant,
     /// The last line about an activity.
     last: String,
-    /// Reasons that were printed, by their causes.
-    reasons: HashSet<String>,
+    /// The kinds of reasons that were printed, by target.
+    reasons: HashSet<(usize, String)>,
 }
 
 impl Lines {
@@ -44,6 +44,9 @@ impl Lines {
             RunEvent::Note(text) => text.lines().map(one_line).collect(),
             RunEvent::Activity(_) => self.activity(at).into_iter().collect(),
             RunEvent::RoundEnds(statuses) => self.round(at, statuses),
+            RunEvent::StaysDisturbed { rounds, causes } => {
+                report::stays_disturbed(*rounds, causes).lines().map(one_line).collect()
+            }
             _ => Vec::new(),
         }
     }
@@ -85,18 +88,14 @@ impl Lines {
         };
         for status in statuses {
             let name = self.state.targets.get(status.target).map(|side| one_line(&side.name));
-            let Some((reason, name)) = status.reason.as_ref().zip(name) else { continue };
+            let reason = report::reason(status.validity, &status.why);
+            let Some((reason, name)) = reason.zip(name) else { continue };
             let grade = match status.validity {
                 Validity::Valid => String::new(),
                 grade => format!(" is {}", grade.word()),
             };
-            let line = format!("  {name}{grade}: {}", one_line(reason));
-            let cause = match status.validity {
-                Validity::Invalid => without_digits(&line),
-                _ => format!("{name}: {}", causes(reason)),
-            };
-            if self.reasons.insert(cause) {
-                lines.push(line);
+            if self.reasons.insert((status.target, status.kind_of_reason())) {
+                lines.push(format!("  {name}{grade}: {}", one_line(&reason)));
             }
         }
         lines
@@ -123,34 +122,26 @@ impl Lines {
     }
 }
 
-/// The causes in a reason without their numbers, and without the programs that are named behind a
-/// colon: both differ from round to round.
-fn causes(reason: &str) -> String {
-    let cause = |sentence: &str| without_digits(sentence.split(": ").next().unwrap_or_default());
-    reason.split("; ").map(cause).collect()
-}
-
-fn without_digits(text: &str) -> String {
-    text.replace(|c: char| c.is_ascii_digit(), "")
-}
-
 fn seconds(time: Duration) -> String {
     format!("{:.0} s", time.as_secs_f64())
 }
 
 #[cfg(test)]
 mod tests {
+    use findings::Why;
     use lab::drive::Counts;
     use lab::run::Activity;
+    use ledger::{Cause, CauseKind};
 
     use super::super::tests::begun;
     use super::*;
 
-    fn ended(target: usize, rate: f64, disturbed: Option<&str>) -> TargetStatus {
+    fn ended(target: usize, rate: f64, swapped: Option<f64>) -> TargetStatus {
+        let cause = swapped.map(|pages| Cause::new(CauseKind::Swap, pages));
         TargetStatus {
             target,
-            validity: disturbed.map_or(Validity::Valid, |_| Validity::Disturbed),
-            reason: disturbed.map(str::to_owned),
+            validity: swapped.map_or(Validity::Valid, |_| Validity::Disturbed),
+            why: cause.map(Why::Disturbed).into_iter().collect(),
             counts: Counts::default(),
             measured_ns: 1,
             primary: Some(rate),
@@ -172,15 +163,15 @@ mod tests {
                 let activity = Activity { point: "cache/get", round, words, done, left };
                 all.extend(lines.at(at, &RunEvent::Activity(activity)));
             }
-            let reason = format!("others used {round}5 % of its cores: rustc {round}.1 cores");
-            let statuses = [ended(0, 5.2e5, None), ended(1, 4.3e5, Some(&reason))];
+            let swapped = Some(f64::from(round) * 20.0);
+            let statuses = [ended(0, 5.2e5, None), ended(1, 4.3e5, swapped)];
             all.extend(lines.at(at, &RunEvent::RoundEnds(&statuses)));
         }
         let figures = "loadline 520k/s, p99 84.0 µs · memcached 430k/s, p99 84.0 µs (disturbed)";
         assert!(all[0].starts_with("cache/get  round 1, at least "), "{all:?}");
         let wanted = [
             format!("cache/get  round 1: {figures}"),
-            "  memcached is disturbed: others used 15 % of its cores: rustc 1.1 cores".to_owned(),
+            "  memcached is disturbed: the host swapped 20 pages".to_owned(),
             // With the time that is left it would be too long for one line.
             "cache/get  round 2 · 45 s left".to_owned(),
             "  loadline 520k/s, p99 84.0 µs".to_owned(),
@@ -191,5 +182,12 @@ mod tests {
         let long = lines.at(Duration::ZERO, &RunEvent::RoundEnds(&[unmeasured]));
         assert!(long[0].contains("loadline nothing measured"), "{long:?}");
         assert_eq!(lines.at(Duration::ZERO, &RunEvent::Note("one\ntwo")), ["one", "two"]);
+        let causes = [("memcached", vec![Cause::new(CauseKind::Swap, 40.0)])];
+        let stays = RunEvent::StaysDisturbed { rounds: 3, causes: &causes };
+        let said = lines.at(Duration::ZERO, &stays);
+        assert_eq!(
+            said[..2],
+            ["the last 3 rounds were disturbed:", "  memcached: the host swapped 40 pages"]
+        );
     }
 }

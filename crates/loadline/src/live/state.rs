@@ -155,7 +155,7 @@ impl Side {
         self.backlog = is_scheduled.then_some(stats.pressure.backlog_end);
         self.wrong += stats.counts.wrong;
         self.missing += stats.counts.missing;
-        self.disturbed = stats.disturbed.clone();
+        self.disturbed = Some(report::disturbed_by(&stats.causes)).filter(|by| !by.is_empty());
         self.add_times(&stats.times);
     }
 
@@ -210,8 +210,9 @@ impl Side {
     fn stands(&mut self, status: &TargetStatus) {
         self.trials += 1;
         self.valid += u32::from(status.validity == Validity::Valid);
-        if status.validity != Validity::Valid && status.reason.is_some() {
-            self.reason = status.reason.clone();
+        if status.validity != Validity::Valid {
+            let reason = report::reason(status.validity, &status.why);
+            self.reason = reason.or(self.reason.take());
         }
         self.limit = Some(status.limit.clone().unwrap_or_else(|| "none reached".to_owned()));
         self.disturbed = None;
@@ -229,10 +230,10 @@ impl Side {
 }
 
 /// A trial that has just ended.
-fn trial_of(status: &TargetStatus) -> TrialProgress<'_> {
+fn trial_of(status: &TargetStatus) -> TrialProgress {
     TrialProgress {
         validity: status.validity,
-        reason: status.reason.as_deref(),
+        why: status.why.clone(),
         operations: status.counts.operations,
         wrong: status.counts.wrong,
         missing: status.counts.missing,
@@ -275,6 +276,9 @@ impl State {
             RunEvent::Sampled(recent) => self.seen(recent),
             RunEvent::SliceEnds(stats) => self.slice(stats),
             RunEvent::RoundEnds(statuses) => self.stand(statuses),
+            RunEvent::StaysDisturbed { rounds, causes } => {
+                self.say(&report::stays_disturbed(*rounds, causes));
+            }
         }
     }
 

@@ -51,7 +51,7 @@ fn slice(operations: u64) -> SliceStats {
         busy: 0.5,
         pressure: Pressure::default(),
         times: Vec::new(),
-        disturbed: None,
+        causes: Vec::new(),
     }
 }
 
@@ -158,7 +158,7 @@ fn figures_stay_from_round_to_round_and_come_back_with_their_point() {
     let status = TargetStatus {
         target: 0,
         validity: Validity::Valid,
-        reason: None,
+        why: Vec::new(),
         counts: Counts { operations: 2_000, ..Counts::default() },
         measured_ns: 4_000_000_000,
         primary: None,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
-use service::{HttpServer, HttpSettings, TerminationSignals};
+use service::{Face, HttpServer, HttpSettings, TerminationSignals};
 use tokio::sync::Semaphore;
 
 use crate::exit::Failure;
@@ -70,7 +70,8 @@ pub(crate) fn run(args: &UiArgs) -> Result<ExitCode, Failure> {
     storage.read()?;
     // Before anything is ready, so that no signal is missed.
     let end = TerminationSignals::catch()?;
-    let settings = HttpSettings { address: args.listen, takes_names: false, tokens: None };
+    let (address, face) = (args.listen, Face::Pages);
+    let settings = HttpSettings { address, takes_names: false, tokens: None, face };
     let site =
         Site { ledger: storage.ledger.clone(), requests: Arc::new(Semaphore::new(MAX_REQUESTS)) };
     let server = HttpServer::start(settings, |_| pages::router(Arc::new(site)));

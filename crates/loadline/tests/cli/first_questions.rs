@@ -1,5 +1,7 @@
 //! `loadline try`, `new`, `help` and `explain`: what a user types before there is a suite.
 
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Command, Output, Stdio};
 
 use crate::common::{Place, await_that, code, stderr, stdout};
@@ -62,6 +64,53 @@ impl Drop for Web {
     }
 }
 
+/// A web server that knows one site only, and the port that it listens on: who asks it for another
+/// host is misdirected (421).
+fn site(name: &str) -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let port = listener.local_addr().expect("an address").port();
+    let own = format!("host: {name}:{port}");
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let own = own.clone();
+            std::thread::spawn(move || answer(&stream, &own));
+        }
+    });
+    port
+}
+
+/// Answers the requests of a connection until it ends.
+fn answer(mut stream: &TcpStream, own: &str) {
+    let mut is_own = false;
+    for line in BufReader::new(stream).lines().map_while(Result::ok) {
+        is_own |= line.eq_ignore_ascii_case(own);
+        if line.is_empty() {
+            let status = if is_own { "200 OK" } else { "421 Misdirected Request" };
+            let answer = format!("HTTP/1.1 {status}\r\ncontent-length: 0\r\n\r\n");
+            if stream.write_all(answer.as_bytes()).is_err() {
+                return;
+            }
+            is_own = false;
+        }
+    }
+}
+
+#[test]
+fn each_side_is_asked_for_the_host_and_port_of_its_own_url() {
+    let place = Place::with("");
+    let sites = ["localhost", "127.0.0.1"].map(|name| format!("http://{name}:{}/", site(name)));
+    let [one, other] = &sites;
+    let (_, json) = attempt(&place, &[one, "--beside", other]);
+    let trials = json["trials"].as_array().expect("trials");
+    assert_eq!(trials.len(), 10, "{json:#}");
+    for trial in trials {
+        assert_eq!((&trial["wrong"], &trial["missing"]), (&0.into(), &0.into()), "{trial:#}");
+        assert!(trial["rate_per_s"].as_f64().is_some_and(|rate| rate > 0.0), "{trial:#}");
+    }
+    let verdict = json["comparisons"][0]["verdict"].as_str();
+    assert!(matches!(verdict, Some("same" | "cant_tell")), "of one start each: {json:#}");
+}
+
 #[test]
 fn a_page_is_asked_for_at_a_rate_and_the_suite_that_it_stands_for_runs_the_same() {
     let place = Place::with("");
@@ -92,6 +141,8 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     let trial = &json["trials"][0];
     assert_eq!((&trial["target"], &trial["wrong"]), (&"memcached".into(), &0.into()));
     assert!(trial["rate_per_s"].as_f64().expect("a rate") > 0.0);
+    // Its processes are found by its address.
+    assert!(trial["server"]["rss_bytes"].as_u64() > Some(0), "{json:#}");
     assert!(!lines(&output).is_empty(), "{}", stderr(&output));
     assert_eq!(trial["point"]["workload.operation"], "get:9 set:1");
     assert!(stderr(&output).contains("5 rounds of 20 ms, about "), "{}", stderr(&output));
@@ -103,6 +154,20 @@ fn a_service_at_an_address_is_asked_in_its_protocol_and_every_answer_is_checked(
     let (_, json) = attempt(&place, &["null", null.address(), "--connections", "2"]);
     assert_eq!(json["trials"][0]["wrong"], 0, "{json:#}");
     place.refuses(&["try", "null", null.address(), "--keys", "5"], 2, "--keys has no meaning");
+}
+
+#[test]
+fn a_key_that_was_written_and_is_not_there_breaks_what_a_question_requires() {
+    let place = Place::with("");
+    // Of 5 MB that are written most is evicted before it is read.
+    let small = ["--listen", "127.0.0.1:0", "--memory", "2MiB", "--max-item", "1KiB"];
+    let small = Served::start(&small);
+    let (output, json) = attempt(&place, &["memcached", small.address(), "--keys", "50000"]);
+    assert_eq!(code(&output), 3, "{}", stderr(&output));
+    assert!(json["trials"][0]["misses"].as_u64() > Some(0), "{json:#}");
+    let all = json["requirements"].as_array().expect("requirements").iter();
+    let broken: Vec<_> = all.filter(|one| one["outcome"] == "broken").collect();
+    assert!(matches!(broken[..], [one] if one["expression"] == "wrong = 0"), "{broken:?}");
 }
 
 #[test]
@@ -132,6 +197,7 @@ fn two_sides_are_measured_in_the_same_rounds_and_compared() {
     }
     let (_, json) = attempt(&place, &["sleep 0.001", "--beside", "sleep 0.02", "--rate", "20/s"]);
     assert_eq!(json["comparisons"][0]["metric"], "wall_ns", "{json:#}");
+    assert_ne!(json["comparisons"][0]["reason"], "one_start", "each run is a process of its own");
     let mixed = ["try", "memcached", one.address(), "--beside", "true"];
     place.refuses(&mixed, 2, "one side is of cache, the other of batch");
 }

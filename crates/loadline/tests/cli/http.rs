@@ -1,5 +1,6 @@
 //! The http workload against real web servers.
 
+use std::io::Write as _;
 use std::net::{TcpListener, TcpStream};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -275,4 +276,34 @@ fn a_mistake_in_a_request_is_shown_where_it_stands() {
     let said = stderr(&output);
     assert!(said.contains("workload.request.page.path"), "{said}");
     assert!(said.contains("suite.toml:12:8"), "{said}");
+}
+
+#[test]
+fn a_server_that_floods_and_never_reads_is_given_up_and_its_trial_invalid() {
+    let server = TcpListener::bind("127.0.0.1:0").expect("a port");
+    let address = server.local_addr().expect("its address");
+    std::thread::spawn(move || {
+        // SETTINGS, then PING over and over (RFC 9113, 6.7).
+        let pings = b"\0\0\x08\x06\0\0\0\0\0 no end ".repeat(1000);
+        for mut stream in server.incoming().map_while(Result::ok) {
+            let pings = pings.clone();
+            std::thread::spawn(move || {
+                let greeted = stream.write_all(b"\0\0\0\x04\0\0\0\0\0");
+                while greeted.is_ok() && stream.write_all(&pings).is_ok() {}
+            });
+        }
+    });
+    let suite = format!(
+        "title = 'Flood'\n[[target]]\nname = 'flood'\naddress = '{address}'\n\
+         speaks = {{ http = {{ version = 2 }} }}\n\
+         [workload]\nservice = 'http'\noperation = 'a'\n\
+         [[workload.request]]\nname = 'a'\npath = '/'\n\
+         [[clients]]\nconnections = 1\n\
+         [rounds]\nmeasure = '10s'\nslice = 'none'\nwarm_up = '0s'\nat_least = 1\nat_most = 1\n"
+    );
+    let run = Place::with(&suite).json(&["run", "suite.toml", "--json"], &[4]);
+    let trial = &run["trials"][0];
+    assert_eq!((&trial["validity"], &trial["operations"]), (&"invalid".into(), &0.into()));
+    let reason = trial["reason"].as_str().expect("a reason");
+    assert!(reason.contains("doesn't read what it is answered"), "{reason}");
 }

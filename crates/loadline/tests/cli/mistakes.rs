@@ -70,3 +70,16 @@ fn a_mistake_of_whoever_typed_ends_with_2_and_what_the_world_refuses_with_1() {
         }
     }
 }
+
+#[test]
+fn a_pipe_that_may_never_be_written_to_is_refused_at_once() {
+    let suite = "title = 'A'\n[[target]]\nname = 'a'\naddress = '127.0.0.1:1'\nspeaks = 'http'\n\
+         [workload]\nservice = 'http'\noperation = 'a'\n\
+         [[workload.request]]\nname = 'a'\nmethod = 'PUT'\npath = '/'\nbody_file = 'pipe'\n\
+         [[clients]]\nconnections = 1\n";
+    let place = Place::with(suite);
+    let made = std::process::Command::new("mkfifo").arg(place.path().join("pipe")).status();
+    assert!(made.expect("mkfifo runs").success());
+    place.refuses(&["plan", "pipe"], 2, "pipe: it is a pipe (FIFO)");
+    place.refuses(&["plan", "suite.toml"], 2, "pipe: it is a pipe (FIFO)");
+}

@@ -32,7 +32,8 @@ fn a_run_that_nobody_reads_goes_on_to_its_end_and_its_exit_code() {
 fn a_disk_that_takes_no_more_is_an_error_and_a_reader_who_has_enough_is_none() {
     let place = Place::with(&broken());
     let full = || OpenOptions::new().write(true).open("/dev/full").expect("/dev/full");
-    for arguments in [&["plan", "suite.toml"][..], &["plan", "suite.toml", "--json"]] {
+    let plan = &["plan", "suite.toml"][..];
+    for arguments in [plan, &["plan", "suite.toml", "--json"], &["--help"], &["plan", "--help"]] {
         let output = place.command(arguments).stdout(full()).output().expect("loadline runs");
         assert_eq!(code(&output), 1);
         assert!(stderr(&output).contains("No space left"), "{}", stderr(&output));

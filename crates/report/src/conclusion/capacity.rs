@@ -1,44 +1,28 @@
 //! The result of a search for the highest load, in a sentence or two.
 
 use findings::{CapacitySummary, Summary};
+use ledger::RequirementOutcome;
 
 use crate::number::percent;
-use crate::phrases::load;
+use crate::phrases::{carries, load};
 
 /// The answer in a sentence or two.
 pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<String> {
     let name = &summary.targets[0].name;
+    let (key, found) = (&capacity.search.key, &capacity.found);
     let broke = |load: f64| {
         let probe = capacity.probes.iter().find(|(_, probe)| probe.load == load);
         let reason = probe.and_then(|(_, probe)| probe.reason.clone());
         reason.unwrap_or_else(|| "a requirement".to_owned())
     };
-    let first = match (capacity.found.held, capacity.found.broken) {
-        (Some(held), Some(broken)) => {
-            let middle = match capacity.search.key.ends_with("rate") {
-                true => (held * broken).sqrt(),
-                false => held,
-            };
-            format!(
-                "{name} carries {} (between {} and {}); what breaks first: {}.",
-                load(capacity, middle),
-                load(capacity, held),
-                load(capacity, broken),
-                broke(broken)
-            )
-        }
-        (Some(held), None) => {
-            format!(
-                "{name} carries at least {}, the highest load of the search.",
-                load(capacity, held)
-            )
-        }
-        (None, Some(broken)) => {
-            format!("{name} does not even carry {}: {}.", load(capacity, broken), broke(broken))
-        }
-        (None, None) => format!("It can't be told what {name} carries: no load was clear."),
+    let unclear = unclear(capacity);
+    let why = match (found.held, found.broken) {
+        (_, Some(broken)) => format!(": {}{unclear}", broke(broken)),
+        (Some(_), None) if unclear.is_empty() => ", the highest load of the search".to_owned(),
+        (Some(_), None) => unclear,
+        (None, None) => ": no load was clear".to_owned(),
     };
-    let mut lines = vec![first];
+    let mut lines = vec![format!("{}{why}.", carries(name, key, found.held, found.broken))];
     if let Some((limit, evidence)) = &capacity.limit {
         lines.push(format!("The limit there is {limit}: {evidence}."));
     }
@@ -50,8 +34,30 @@ pub(super) fn sentences(capacity: &CapacitySummary, summary: &Summary) -> Vec<St
         ));
     }
     if let Some(knee) = capacity.knee {
-        let knee = load(capacity, knee);
+        let knee = load(key, knee);
         lines.push(format!("The knee is at {knee}: beyond it latency rises faster than load."));
     }
     lines
+}
+
+/// `; 79.0k/s was unclear`: the loads between what held and what broke, or beyond the only one of
+/// them.
+fn unclear(capacity: &CapacitySummary) -> String {
+    let (held, broken) = (capacity.found.held, capacity.found.broken);
+    let inside = |load: f64| held.is_none_or(|held| load > held) && broken.is_none_or(|b| load < b);
+    let loads = capacity.probes.iter().map(|(_, probe)| probe);
+    let loads = loads.filter(|one| one.outcome == RequirementOutcome::CantTell && inside(one.load));
+    let mut loads: Vec<f64> = loads.map(|probe| probe.load).collect();
+    loads.sort_by(f64::total_cmp);
+    match loads[..] {
+        [] => String::new(),
+        [one] => format!("; {} was unclear", load(&capacity.search.key, one)),
+        [first, .., last] => {
+            format!(
+                "; {} to {} was unclear",
+                load(&capacity.search.key, first),
+                load(&capacity.search.key, last)
+            )
+        }
+    }
 }

@@ -3,14 +3,18 @@
 mod capacity;
 mod ladder;
 
-use findings::{Cause, Summary};
-use judge::{Direction, Unit};
+use findings::Summary;
+use judge::{Direction, Inconclusive, Unit, Verdict};
 use ledger::{RequirementOutcome, RunState, Validity};
 
+use crate::causes::why_words;
 use crate::escape::one_line;
-use crate::number::{count, in_one_unit, value_of};
+use crate::number::{count, in_one_unit, percent, rate, value_of};
 use crate::phrases::many;
 use crate::wording::{is_taken, noun};
+
+/// From this half of an interval on, a mean is not named without it.
+const WIDE: f64 = 0.1;
 
 /// The run in a few short sentences, one a line: how it ended if it didn't finish, what wasn't
 /// measured, what the primary metric decided against each other target, requirements, and wrong
@@ -41,6 +45,7 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
             }
         }
     }
+    lines.extend(overloaded(summary));
     lines.extend(crate::grade::sentence(summary));
     lines.extend(starts(summary));
     if summary.capacity.is_none() {
@@ -54,9 +59,14 @@ pub fn conclusion(summary: &Summary) -> Vec<String> {
 fn starts(summary: &Summary) -> Option<String> {
     let is_judged = !summary.comparisons.is_empty() || !summary.requirements.is_empty();
     let found = findings::started_once(summary);
-    (is_judged && !found.is_empty()).then(|| {
-        "Started once for all rounds (rounds.restart): what differs from start to start is in no \
-         interval, and a verdict holds for this start."
+    // The sentence of a difference says it already.
+    let is_said = summary.comparisons.iter().any(|one| {
+        let why = Inconclusive::OneStart;
+        one.primary && one.verdict == Verdict::CantTell { why, more_rounds: None }
+    });
+    (is_judged && !is_said && !found.is_empty()).then(|| {
+        "Started once for all rounds: what differs from start to start is in no interval, and \
+         what was found holds for this start."
             .to_owned()
     })
 }
@@ -73,19 +83,44 @@ fn unmeasured(summary: &Summary, target: usize) -> Option<String> {
     }
     let is_invalid = own.iter().all(|trial| trial.row.validity == Validity::Invalid);
     let causes = findings::invalid(own.iter().copied());
-    let Cause { text, rounds } = causes.first().filter(|_| is_invalid)?;
-    let why = one_line(text);
+    let cause = causes.first().filter(|_| is_invalid)?;
+    let why = one_line(&why_words(&cause.why));
     let why = why.strip_prefix(&format!("{name}: ")).unwrap_or(&why);
     let others = match causes.len() - 1 {
         0 => String::new(),
         others => format!("; and {}", many(others, "more cause")),
     };
-    let when = format!("{rounds} of {}", many(own.len(), "round"));
+    let when = format!("{} of {}", cause.rounds.len(), many(own.len(), "round"));
     let answered = own.iter().any(|trial| trial.row.operations > 0);
     Some(match answered {
         true => format!("No figure of {name} counts: {why} ({when}{others})."),
         false => format!("Nothing was measured of {name}: {why} ({when}{others})."),
     })
+}
+
+/// That the first target did not keep up with its schedule, where no search asked how much it
+/// carries.
+fn overloaded(summary: &Summary) -> Option<String> {
+    if summary.capacity.is_some() {
+        return None;
+    }
+    let targets = summary.points.iter().filter_map(|point| point.of_target(0));
+    let overloaded: Vec<_> = targets.filter(|target| target.overloaded_trials > 0).collect();
+    let worst = overloaded.first()?;
+    let name = &summary.targets[0].name;
+    let place = match (overloaded.len(), summary.points.len()) {
+        (_, 1) => String::new(),
+        (some, all) => format!(" at {some} of {all} points"),
+    };
+    let figures = worst.figures.offered_per_s.zip(worst.figures.rate_per_s);
+    let kept =
+        figures.filter(|_| overloaded.len() == 1).map_or(String::new(), |(due, answered)| {
+            format!(": {} were due and {} answered", rate(due), rate(answered))
+        });
+    Some(format!(
+        "{name} did not keep up with the schedule{place}{kept}; latencies are those of a growing \
+         queue."
+    ))
 }
 
 /// With nothing to compare, what the first target showed: of several points the span, and where it
@@ -106,13 +141,19 @@ fn best(summary: &Summary) -> Option<String> {
     let shown = |value: f64| value_of(value, metric.unit);
     let is_rate = metric.suite == "rate_per_s";
     let said = |value: String| match (is_rate, is_taken(metric)) {
-        (true, _) => format!("{name} carried {value}"),
+        (true, _) => format!("{name} reached {value}"),
         (_, true) => format!("{name} took {value} {}", noun(metric)),
         _ => format!("{name} had a {} of {value}", noun(metric)),
     };
     let latency = &target.figures.latency;
     let latencies = latency.p50_ns.zip(latency.p99_ns).filter(|_| is_rate);
+    let half = target.primary.map(|one| one.relative_half_width).filter(|half| half.is_finite());
+    let differ = half.filter(|half| *half >= WIDE).map(|half| match half <= 10.0 {
+        true => format!("±{}, as rounds differ", percent(half)),
+        false => "rounds differ more than tenfold".to_owned(),
+    });
     let beside: Vec<String> = [
+        differ,
         (!target.grade.is_clean()).then(|| target.grade.word().to_owned()),
         latencies.map(|(p50, p99)| {
             let [p50, p99] = in_one_unit([p50 as f64, p99 as f64], Unit::Nanoseconds);
@@ -142,6 +183,7 @@ fn requirements(summary: &Summary) -> Option<String> {
     if all == 0 {
         return None;
     }
+    let unclear = with(RequirementOutcome::CantTell).count();
     if let Some(first) = with(RequirementOutcome::Broken).next() {
         let broken = with(RequirementOutcome::Broken).count();
         let expression = &first.row.expression;
@@ -150,15 +192,21 @@ fn requirements(summary: &Summary) -> Option<String> {
             1 => String::new(),
             _ => format!(" at {}", one_line(&summary.points[first.point].row.label)),
         };
+        let unclear = match unclear {
+            0 => String::new(),
+            some => format!(", {some} can't be told"),
+        };
         let broken = match (broken, all) {
             (1, 1) => "The requirement is broken: ".to_owned(),
-            (1, _) => format!("1 of {all} requirements is broken: "),
-            _ => format!("{broken} of {all} requirements are broken, first "),
+            (1, _) => format!("1 of {all} requirements is broken{unclear}: "),
+            _ => format!("{broken} of {all} requirements are broken{unclear}; first "),
         };
         return Some(format!("{broken}{expression}{place}: it was {figure}."));
     }
-    let unclear = with(RequirementOutcome::CantTell).count();
     Some(match (unclear, all) {
+        (0, _) if summary.run.state != RunState::Finished => {
+            "In what was measured no requirement was broken.".to_owned()
+        }
         (0, 1) => "The requirement held.".to_owned(),
         (0, _) => format!("All {all} requirements held."),
         (_, 1) => "It can't be told whether the requirement held.".to_owned(),

@@ -1,5 +1,9 @@
 //! One axis of a chart: its scale, laid out over the drawing, and the values that are labelled.
 
+use judge::{Metric, Unit};
+
+use crate::names::shown;
+
 /// One axis.
 #[derive(Debug)]
 pub(super) struct Axis {
@@ -38,6 +42,16 @@ impl Default for Axis {
 }
 
 impl Axis {
+    pub(super) fn of(label: impl Into<String>, scale: Scale, show: fn(f64) -> String) -> Axis {
+        Axis { label: label.into(), scale, show, ..Axis::default() }
+    }
+
+    /// Of a metric, from zero.
+    pub(super) fn of_metric(metric: &Metric) -> Axis {
+        let axis = Axis::of(&*metric.suite, Scale::FromZero, shown(metric));
+        Axis { binary: metric.unit == Unit::Bytes, ..axis }
+    }
+
     /// The name of a logarithmic scale, else nothing.
     pub(super) fn scale_name(&self) -> &'static str {
         if matches!(self.scale, Scale::Log) { " (log scale)" } else { "" }

@@ -6,12 +6,13 @@ use judge::Metric;
 use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::names;
-use super::names::shown as shown_as;
-use super::page::{moment, page, page_budget, table};
+use super::page::{page, page_budget, rest_in};
+use super::render::{table, within};
 use super::served::ledger_nav;
 use crate::conclusion::conclusion;
-use crate::number::ratio;
+use crate::document::{Line, Role, Sheet, number, words, wrapped};
+use crate::names::{self, shown as shown_as};
+use crate::number::{moment, ratio};
 
 /// The most rows of a table.
 const MAX_ROWS: usize = 500;
@@ -47,58 +48,51 @@ pub fn beside(a: &Summary, b: &Summary) -> String {
 }
 
 fn facts(a: &Summary, b: &Summary) -> Markup {
-    let row = |name: &str, of: &dyn Fn(&Summary) -> String| {
-        let (a, b) = (of(a), of(b));
-        let differ = a != b;
-        html! { tr.parted[differ] {
-            th scope="row" { (name) } td.wrap { (fit(&a, 1_000)) } td.wrap { (fit(&b, 1_000)) }
-        } }
-    };
     let settings = |one: &Summary| {
         let all = one.run.settings.iter().map(|(key, value)| format!("{key} = {value}"));
         all.collect::<Vec<_>>().join(", ")
     };
-    let names = [a, b].map(|one| format!("run {}", one.id));
-    let body = html! { tbody {
-        tr {
-            th scope="row" { "started" }
-            @for one in [a, b] {
-                td { a href=(format!("/runs/{}", one.id)) { (moment(&one.run.started_at)) } }
-            }
-        }
-        (row("suite", &|one| one.suite.title.clone()))
-        (row("its text", &|one| one.suite.hash.chars().take(12).collect()))
-        (row("set beside it", &settings))
-        (row("primary metric", &|one| one.run.primary_metric.clone()))
-        (row("state", &|one| one.run.state.word().to_owned()))
-        (row("loadline", &|one| one.run.version.clone()))
-        (row("note", &|one| one.run.note.clone().unwrap_or_default()))
-    } };
+    type Fact = fn(&Summary) -> String;
+    let rows: [(&str, Fact); 6] = [
+        ("suite", |one| one.suite.title.clone()),
+        ("its text", |one| one.suite.hash.chars().take(12).collect()),
+        ("primary metric", |one| one.run.primary_metric.clone()),
+        ("state", |one| one.run.state.word().to_owned()),
+        ("loadline", |one| one.run.version.clone()),
+        ("note", |one| one.run.note.clone().unwrap_or_default()),
+    ];
+    let mut all = vec![("set beside it", settings(a), settings(b))];
+    all.extend(rows.map(|(name, of)| (name, of(a), of(b))));
+    let started = [a, b].map(|one| moment(&one.run.started_at));
     html! {
-        (table("Both runs", &[("", "fact"), ("", &names[0]), ("", &names[1])], &body))
-        dl.said { @for one in [a, b] {
-            dt { "run " (one.id) } dd { (fit(&conclusion(one).join(" "), 4_000)) }
+        (both("Both runs", (a, b), all))
+        dl.said { @for (one, started) in [a, b].into_iter().zip(started) {
+            dt { a href=(format!("/runs/{}", one.id)) { "run " (one.id) } " of " (started) }
+            dd { (fit(&conclusion(one).join(" "), 4_000)) }
         } }
     }
+}
+
+/// Facts by name, of both runs; those that differ stand out.
+fn both(caption: &str, (a, b): (&Summary, &Summary), facts: Vec<(&str, String, String)>) -> Markup {
+    let role = |(_, a, b): &(&str, String, String)| if a == b { Role::Plain } else { Role::Unsure };
+    let sheet = Sheet::of(caption, facts)
+        .with(words("fact"), |(name, ..)| *name)
+        .with(wrapped(format!("run {}", a.id)), |one| Line::toned(role(one), &one.1))
+        .with(wrapped(format!("run {}", b.id)), |one| Line::toned(role(one), &one.2));
+    table(&sheet.table())
 }
 
 /// Facts of host and build that may move figures and aren't the same.
 fn apart(a: &Summary, b: &Summary) -> Markup {
     let found = differences(&a.fingerprint.json, &b.fingerprint.json);
-    let names = [a, b].map(|one| format!("run {}", one.id));
-    let words = |text: &str| if text.is_empty() { "unseen".to_owned() } else { text.to_owned() };
+    let words = |text: String| if text.is_empty() { "unseen".to_owned() } else { text };
+    let facts = found.into_iter().map(|one| (one.name, words(one.a), words(one.b))).collect();
+    let table = both("Facts that differ", (a, b), facts);
     html! {
         h3 { "Host and build" }
-        @if found.is_empty() {
-            p { "No fact that is known to move figures differs." }
-        } @else {
-            (table("Facts that differ", &[("", "fact"), ("", &names[0]), ("", &names[1])], &html! {
-                tbody { @for one in found { tr.parted {
-                    th scope="row" { (one.name) }
-                    td.wrap { (clipped(&words(&one.a))) } td.wrap { (clipped(&words(&one.b))) }
-                } } }
-            }))
-        }
+        @if table.0.is_empty() { p { "No fact that is known to move figures differs." } }
+        (table)
     }
 }
 
@@ -148,32 +142,20 @@ fn values(
     rows: &[(String, String)],
     mut budget: Budget,
 ) -> Markup {
-    let row = |(label, name): &(String, String)| {
-        let (of_a, of_b) = (value(a, label, name, metric), value(b, label, name, metric));
-        html! { tr {
-            th scope="row" { (clipped(label)) } td { (clipped(name)) }
-            @for one in [of_a, of_b] { td.n { (said(one, metric)) } }
-            td.n { (quotient(of_a, of_b)) }
-        } }
-    };
-    let shown = rows.iter().take(MAX_ROWS);
-    let over = rows.len() - shown.len();
-    let (shown, more) = budget.list(shown.map(row));
-    let names = [a, b].map(|one| format!("run {}", one.id));
-    let ratio = format!("{} ÷ {}", b.id, a.id);
-    let columns =
-        [("", "point"), ("", "target"), ("n", &*names[0]), ("n", &names[1]), ("n", &ratio)];
+    let of = |run: &Summary, (label, name): &(String, String)| value(run, label, name, metric);
+    let shown = shown_as(metric);
+    let sheet = Sheet::of("Point by point", rows.iter().take(MAX_ROWS))
+        .with(words("point"), |row| clipped(&row.0).into_owned())
+        .with(words("target"), |row| clipped(&row.1).into_owned())
+        .with(number(format!("run {}", a.id)), |row| of(a, row).map(shown))
+        .with(number(format!("run {}", b.id)), |row| of(b, row).map(shown))
+        .with(number(format!("{} ÷ {}", b.id, a.id)), |row| quotient(of(a, row), of(b, row)));
+    let (table, more) = within(&sheet.table(), &mut budget);
+    let more = more + rows.len().saturating_sub(MAX_ROWS);
     html! {
         @if rows.is_empty() { p { "Neither run has a point yet." } }
-        @else {
-            (table("Point by point", &columns, &html! { tbody { (shown) } }))
-        }
-        @if over + more > 0 {
-            p.note {
-                (over + more) " more rows have no room here: "
-                code { "loadline compare --runs " (b.id) " " (a.id) } " has all of them."
-            }
-        }
+        (table)
+        (rest_in(more, "rows", &format!("loadline compare --runs {} {}", b.id, a.id)))
     }
 }
 
@@ -189,11 +171,7 @@ fn shown(target: &TargetSummary, metric: &Metric) -> Option<f64> {
     if target.valid_trials == 0 { None } else { target.figures.value(metric) }
 }
 
-fn said(value: Option<f64>, metric: &Metric) -> String {
-    value.map_or_else(|| "–".to_owned(), shown_as(metric))
-}
-
-fn quotient(a: Option<f64>, b: Option<f64>) -> String {
+fn quotient(a: Option<f64>, b: Option<f64>) -> Option<String> {
     let found = a.zip(b).filter(|(a, _)| *a > 0.0);
-    found.map_or_else(|| "–".to_owned(), |(a, b)| format!("{}×", ratio(b / a)))
+    found.map(|(a, b)| format!("{}×", ratio(b / a)))
 }

@@ -3,38 +3,16 @@
 use findings::{CapacitySummary, Summary, TargetSummary};
 use maud::{Markup, html};
 
-use super::budget::fit;
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::page::{MAX_POINTS_IN_FULL, table};
+use super::page::MAX_POINTS_IN_FULL;
+use super::render::table;
+use crate::content;
 use crate::number::{duration, plain, rate};
 use crate::phrases::load;
-
-/// The columns of its table that hold numbers.
-const NUMBERS: std::ops::Range<usize> = 2..7;
 
 /// The search; nothing when the run is none.
 pub(super) fn section(summary: &Summary) -> Markup {
     let Some(capacity) = &summary.capacity else { return Markup::default() };
-    let rows = crate::text::capacity_rows(capacity, summary);
-    let (head, rows) = rows.split_first().expect("a table has a head");
-    let columns: Vec<(&str, &str)> = head
-        .iter()
-        .enumerate()
-        .map(|(at, cell)| (if NUMBERS.contains(&at) { "n" } else { "" }, &**cell))
-        .collect();
-    let body = html! { tbody { @for row in rows { tr {
-        @for (column, cell) in row.iter().enumerate() {
-            @match (column, cell.as_str()) {
-                (0, load) => { th scope="row" { (load) } }
-                (1, "held") => { td { span class="word good" { "held" } } }
-                (1, "broken") => { td { span class="word bad" { "broken" } } }
-                (1, word) => { td { span class="word unsure" { (word) } } }
-                (7, reason) => { td.wrap { (fit(reason, 600)) } }
-                (at, text) if NUMBERS.contains(&at) => { td.n { (text) } }
-                (_, text) => { td { (text) } }
-            }
-        }
-    } } } };
     html! {
         section {
             h2 { "Highest load" }
@@ -42,7 +20,7 @@ pub(super) fn section(summary: &Summary) -> Markup {
                 (latency(summary, capacity))
                 (answered(summary, capacity))
             }
-            (table("Every load that was tried", &columns, &body))
+            (table(&content::capacity(capacity, summary)))
         }
     }
 }
@@ -52,16 +30,13 @@ fn latency(summary: &Summary, capacity: &CapacitySummary) -> Markup {
         line(capacity, summary, ("median", 0), |one| ns(one.figures.latency.p50_ns)),
         line(capacity, summary, ("99th percentile", 1), |one| ns(one.figures.latency.p99_ns)),
     ];
-    let y =
-        Axis { label: "latency".to_owned(), scale: Scale::Log, show: duration, ..Axis::default() };
-    drawn(capacity, "Latency over load", y, lines)
+    drawn(capacity, "Latency over load", Axis::of("latency", Scale::Log, duration), lines)
 }
 
 fn answered(summary: &Summary, capacity: &CapacitySummary) -> Markup {
     let name = &summary.targets[0].name;
     let lines = vec![line(capacity, summary, (name, 0), |one| one.figures.rate_per_s)];
-    let y = Axis { label: "answered".to_owned(), show: rate, ..Axis::default() };
-    drawn(capacity, "Answered over load", y, lines)
+    drawn(capacity, "Answered over load", Axis::of("answered", Scale::FromZero, rate), lines)
 }
 
 fn ns(value: Option<u64>) -> Option<f64> {
@@ -86,30 +61,18 @@ fn line(
 }
 
 fn drawn(capacity: &CapacitySummary, title: &str, y: Axis, lines: Vec<Line>) -> Markup {
-    let is_rate = capacity.search.key.ends_with("rate");
+    let key = &capacity.search.key;
     let mut bands = Vec::new();
     let mut note = String::new();
     if let (Some(held), Some(broken)) = (capacity.found.held, capacity.found.broken) {
-        let title = format!("{} held, {} broke", load(capacity, held), load(capacity, broken));
+        let title = format!("{} held, {} broke", load(key, held), load(key, broken));
         note.clone_from(&title);
         bands.push(Band { from: held, to: broken, class: "disturbed", title });
     }
     if let Some(knee) = capacity.knee {
-        note.push_str(&format!("; the knee is at {}", load(capacity, knee)));
+        note.push_str(&format!("; the knee is at {}", load(key, knee)));
     }
-    Chart {
-        title: title.to_owned(),
-        x: Axis {
-            label: capacity.search.key.clone(),
-            scale: Scale::Log,
-            show: if is_rate { rate } else { plain },
-            ..Axis::default()
-        },
-        y,
-        lines,
-        bands,
-        note: note.trim_start_matches("; ").to_owned(),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of(key, Scale::Log, if key.ends_with("rate") { rate } else { plain });
+    let note = note.trim_start_matches("; ").to_owned();
+    Chart { bands, note, ..Chart::of(title, x, y, lines) }.draw()
 }

@@ -49,6 +49,8 @@ pub(super) struct Chart {
     pub(super) events: Vec<Moments>,
     /// One more sentence under it.
     pub(super) note: String,
+    /// Whether the lines are named elsewhere: in the legend that several charts share.
+    pub(super) is_named: bool,
 }
 
 /// The marks on the x axis: events of one name.
@@ -129,14 +131,17 @@ pub(super) struct Band {
 }
 
 impl Chart {
+    pub(super) fn of(title: impl Into<String>, x: Axis, y: Axis, lines: Vec<Line>) -> Chart {
+        Chart { title: title.into(), x, y, lines, ..Chart::default() }
+    }
+
     /// The chart as a figure; nothing when it has no point to show.
     pub(super) fn draw(&self) -> Markup {
         let dots = || self.lines.iter().flat_map(|line| &line.points).filter(|dot| self.shows(dot));
         if dots().next().is_none() {
             return html! {};
         }
-        let has_dots = |line: &&Line| line.points.iter().any(|dot| self.shows(dot));
-        let drawn: Vec<&Line> = self.lines.iter().filter(has_dots).collect();
+        let drawn = self.drawn();
         let ys = dots().flat_map(|dot| {
             let (low, high) = dot.range.unwrap_or((dot.y, dot.y));
             [dot.y, low, high].into_iter().filter(|y| y.is_finite())
@@ -173,6 +178,17 @@ impl Chart {
                 defs { g id=(id) { @for band in bands { (draw_band(band, &x)) } } }
             }
         }
+    }
+
+    /// Whether there is a point to show.
+    pub(super) fn has_points(&self) -> bool {
+        !self.drawn().is_empty()
+    }
+
+    /// The lines that have a point to show.
+    fn drawn(&self) -> Vec<&Line> {
+        let has_dots = |line: &&Line| line.points.iter().any(|dot| self.shows(dot));
+        self.lines.iter().filter(has_dots).collect()
     }
 
     fn shows(&self, dot: &Dot) -> bool {
@@ -259,39 +275,62 @@ impl Chart {
         parts.map(part).collect()
     }
 
-    /// The targets by colour and, where there is a second sweep, its values by dash and mark.
+    /// The lines' names, the events' and the note.
     fn legend(&self, drawn: &[&Line]) -> Markup {
-        let mut targets: Vec<&Line> = Vec::new();
-        let mut swept: Vec<&Line> = Vec::new();
-        for line in drawn {
-            if targets.iter().all(|one| one.name != line.name) {
-                targets.push(line);
-            }
-            if !line.swept.is_empty() && swept.iter().all(|one| one.swept != line.swept) {
-                swept.push(line);
-            }
-        }
-        let has_names = targets.len() > 1 || !swept.is_empty();
+        let keys = if self.is_named {
+            html! {}
+        } else {
+            keys(drawn)
+        };
         html! {
-            @if has_names || !self.events.is_empty() || !self.note.is_empty() {
+            @if !keys.0.is_empty() || !self.events.is_empty() || !self.note.is_empty() {
                 p.legend {
-                    @if has_names {
-                        @for line in targets {
-                            @match swept.is_empty() {
-                                true => (key(&line.class(), line, &line.name)),
-                                false => span.key {
-                                    span class=(format!("dot s{}", line.look % LOOKS)) {}
-                                    (line.name)
-                                }
-                            }
-                        }
-                        @for line in swept {
-                            (key(&format!("d{}", line.variant % VARIANTS), line, &line.swept))
-                        }
-                    }
+                    (keys)
                     @for one in &self.events { span.key { (event_key(one.mark)) (one.name) } }
                     @if !self.note.is_empty() { span.note { (self.note) } }
                 }
+            }
+        }
+    }
+}
+
+/// Charts that stand together. Where all have the same lines their legend is one, before them.
+pub(super) fn together(mut charts: Vec<Chart>) -> (Markup, Vec<Markup>) {
+    let mut named = charts.iter().map(Chart::drawn).filter(|drawn| !drawn.is_empty());
+    let first = named.next().map(|drawn| keys(&drawn)).unwrap_or_default();
+    let mut others = named.map(|drawn| keys(&drawn)).peekable();
+    let is_shared =
+        !first.0.is_empty() && others.peek().is_some() && others.all(|o| o.0 == first.0);
+    charts.iter_mut().for_each(|chart| chart.is_named = is_shared);
+    let legend = html! { @if is_shared { p.legend.shared { (first) } } };
+    (legend, charts.iter().map(Chart::draw).collect())
+}
+
+/// The targets by colour and, where there is a second sweep, its values by dash and mark.
+fn keys(drawn: &[&Line]) -> Markup {
+    let mut targets: Vec<&Line> = Vec::new();
+    let mut swept: Vec<&Line> = Vec::new();
+    for line in drawn {
+        if targets.iter().all(|one| one.name != line.name) {
+            targets.push(line);
+        }
+        if !line.swept.is_empty() && swept.iter().all(|one| one.swept != line.swept) {
+            swept.push(line);
+        }
+    }
+    html! {
+        @if targets.len() > 1 || !swept.is_empty() {
+            @for line in targets {
+                @match swept.is_empty() {
+                    true => (key(&line.class(), line, &line.name)),
+                    false => span.key {
+                        span class=(format!("dot s{}", line.look % LOOKS)) {}
+                        (line.name)
+                    }
+                }
+            }
+            @for line in swept {
+                (key(&format!("d{}", line.variant % VARIANTS), line, &line.swept))
             }
         }
     }
@@ -456,6 +495,26 @@ mod tests {
         let drawn = chart(&[(1.0, 5.0), (2.0, f64::INFINITY)]).draw().into_string();
         assert!(drawn.contains("<svg") && !drawn.contains("NaN") && !drawn.contains("inf"));
         assert!(drawn.matches("(log scale)").count() == 2, "both axes say so: {drawn}");
+    }
+
+    #[test]
+    fn charts_of_the_same_lines_share_a_legend_and_others_do_not() {
+        let chart = |names: &[&str]| {
+            let line = |(look, name): (usize, &&str)| {
+                Line::of(name, look, vec![(1.0, 2.0).into(), (2.0, 3.0).into()])
+            };
+            Chart { lines: names.iter().enumerate().map(line).collect(), ..Chart::default() }
+        };
+        let drawn = |charts: Vec<Chart>| {
+            let (legend, charts) = together(charts);
+            let keys = |one: Markup| one.0.matches("class=\"key\"").count();
+            (keys(legend), charts.into_iter().map(keys).collect::<Vec<_>>())
+        };
+        let (two, other) = (["ours", "theirs"], ["ours", "another"]);
+        assert_eq!(drawn(vec![chart(&two), chart(&[]), chart(&two)]), (2, vec![0, 0, 0]));
+        assert_eq!(drawn(vec![chart(&two), chart(&other)]), (0, vec![2, 2]));
+        assert_eq!(drawn(vec![chart(&two)]), (0, vec![2]), "one chart has its own");
+        assert_eq!(drawn(vec![chart(&["ours"]), chart(&["ours"])]), (0, vec![0, 0]));
     }
 
     #[test]

@@ -4,6 +4,8 @@ use findings::Summary;
 use maud::{Markup, html};
 
 use super::bars::{Bar, Bars};
+use super::render::blocks;
+use crate::content;
 use crate::number::nanoseconds;
 
 /// The CPU time of an operation on either side.
@@ -38,13 +40,10 @@ pub(super) fn bars(summary: &Summary, index: usize) -> Markup {
 
 /// The same in figures, with wake-ups, packets and system calls, where they were seen.
 pub(super) fn table(summary: &Summary, index: usize) -> Markup {
-    let text = crate::text::cost(summary, index, false);
+    let cost = content::cost(summary, index);
     html! {
-        @if !text.is_empty() {
-            details {
-                summary { "What one operation costs" }
-                pre tabindex="0" { (text) }
-            }
+        @if !cost.is_empty() {
+            details { summary { "What one operation costs" } (blocks(&cost)) }
         }
     }
 }

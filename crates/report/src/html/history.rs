@@ -6,12 +6,13 @@ use maud::{Markup, html};
 
 use super::budget::{Budget, clipped, fit};
 use super::chart::{Axis, Band, Chart, Dot, Line, Scale};
-use super::names;
-use super::names::shown;
-use super::page::{moment, page, page_budget, table};
+use super::page::{page, page_budget, rest_in};
+use super::render::{table, within};
 use super::served::{encoded, history_of, ledger_nav};
 use crate::contest::change;
-use crate::history::{sentences, settings_words, short};
+use crate::document::{Cell, Sheet, number, wrapped};
+use crate::history::{figures, sentences, settings_words};
+use crate::names;
 use crate::number::count;
 use crate::phrases::many;
 
@@ -31,13 +32,10 @@ pub fn suites(all: &[RunLine]) -> String {
             None => titles.push((&run.title, 1)),
         }
     }
-    let row = |(title, runs): &(&str, usize)| {
-        html! { tr {
-            th.wrap scope="row" { a href=(history_of(title)) { (fit(title, 300)) } }
-            td.n { (count(*runs as u64)) }
-        } }
-    };
-    let (rows, more) = page_budget().list(titles.iter().map(row));
+    let sheet = Sheet::of("Suites", titles)
+        .with(wrapped("suite"), |(title, _)| Cell::from(*title).to(Some(history_of(title))))
+        .with(number("runs"), |(_, runs)| count(*runs as u64));
+    let (table, more) = within(&sheet.table(), &mut page_budget());
     let contents = html! {
         (ledger_nav(Some("History")))
         header {
@@ -46,16 +44,11 @@ pub fn suites(all: &[RunLine]) -> String {
             p { "Where a suite's figures changed for good, over its runs on one kind of host." }
         }
         main {
-            @if titles.is_empty() {
+            @if all.is_empty() {
                 p { "There is no run yet: " code { "loadline run SUITE" } " measures the first." }
             } @else {
-                (table("Suites", &[("", "suite"), ("n", "runs")], &html! { tbody { (rows) } }))
-                @if more > 0 {
-                    p.note {
-                        (more) " more suites have no room here: "
-                        code { "loadline ledger list" } " names all."
-                    }
-                }
+                (table)
+                (rest_in(more, "suites", "loadline ledger list"))
             }
         }
     };
@@ -149,13 +142,11 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
     let every = runs.len().div_ceil(LABELS).max(1);
     let label = |(at, run): (usize, &PastFigure)| (at as f64, format!("run {}", run.id));
     let marks = runs.iter().enumerate().filter(|(at, _)| at % every == 0).map(label);
-    let dots = runs.iter().enumerate();
-    let way = |run: &PastFigure| Some(format!("/runs/{}", run.id));
     let dot = |(at, run): (usize, &PastFigure)| Dot {
-        way: way(run),
+        way: Some(format!("/runs/{}", run.id)),
         ..Dot::from((at as f64, run.figure))
     };
-    let points = dots.map(dot).collect();
+    let points = runs.iter().enumerate().map(dot).collect();
     let bands = series.changes.iter().map(|one| {
         let is_worse = history.is_worse(one);
         Band {
@@ -169,60 +160,22 @@ fn chart(history: &History, series: &PointHistory) -> Markup {
             ),
         }
     });
-    Chart {
-        title: format!(
-            "{} of {} at {}",
-            names::metric(&history.metric),
-            history.target,
-            series.point
-        ),
-        x: Axis {
-            label: "runs, oldest first".to_owned(),
-            scale: Scale::Marked(marks.collect()),
-            show: |at| format!("number {}", at + 1.0),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: history.metric.suite.to_string(),
-            scale: Scale::FromZero,
-            show: shown(&history.metric),
-            binary: history.metric.unit == judge::Unit::Bytes,
-            ..Axis::default()
-        },
-        lines: vec![Line::of("", 0, points).marked()],
-        bands: bands.collect(),
-        ..Chart::default()
-    }
-    .draw()
+    let metric = &history.metric;
+    let title = format!("{} of {} at {}", names::metric(metric), history.target, series.point);
+    let x = Axis::of("runs, oldest first", Scale::Marked(marks.collect()), |at| {
+        format!("number {}", at + 1.0)
+    });
+    let lines = vec![Line::of("", 0, points).marked()];
+    let chart = Chart::of(title, x, Axis::of_metric(metric), lines);
+    Chart { bands: bands.collect(), ..chart }.draw()
 }
 
 fn past(history: &History, series: &PointHistory) -> Markup {
-    let show = shown(&history.metric);
-    let said = |at: usize| {
-        let found = series.changes.iter().find(|one| one.index == at)?;
-        let (class, word) = match history.is_worse(found) {
-            true => ("word bad", "worse"),
-            false => ("word good", "better"),
-        };
-        let change = change(found.after / found.before);
-        Some(html! { span class=(class) { (word) ": " (change) } })
-    };
-    let metric = names::metric(&history.metric).to_lowercase();
-    let columns =
-        [("n", "run"), ("", "started"), ("", "commit"), ("n", &metric), ("verdict", "changed")];
-    // The newest runs are requested most.
-    let rows = html! { tbody { @for (at, run) in series.runs.iter().enumerate().rev() { tr {
-        th.n scope="row" { a href=(format!("/runs/{}", run.id)) { (run.id) } }
-        td { (clipped(&moment(&run.started_at))) }
-        td { code { (run.commit.as_deref().map_or("–", short)) } }
-        td.n { (show(run.figure)) }
-        td.verdict { @if let Some(words) = said(at) { (words) } }
-    } } } };
     html! {
         section {
             h2 { (clipped(&series.point)) }
             @if series.settings != "[]" { p.note { (clipped(&settings_words(series))) } }
-            (table("The newest run first", &columns, &rows))
+            (table(&figures(history, series)))
         }
     }
 }

@@ -2,15 +2,18 @@
 //! loads itself again; each look reads trials only, no distribution and no sensor.
 
 use findings::{PointProgress, Progress, TargetProgress};
-use ledger::RunState;
+use ledger::{RunState, Validity};
 use maud::{Markup, html};
 use serde::{Deserialize, Serialize};
 
 use super::budget::{clipped, fit};
-use super::chart::{Axis, Chart, LOOKS, Line, Scale};
-use super::page::{moment, page, page_budget, table};
+use super::chart::{Axis, Chart, Line as Curve, Scale};
+use super::page::{page, page_budget};
+use super::render::within;
 use super::served::{ledger_nav, state};
-use crate::number::{count, duration, percent, rate};
+use crate::causes::reason;
+use crate::document::{Cell, Drawing, Line, Role, Sheet, Table, number, words, wrapped};
+use crate::number::{count, duration, moment, percent, plain, rate};
 use crate::phrases::{many, mean_of};
 
 /// Reload interval of the page, in seconds.
@@ -23,30 +26,6 @@ const NOW_BYTES: usize = 60_000;
 
 /// The most trials of a target that are drawn: the latest ones.
 const MAX_TRIALS_DRAWN: usize = 200;
-
-const COLUMNS: &[(&str, &str)] = &[
-    ("", "point"),
-    ("", "target"),
-    ("n", "valid"),
-    ("n", "rate"),
-    ("n", "p50"),
-    ("n", "p99"),
-    ("n", "wrong"),
-    ("n", "missing"),
-    ("n", "generator busy"),
-];
-
-const NOW: &[(&str, &str)] = &[
-    ("", "target"),
-    ("n", "rate"),
-    ("", "lately"),
-    ("n", "p50"),
-    ("n", "p99"),
-    ("n", "wrong"),
-    ("n", "missing"),
-    ("n", "server cores"),
-    ("n", "valid trials"),
-];
 
 /// What a run does this second, as its own process tells it: the ledger doesn't have it before the
 /// round ends.
@@ -96,8 +75,7 @@ pub fn live(progress: &Progress, now: Option<&Now>) -> String {
     let so_far = &progress.so_far;
     let is_running = so_far.run.state == RunState::Running;
     let report = format!("/runs/{}", so_far.id);
-    let rows = progress.points.iter().enumerate().map(|(at, one)| point(progress, at, one));
-    let (rows, more) = page_budget().share(400_000).list(rows);
+    let (ended, more) = within(&ended(progress), &mut page_budget().share(400_000));
     let contents = html! {
         (ledger_nav(None))
         nav aria-label="This run" {
@@ -120,8 +98,8 @@ pub fn live(progress: &Progress, now: Option<&Now>) -> String {
                 p { "No round has ended yet, so there is nothing to show but where the run is." }
             }
             div.charts { (rates(progress)) }
-            (table("Rounds that have ended", COLUMNS, &rows))
-            @if more > 0 { p.note { (more) " more points have no room here." } }
+            (ended)
+            @if more > 0 { p.note { (more) " more targets of points have no room here." } }
             @if is_running {
                 p.note {
                     "A round stands in this table once it has ended"
@@ -171,104 +149,74 @@ fn bar(now: &Now) -> Markup {
 
 /// Every target's figures of this second.
 fn this_second(progress: &Progress, now: &Now) -> Markup {
-    let dash = || "–".to_owned();
     let rates = || now.targets.iter().flat_map(|one| &one.rates).copied();
     let most = rates().filter(|rate| rate.is_finite()).fold(f64::MIN_POSITIVE, f64::max);
-    let row = |one: &TargetNow| {
-        let name = progress.so_far.targets.get(one.target).map_or("", |(_, row)| &*row.name);
-        html! { tr {
-            th scope="row" {
-                span class=(format!("dot s{}", one.target % LOOKS)) {} (clipped(name))
-            }
-            td.n { strong { (one.rate_per_s.map_or_else(dash, rate)) } }
-            td { (spark(one, most)) }
-            @for ns in [one.p50_ns, one.p99_ns] { td.n { (ns.map_or_else(dash, duration)) } }
-            td.n {
-                @if one.wrong > 0 { span class="word bad" { (count(one.wrong)) } } @else { "0" }
-            }
-            td.n { (count(one.missing)) }
-            td.n { (one.cores.map_or_else(dash, |cores| format!("{cores:.2}"))) }
-            td.n { (one.valid) " of " (one.trials) }
-        } }
+    let lately = |one: &&TargetNow| {
+        let rates = &one.rates[one.rates.len().saturating_sub(RATES_DRAWN)..];
+        let (look, words) = (one.target, "the latest rates".to_owned());
+        let heights = rates.iter().map(|rate| rate / most).collect();
+        Line::default().drawn(Some(Drawing::Bars { look, heights, words }))
     };
-    let rows = now.targets.iter().take(MAX_TARGETS_NOW).map(row);
-    let (rows, _) = page_budget().share(NOW_BYTES).list(rows);
-    table(
-        "This second; latencies are of all rounds of the point so far",
-        NOW,
-        &html! {
-            tbody { (rows) }
-        },
-    )
+    let caption = "This second; latencies are of all rounds of the point so far";
+    let sheet = Sheet::of(caption, now.targets.iter().take(MAX_TARGETS_NOW))
+        .with(words("target"), |one| name(progress, one.target))
+        .with(number("rate"), |one| {
+            one.rate_per_s.map_or_else(Line::default, |one| Line::toned(Role::Strong, rate(one)))
+        })
+        .with(words("lately"), lately)
+        .with(number("p50"), |one| one.p50_ns.map(duration))
+        .with(number("p99"), |one| one.p99_ns.map(duration))
+        .with(number("wrong"), |one| wrong(one.wrong))
+        .with(number("missing"), |one| count(one.missing))
+        .with(number("server cores"), |one| one.cores.map(|cores| format!("{cores:.2}")))
+        .with(number("valid trials"), |one| format!("{} of {}", one.valid, one.trials));
+    within(&sheet.table(), &mut page_budget().share(NOW_BYTES)).0
 }
 
-/// The latest rates as bars over one scale.
-fn spark(one: &TargetNow, most: f64) -> Markup {
-    let rates = &one.rates[one.rates.len().saturating_sub(RATES_DRAWN)..];
-    let bar = |(at, rate): (usize, &f64)| {
-        let height = if rate.is_finite() { 22.0 * (rate / most).clamp(0.0, 1.0) } else { 0.0 };
-        format!("M{} 23v-{height:.1}h2.4v{height:.1}z", at * 3)
-    };
-    let bars: String = rates.iter().enumerate().map(bar).collect();
-    html! {
-        svg class=(format!("spark s{}", one.target % LOOKS)) viewBox="0 0 144 24" role="img"
-            aria-label="the latest rates" {
-            path.bars d=(bars) {}
-        }
-    }
+fn name(progress: &Progress, target: usize) -> Cell {
+    let name = progress.so_far.targets.get(target).map_or("", |(_, row)| &*row.name);
+    Cell::from(clipped(name).into_owned()).of_target(target)
 }
 
-fn point(progress: &Progress, at: usize, one: &PointProgress) -> Markup {
-    let (_, row) = &progress.so_far.points[at];
-    let is_now = progress.now.is_some_and(|(point, _)| point == at);
-    let shown: Vec<(usize, &TargetProgress)> = one
-        .targets
-        .iter()
-        .enumerate()
-        .filter(|(target, _)| progress.so_far.targets[*target].1.skipped.is_none())
-        .collect();
-    html! {
-        tbody { @for (row_at, (target, own)) in shown.iter().enumerate() { tr {
-            @if row_at == 0 {
-                th scope="row" rowspan=(shown.len()) {
-                    (clipped(&row.label))
-                    p.note {
-                        (many(one.rounds, "round"))
-                        @if is_now { " · " span class="word unsure" { "being measured" } }
-                    }
-                }
-            }
-            (cells(progress, *target, own))
-        } } }
-    }
+fn wrong(answers: u64) -> Line {
+    Line::toned(if answers > 0 { Role::Bad } else { Role::Plain }, count(answers))
 }
 
-fn cells(progress: &Progress, target: usize, own: &TargetProgress) -> Markup {
-    let trials = own.valid + own.disturbed + own.invalid;
-    let spoiled = own.disturbed + own.invalid > 0;
-    let none = || "–".to_owned();
-    let mean = own.rate(progress.so_far.run.confidence).map(|one| mean_of(&one, rate));
-    html! {
-        td {
-            span class=(format!("dot s{}", target % LOOKS)) {}
-            (clipped(&progress.so_far.targets[target].1.name))
-        }
-        td.n {
-            (own.valid) " of " (trials)
-            @if let Some(reason) = own.reason.as_ref().filter(|_| spoiled) {
-                p.note.wrap { (fit(reason, 200)) }
-            }
-        }
-        td.n { (mean.unwrap_or_else(none)) }
-        @for ns in [own.p50_ns(), own.p99_ns()] { td.n { (ns.map_or_else(none, duration)) } }
-        td.n {
-            @if own.wrong > 0 { span class="word bad" { (count(own.wrong)) } }
-            @else { (count(own.wrong)) }
-            " of " (count(own.operations))
-        }
-        td.n { (count(own.missing)) }
-        td.n { (own.generator_busy.map_or_else(none, percent)) }
-    }
+/// Each target's figures over the rounds of each point that have ended.
+fn ended(progress: &Progress) -> Table {
+    type Of<'a> = (usize, &'a PointProgress, usize, &'a TargetProgress);
+    let all = progress.points.iter().enumerate().flat_map(|(at, point)| {
+        let targets = point.targets.iter().enumerate();
+        targets.map(move |(target, own)| (at, point, target, own))
+    });
+    let measured =
+        all.filter(|(_, _, target, _)| progress.so_far.targets[*target].1.skipped.is_none());
+    Sheet::of("Rounds that have ended", measured)
+        .with(wrapped("point"), |(at, point, target, _): &Of<'_>| {
+            let label = clipped(&progress.so_far.points[*at].1.label).into_owned();
+            let is_now = progress.now.is_some_and(|(now, _)| now == *at);
+            let now = if is_now { " · being measured" } else { "" };
+            let rounds = format!("{}{now}", many(point.rounds, "round"));
+            Cell::from(label).note(if *target == 0 { rounds } else { String::new() })
+        })
+        .with(words("target"), |(_, _, target, _)| name(progress, *target))
+        .with(number("valid"), |(.., own)| {
+            let trials = own.valid + own.disturbed + own.invalid;
+            let why = reason(Validity::Disturbed, &own.why).filter(|_| own.valid < trials);
+            let why = why.as_ref().map_or("".into(), |why| fit(why, 200));
+            Cell::from(format!("{} of {trials}", own.valid)).note(why)
+        })
+        .with(number("rate"), |(.., own)| {
+            own.rate(progress.so_far.run.confidence).map(|one| mean_of(&one, rate))
+        })
+        .with(number("p50"), |(.., own)| own.p50_ns().map(duration))
+        .with(number("p99"), |(.., own)| own.p99_ns().map(duration))
+        .with(number("wrong"), |(.., own)| {
+            wrong(own.wrong).then(format!(" of {}", count(own.operations)))
+        })
+        .with(number("missing"), |(.., own)| count(own.missing))
+        .with(number("generator busy"), |(.., own)| own.generator_busy.map(percent))
+        .table()
 }
 
 /// The rate of each trial when it ended.
@@ -276,14 +224,9 @@ fn rates(progress: &Progress) -> Markup {
     let lines = progress.rates.iter().enumerate().map(|(target, all)| {
         let latest = &all[all.len().saturating_sub(MAX_TRIALS_DRAWN)..];
         let points = latest.iter().copied().map(Into::into).collect();
-        Line::of(&progress.so_far.targets[target].1.name, target, points).marked()
+        Curve::of(&progress.so_far.targets[target].1.name, target, points).marked()
     });
-    Chart {
-        title: "Rate of each round".to_owned(),
-        x: Axis { label: "seconds since the run started".to_owned(), ..Axis::default() },
-        y: Axis { label: "rate".to_owned(), scale: Scale::FromZero, show: rate, ..Axis::default() },
-        lines: lines.collect(),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("seconds since the run started", Scale::FromZero, plain);
+    let y = Axis::of("rate", Scale::FromZero, rate);
+    Chart::of("Rate of each round", x, y, lines.collect()).draw()
 }

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | `page`, `budget` | the frame of a page, and the bytes that its parts may take |
 //! | `chart`, `axis`, `bars` | lines over two axes and bars with intervals, as SVG |
-//! | `names` | metrics and sensors as people say them |
+//! | `render` | lines and tables of a document |
 //! | `point` | a point: its targets and verdicts |
 //! | `spread` | the latency distributions of a point |
 //! | `cost` | the cost of an operation, beside the floors of the host |
@@ -34,9 +34,9 @@ mod cost;
 mod history;
 mod ladder;
 mod live;
-mod names;
 mod page;
 mod point;
+mod render;
 mod served;
 mod spread;
 mod sweep;
@@ -48,8 +48,10 @@ use ledger::RunState;
 use maud::{Markup, PreEscaped, html};
 
 use crate::conclusion::conclusion;
+use crate::content;
+use crate::number::moment;
 use budget::{Budget, clipped, fit};
-use page::{Place, moment, page, page_budget, rest};
+use page::{Place, page, page_budget, rest};
 
 pub use beside::beside;
 pub use history::{history, suites};
@@ -133,12 +135,10 @@ fn points(summary: &Summary, data: &ChartData, mut budget: Budget) -> (Markup, u
     let mut out = String::new();
     let mut shown = 0;
     for index in 0..summary.points.len().min(MAX_POINTS_IN_FULL) {
-        // A long point is shown without its text before it is left out.
-        let article = [true, false].into_iter().find_map(|with_text| {
-            let article = point::article(summary, data, index, with_text);
-            budget.fits(&article).then_some(article)
-        });
-        let Some(article) = article else { break };
+        let article = point::article(summary, data, index);
+        if !budget.fits(&article) {
+            break;
+        }
         out.push_str(&article.0);
         shown += 1;
     }
@@ -173,7 +173,9 @@ fn head(summary: &Summary, budget: &Budget) -> Markup {
     let sentences = conclusion(summary);
     let sentences = sentences.iter().map(|line| html! { p { (fit(line, 2_000)) } });
     let (sentences, more) = budget.share(12_000).list(sentences);
-    let (said, unsaid) = budget.share(14_000).list(said(summary));
+    let remark = |(name, text): (&str, String)| html! { dt { (name) } dd { (fit(&text, 2_000)) } };
+    let remarks = content::remarks(summary).into_iter().map(remark);
+    let (said, unsaid) = budget.share(14_000).list(remarks);
     html! {
         header {
             p.kind {
@@ -189,18 +191,4 @@ fn head(summary: &Summary, budget: &Budget) -> Markup {
             (rest(summary, unsaid, "remarks"))
         }
     }
-}
-
-/// Claims, compromises, the note, and what was skipped.
-fn said(summary: &Summary) -> Vec<Markup> {
-    let suite = &summary.suite;
-    let pair = |name: &str, text: &str| html! { dt { (name) } dd { (fit(text, 2_000)) } };
-    let mut all: Vec<Markup> = suite.claims.iter().map(|one| pair("claim", one)).collect();
-    all.extend(suite.compromises.iter().map(|one| pair("compromise", one)));
-    all.extend(summary.run.note.iter().map(|one| pair("note", one)));
-    all.extend(summary.targets.iter().filter_map(|target| {
-        let why = target.skipped.as_ref()?;
-        Some(pair("skipped", &format!("{}: {why}", target.name)))
-    }));
-    all
 }

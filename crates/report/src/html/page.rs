@@ -53,40 +53,16 @@ pub(super) fn page_budget() -> Budget {
 
 /// A note that more parts don't fit, and the command that shows them; empty when none are missing.
 pub(super) fn rest(summary: &Summary, more: usize, what: &str) -> Markup {
+    rest_in(more, what, &format!("loadline report {}", summary.id))
+}
+
+/// The same with another command.
+pub(super) fn rest_in(more: usize, what: &str, command: &str) -> Markup {
     html! {
         @if more > 0 {
             p.note {
-                (more) " more " (what) " have no room here: "
-                code { "loadline report " (summary.id) } " has all of it."
+                (more) " more " (what) " have no room here: " code { (command) } " has all of it."
             }
         }
-    }
-}
-
-/// A table with its caption, which scrolls by itself where the page is narrow. A column is its
-/// class and its name: `n` holds numbers, `verdict` stays in sight.
-pub(super) fn table(caption: &str, columns: &[(&str, &str)], body: &Markup) -> Markup {
-    html! {
-        div.wide tabindex="0" role="region" aria-label=(caption) {
-            table {
-                caption { (caption) }
-                thead { tr {
-                    @for (class, name) in columns {
-                        th scope="col" class=[Some(*class).filter(|class| !class.is_empty())] {
-                            (name)
-                        }
-                    }
-                } }
-                (body)
-            }
-        }
-    }
-}
-
-/// `2026-01-02T03:04:05.678Z` as people read it: `2026-01-02 03:04 UTC`.
-pub(super) fn moment(rfc3339: &str) -> String {
-    match (rfc3339.get(..10), rfc3339.get(11..16), rfc3339.ends_with('Z')) {
-        (Some(day), Some(minute), true) => format!("{day} {minute} UTC"),
-        _ => rfc3339.to_owned(),
     }
 }

@@ -8,11 +8,12 @@ use maud::{Markup, html};
 
 use super::body;
 use super::budget::{clipped, fit};
-use super::page::{self, Place, moment, page, page_budget};
-use crate::number::count;
+use super::page::{Place, page, page_budget};
+use super::render::within;
+use crate::document::{Cell, Line, Sheet, Table, number, words, wrapped};
+use crate::number::{count, moment};
 use crate::phrases::many;
 use crate::run_line::sentence;
-use crate::text::Role;
 
 /// The most runs that a page lists.
 const RUNS_ON_A_PAGE: usize = 500;
@@ -93,7 +94,8 @@ pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) ->
     newest.sort_by(|a, b| (&b.started_at, b.id).cmp(&(&a.started_at, a.id)));
     let begin = listed.skipped.min(newest.len());
     let end = begin.saturating_add(RUNS_ON_A_PAGE).min(newest.len());
-    let (table, more) = table(&newest[begin..end], results);
+    let listed_here = &newest[begin..end];
+    let (table, more) = within(&table(listed_here, results), &mut page_budget());
     let end = end - more;
     let trials: u64 = newest.iter().map(|run| run.trials).sum();
     let title = match listed.kind {
@@ -127,6 +129,7 @@ pub fn runs(ledger: &str, all: &[RunLine], results: &Results, listed: Listed) ->
                 }
             } @else {
                 (table)
+                (two_runs(listed_here))
                 nav aria-label="Pages" {
                     @if begin > 0 {
                         a href=(page_at(begin.saturating_sub(RUNS_ON_A_PAGE))) { "Newer runs" }
@@ -150,69 +153,48 @@ fn first_command(kind: Option<RunKind>) -> &'static str {
     }
 }
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("n", "run"),
-    ("", "suite, and what came of it"),
-    ("", "started"),
-    ("", "asks"),
-    ("n", "points"),
-    ("n", "valid trials"),
-    ("", "a"),
-    ("", "b"),
-];
+/// Each run is a link to its page.
+fn table(shown: &[&RunLine], results: &Results) -> Table {
+    let way = |run: &RunLine| format!("/runs/{}", run.id);
+    let found = |run: &RunLine| {
+        let (role, words) = sentence(run, results.get(&run.id));
+        Line::toned(role, words)
+    };
+    Sheet::of("Runs and what came of them", shown.iter().copied())
+        .with(number("run"), |run| Cell::from(run.id.to_string()).to(Some(way(run))))
+        .with(wrapped("suite, and what came of it"), |run| {
+            let title = fit(&run.title, 200).into_owned();
+            Cell { note: found(run), ..Cell::from(title).to(Some(way(run))) }
+        })
+        .with(wrapped("note"), |run| run.note.as_ref().map(|note| fit(note, 200).into_owned()))
+        .with(words("started"), |run| moment(&run.started_at))
+        .with(words("asks"), |run| run.kind.word())
+        .with(words("state"), |run| match run.state {
+            RunState::Running => Cell::from("watch it").to(Some(format!("{}/live", way(run)))),
+            _ => Cell::default(),
+        })
+        .with(number("points"), |run| count(run.points))
+        .with(number("valid trials"), |run| {
+            format!("{} of {}", count(run.valid_trials), count(run.trials))
+        })
+        .table()
+}
 
-/// Each run is a link to its page; two of them can be picked to be shown side by side. Also how
-/// many of them have no room.
-fn table(shown: &[&RunLine], results: &Results) -> (Markup, usize) {
-    // The newest run and the one before it of the same suite are requested most.
+/// The newest run and the one before it of the same suite are requested most.
+fn two_runs(shown: &[&RunLine]) -> Markup {
     let later = shown.first();
     let earlier = later.and_then(|later| shown[1..].iter().find(|one| one.title == later.title));
-    let is = |picked: Option<&&RunLine>, run: &RunLine| picked.is_some_and(|one| one.id == run.id);
-    let row = |run: &&RunLine| line(run, results.get(&run.id), (is(earlier, run), is(later, run)));
-    let (rows, more) = page_budget().list(shown.iter().map(row));
-    let table = html! {
-        form action="/beside" {
-            (page::table("Runs and what came of them", COLUMNS, &html! { tbody { (rows) } }))
-            p { button { "Show the two picked runs side by side" } }
+    let input = |name: &str, run: Option<&&RunLine>| {
+        html! {
+            input type="number" min="1" name=(name) value=[run.map(|run| run.id)] required;
         }
     };
-    (table, more)
-}
-
-fn line(run: &RunLine, result: Option<&RunResult>, (earlier, later): (bool, bool)) -> Markup {
-    let way = format!("/runs/{}", run.id);
-    let (role, words) = sentence(run, result);
-    let class = match role {
-        Role::Good => "sentence good",
-        Role::Bad => "sentence bad",
-        Role::Unsure => "sentence unsure",
-        Role::Strong | Role::Dim => "sentence",
-    };
-    html! { tr {
-        th.n scope="row" { a href=(way) { (run.id) } }
-        td.wrap {
-            a href=(way) { (fit(&run.title, 200)) }
-            p class=(class) {
-                (fit(&words, 600))
-                @if run.state == RunState::Running {
-                    " " a href=(format!("/runs/{}/live", run.id)) { "Watch it" }
-                }
-            }
-            @if let Some(note) = &run.note { p.note { (fit(note, 200)) } }
-        }
-        td { time datetime=(clipped(&run.started_at)) { (clipped(&moment(&run.started_at))) } }
-        td { (run.kind.word()) }
-        td.n { (count(run.points)) }
-        td.n { (count(run.valid_trials)) " of " (count(run.trials)) }
-        td { (radio("a", run, earlier)) }
-        td { (radio("b", run, later)) }
-    } }
-}
-
-fn radio(name: &str, run: &RunLine, checked: bool) -> Markup {
-    let label = format!("run {} as {name}", run.id);
     html! {
-        input type="radio" name=(name) value=(run.id) aria-label=(label) checked[checked] required;
+        form.asked action="/beside" {
+            label { "Run " (input("a", earlier)) }
+            label { "beside run " (input("b", later)) }
+            button { "Show both" }
+        }
     }
 }
 

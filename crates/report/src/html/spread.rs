@@ -5,10 +5,12 @@ use std::collections::BTreeMap;
 
 use findings::{ChartData, Summary, TargetSummary};
 use ledger::Histogram;
-use maud::{Markup, html};
+use maud::Markup;
 
-use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
-use super::page::table;
+use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
+use super::render::table;
+use crate::content;
+use crate::document::{Drawing, Line, Named, Sheet, number, words};
 use crate::number::{count, duration, percent, plain};
 
 /// Columns of a small histogram, and of a power of ten of a large one.
@@ -28,24 +30,11 @@ pub(super) fn percentiles(summary: &Summary, data: &ChartData, index: usize) -> 
         let values = at_shares(histogram, xs().map(|x| 1.0 - 10_f64.powf(-x)));
         xs().zip(values).map(|(x, ns)| (x, ns as f64).into()).collect()
     };
-    Chart {
-        title: "Latency by percentile".to_owned(),
-        x: Axis {
-            label: "share of answers that were faster".to_owned(),
-            scale: Scale::Marked(marks.collect()),
-            show: |x| format!("{} %", 100.0 * (1.0 - 10_f64.powf(-x))),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: "latency".to_owned(),
-            scale: Scale::Log,
-            show: duration,
-            ..Axis::default()
-        },
-        lines: each(data, summary, index, points),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("share of answers that were faster", Scale::Marked(marks.collect()), |x| {
+        format!("{} %", 100.0 * (1.0 - 10_f64.powf(-x)))
+    });
+    let y = Axis::of("latency", Scale::Log, duration);
+    Chart::of("Latency by percentile", x, y, each(data, summary, index, points)).draw()
 }
 
 /// The latencies at these shares of answers, which ascend: in one walk over the histogram, where
@@ -68,24 +57,9 @@ fn at_shares(histogram: &Histogram<u64>, shares: impl Iterator<Item = f64>) -> V
 
 /// The latency distributions over a logarithmic axis.
 pub(super) fn spread(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    Chart {
-        title: "Distribution of latency".to_owned(),
-        x: Axis {
-            label: "latency".to_owned(),
-            scale: Scale::Log,
-            show: duration,
-            ..Axis::default()
-        },
-        y: Axis {
-            label: "share of answers".to_owned(),
-            scale: Scale::FromZero,
-            show: percent,
-            ..Axis::default()
-        },
-        lines: each(data, summary, index, binned),
-        ..Chart::default()
-    }
-    .draw()
+    let x = Axis::of("latency", Scale::Log, duration);
+    let y = Axis::of("share of answers", Scale::FromZero, percent);
+    Chart::of("Distribution of latency", x, y, each(data, summary, index, binned)).draw()
 }
 
 /// The share of answers in each bin, empty ones between others included.
@@ -117,41 +91,37 @@ fn each(
     summary: &Summary,
     index: usize,
     points: impl Fn(&Histogram<u64>) -> Vec<Dot>,
-) -> Vec<Line> {
+) -> Vec<Curve> {
     let line = |(target, row): (usize, &ledger::TargetRow)| {
         let histogram = data.distribution(index, target)?;
-        Some(Line::of(&row.name, target, points(histogram)))
+        Some(Curve::of(&row.name, target, points(histogram)))
     };
     summary.targets.iter().enumerate().filter_map(line).collect()
 }
 
 /// The latencies of each target as one row of figures with a small histogram.
 pub(super) fn rows(summary: &Summary, data: &ChartData, index: usize) -> Markup {
-    let columns = [
-        ("", "target"),
-        ("", "fastest 99 %"),
-        ("n", "min"),
-        ("n", "median"),
-        ("n", "mean"),
-        ("n", "σ"),
-        ("n", "max"),
-        ("n", "answers"),
+    let targets = summary.points[index].targets.iter();
+    let seen = targets.filter_map(|one| Some((one, data.distribution(index, one.target)?)));
+    let figures: [Named<Histogram<u64>, f64>; 5] = [
+        ("min", |all| all.min() as f64),
+        ("median", |all| all.value_at_quantile(0.5) as f64),
+        ("mean", Histogram::mean),
+        ("σ", Histogram::stdev),
+        ("max", |all| all.max() as f64),
     ];
-    let targets = &summary.points[index].targets;
-    let seen = |one: &TargetSummary| data.distribution(index, one.target).is_some();
-    let body = html! {
-        tbody { @for target in targets {
-            @if let Some(histogram) = data.distribution(index, target.target) {
-                (row(summary, target, histogram))
-            }
-        } }
-    };
-    html! {
-        @if targets.iter().any(seen) { (table("Latencies of valid trials", &columns, &body)) }
-    }
+    let sheet = Sheet::of("Latencies of valid trials", seen)
+        .with(words("target"), |(one, _)| {
+            content::name(summary, one.target).note(evaluated(one).unwrap_or_default())
+        })
+        .with(words("fastest 99 %"), |(one, all)| small(one.target, all));
+    let sheet = figures
+        .into_iter()
+        .fold(sheet, |sheet, (name, of)| sheet.with(number(name), |(_, all)| duration(of(all))));
+    table(&sheet.with(number("answers"), |(_, all)| count(all.len())).table())
 }
 
-fn row(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) -> Markup {
+fn small(look: usize, histogram: &Histogram<u64>) -> Line {
     let ns = |value: u64| duration(value as f64);
     // The slowest percent would squeeze all others together.
     let (low, high) = (histogram.min(), histogram.value_at_quantile(0.99));
@@ -162,30 +132,9 @@ fn row(summary: &Summary, target: &TargetSummary, histogram: &Histogram<u64>) ->
         bins[place.min(SMALL_BINS - 1)] += one.count_since_last_iteration();
     }
     let most = bins.iter().copied().max().unwrap_or(1).max(1) as f64;
-    let bar = |(at, answers): (usize, &u64)| {
-        let height = 22.0 * *answers as f64 / most;
-        format!("M{} 23v-{height:.1}h2.4v{height:.1}z", at * 3)
-    };
-    let bars: String =
-        bins.iter().enumerate().filter(|(_, answers)| **answers > 0).map(bar).collect();
+    let heights = bins.iter().map(|answers| *answers as f64 / most).collect();
     let words = format!("histogram from {} to p99 {}", ns(low), ns(high));
-    html! { tr {
-        th scope="row" {
-            span class=(format!("dot s{}", target.target % LOOKS)) {}
-            (summary.targets[target.target].name)
-            @if let Some(words) = evaluated(target) { p.note.wrap { (words) } }
-        }
-        td {
-            svg class=(format!("spark s{}", target.target % LOOKS)) viewBox="0 0 144 24" role="img"
-                aria-label=(words) {
-                title { (words) }
-                path.bars d=(bars) {}
-            }
-        }
-        td.n { (ns(low)) } td.n { strong { (ns(histogram.value_at_quantile(0.5))) } }
-        td.n { (duration(histogram.mean())) } td.n { (duration(histogram.stdev())) }
-        td.n { (ns(histogram.max())) } td.n { (count(histogram.len())) }
-    } }
+    Line::default().drawn(Some(Drawing::Bars { look, heights, words }))
 }
 
 /// `2,963 samples × 64 evaluations · 32 B in 2 allocations each`, of operations in process.

@@ -12,10 +12,9 @@ use serde_json::Value;
 
 use super::bars::interval;
 use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Chart, Dot, Line, Scale};
-use super::names;
-use super::names::shown as shown_as;
+use super::chart::{Axis, Chart, Dot, Line, Scale, together};
 use super::page::{MAX_POINTS_IN_FULL, rest};
+use crate::names::{self, shown as shown_as};
 use crate::number::plain;
 use crate::phrases::call_figure;
 use crate::scaling::scaling_words;
@@ -164,15 +163,16 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
         let (flat, others): (Vec<_>, Vec<_>) =
             behind.iter().map(drawn).partition(|(_, is_flat, _)| *is_flat);
         let moving = moving.into_iter().chain(others.into_iter().flat_map(|one| one.0));
+        let (legend, moving) = together(moving.collect());
         let (moving, more) = budget.list(moving);
-        let is_drawn =
-            |(charts, _, _): &(Vec<Markup>, _, _)| charts.iter().any(|c| !c.0.is_empty());
+        let is_drawn = |(charts, _, _): &(Vec<Chart>, _, _)| charts.iter().any(Chart::has_points);
         let (flat, still): (Vec<_>, Vec<_>) =
             flat.into_iter().filter(is_drawn).map(|(charts, _, title)| (charts, title)).unzip();
-        let (flat, unfolded) = budget.list(flat.into_iter().flatten());
+        let (flat_legend, flat) = together(flat.into_iter().flatten().collect());
+        let (flat, unfolded) = budget.list(flat);
         left_out += more + unfolded;
         if !moving.0.is_empty() || !still.is_empty() {
-            groups.push((key, moving, flat, still.join(", ")));
+            groups.push((key, [legend, moving], [flat_legend, flat], still.join(", ")));
         }
     }
     let laws = summary.scalings.iter().take(MAX_LAWS);
@@ -184,12 +184,14 @@ pub(super) fn section(summary: &Summary, mut budget: Budget) -> Markup {
                     "A mark leads to its point. Bars are "
                     (crate::number::whole_percent(summary.run.confidence)) " intervals over rounds."
                 }
-                @for (key, moving, flat, still) in groups {
+                @for (key, [legend, moving], [flat_legend, flat], still) in groups {
                     h3 { code { (clipped(key)) } }
+                    (legend)
                     div.charts { (moving) }
                     @if !still.is_empty() {
                         details {
                             summary { "Hardly moves: " (fit(&still, 600)) }
+                            (flat_legend)
                             div.charts { (flat) }
                         }
                     }
@@ -232,7 +234,7 @@ fn is_number(summary: &Summary, key: &str) -> bool {
 }
 
 /// One chart of these lines, or one for each value of the other sweeps, over the same axes.
-fn charts(key: &str, shown: &Shown<'_>, lines: Vec<Line>) -> Vec<Markup> {
+fn charts(key: &str, shown: &Shown<'_>, lines: Vec<Line>) -> Vec<Chart> {
     let mut values: Vec<String> = Vec::new();
     for line in &lines {
         if !values.contains(&line.swept) {
@@ -274,7 +276,7 @@ fn chart(
     lines: Vec<Line>,
     (xs, ys): (&[f64], &[f64]),
     note: String,
-) -> Markup {
+) -> Chart {
     let ends = |all: &[f64]| {
         all.iter().fold((f64::INFINITY, 0.0), |(low, high): (f64, f64), one| {
             (low.min(*one), high.max(*one))
@@ -288,29 +290,12 @@ fn chart(
     let (low, high) = ends(ys);
     let is_wide = low > 0.0 && high / low >= WIDE;
     let is_memory = matches!(shown.of, Of::Metric(metric) if metric.unit == Unit::Bytes);
-    Chart {
-        x: Axis {
-            label: key.to_owned(),
-            scale: if log { Scale::Log } else { Scale::FromZero },
-            at: labelled(&at, log),
-            show: short,
-            holds: xs.to_vec(),
-            ..Axis::default()
-        },
-        y: Axis {
-            label: title.to_lowercase(),
-            scale: if shown.is_log() || is_wide { Scale::Log } else { Scale::FromZero },
-            show: shown.show,
-            binary: is_memory,
-            holds: ys.to_vec(),
-            ..Axis::default()
-        },
-        title,
-        lines,
-        note,
-        ..Chart::default()
-    }
-    .draw()
+    let scale = |is_log: bool| if is_log { Scale::Log } else { Scale::FromZero };
+    let (at, holds) = (labelled(&at, log), xs.to_vec());
+    let x = Axis { at, holds, ..Axis::of(key, scale(log), short) };
+    let y = Axis::of(title.to_lowercase(), scale(shown.is_log() || is_wide), shown.show);
+    let y = Axis { binary: is_memory, holds: ys.to_vec(), ..y };
+    Chart { note, ..Chart::of(title, x, y, lines) }
 }
 
 /// The swept values, where each label fits; else none, and round values are labelled.

@@ -7,9 +7,12 @@ use findings::{ChartData, EventKind, MAX_POINTS, Pace, Stretch, Summary, Watched
 use maud::{Markup, PreEscaped, html};
 
 use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line, Moments, Scale, event_key};
-use super::names;
-use super::page::{rest, table};
+use super::chart::{Axis, Band, Chart, EVENT_MARKS, Line as Curve, Moments, Scale, together};
+use super::page::{rest, rest_in};
+use super::render::within;
+use crate::content;
+use crate::document::{Drawing, Line, Role, Sheet, number, words, wrapped};
+use crate::names;
 use crate::number::{bytes, bytes_per_s, duration, percent, plain, rate};
 use crate::phrases::event_took;
 
@@ -31,18 +34,19 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
     let paced = |title: &str, of: fn(&Pace) -> &[(f64, f64)], show, scale| {
         let lines = data.paces.iter().enumerate().map(|(target, pace)| {
             let points = of(pace).iter().copied().map(Into::into).collect();
-            Line::of(&summary.targets[target].name, target, points)
+            Curve::of(&summary.targets[target].name, target, points)
         });
         let chart = timed(data, None, title, (show, false), scale, lines.collect());
-        Chart { stripes: stripes(data), breaks: breaks(data), ..chart }.draw()
+        Chart { stripes: stripes(data), breaks: breaks(data), ..chart }
     };
-    let paced = [
+    let paced = vec![
         paced("Rate", |pace| &pace.rate_per_s, rate as fn(f64) -> String, Scale::FromZero),
         paced("Median latency", |pace| &pace.p50_ns, duration, Scale::Log),
         paced("99th percentile of latency", |pace| &pace.p99_ns, duration, Scale::Log),
     ];
     let clock = Chart::shared_bands(CLOCK, &clock_axis(data), &bands(summary, data));
     let clock = budget.settle(clock, "The rounds have no room.");
+    let (legend, paced) = together(paced);
     let (paced, undrawn) = budget.list(paced);
     let events = events(summary, data, &mut budget);
     let (sensors, left_out) = sensors(summary, data, &mut budget);
@@ -67,71 +71,52 @@ pub(super) fn section(summary: &Summary, data: &ChartData, mut budget: Budget) -
                 "(of the 99th percentile the greatest)."
             }
             (clock)
+            (legend)
             div.charts { (paced) }
             (events)
             @if !sensors.is_empty() {
                 details open[data.length_s < 600.0] {
                     summary { "What the sensors saw" }
                     (PreEscaped(sensors))
-                    @if left_out > 0 {
-                        p.note {
-                            (left_out) " more charts have no room in one page: "
-                            code { "loadline ledger export " (summary.id) } " has all of it."
-                        }
-                    }
+                    (rest_in(left_out, "charts", &format!("loadline ledger export {}", summary.id)))
                 }
             }
         }
     }
 }
 
-const COLUMNS: &[(&str, &str)] = &[
-    ("", "event"),
-    ("", "what it does"),
-    ("", "target"),
-    ("n", "times"),
-    ("n", "first at"),
-    ("n", "last at"),
-    ("n", "took"),
-    ("", "failed"),
-];
-
 /// The suite's events: a line for each event and target.
 fn events(summary: &Summary, data: &ChartData, budget: &mut Budget) -> Markup {
-    let kinds = event_kinds(summary, None);
-    if kinds.is_empty() {
-        return html! {};
-    }
     let at = |ns: u64| format!("{:.2} s", ns as f64 / 1e9);
-    let row = |kind: &EventKind<'_>| {
-        let mark = data.events.iter().position(|one| one.name == kind.name);
-        html! { tr {
-            th scope="row" {
-                @if let Some(mark) = mark.filter(|mark| *mark < EVENT_MARKS) { (event_key(mark)) }
-                (clipped(kind.name))
-            }
-            td.wrap { @if kind.action != kind.name { code { (fit(kind.action, 300)) } } }
-            td { (clipped(&summary.targets[kind.target].name)) }
-            td.n { (kind.times) }
-            td.n { (at(kind.first_ns)) }
-            td.n { (at(kind.last_ns)) }
-            td.n { (event_took(kind).unwrap_or_else(|| "at once".to_owned())) }
-            td.wrap {
-                @if let Some(why) = kind.failure {
-                    span class="word bad" { (kind.failed) " failed" } ": " (fit(why, 300))
-                }
-            }
-        } }
+    let mark = |kind: &EventKind<'_>| {
+        let place = data.events.iter().position(|one| one.name == kind.name);
+        place.filter(|mark| *mark < EVENT_MARKS).map(Drawing::Event)
     };
-    let (rows, more) = budget.list(kinds.iter().map(row));
-    html! {
+    let sheet = Sheet::of("What the suite made happen", event_kinds(summary, None))
+        .with(words("event"), |kind| Line::from(kind.name).drawn(mark(kind)))
+        .with(wrapped("what it does"), |kind| {
+            (kind.action != kind.name).then(|| kind.action.to_owned())
+        })
+        .with(words("target"), |kind| content::name(summary, kind.target))
+        .with(number("times"), |kind| kind.times.to_string())
+        .with(number("first at"), |kind| at(kind.first_ns))
+        .with(number("last at"), |kind| at(kind.last_ns))
+        .with(number("took"), |kind| event_took(kind).unwrap_or_else(|| "at once".to_owned()))
+        .with(wrapped("failed"), |kind| match kind.failure {
+            Some(why) => {
+                Line::toned(Role::Bad, format!("{} failed", kind.failed)).then(format!(": {why}"))
+            }
+            None => Line::default(),
+        });
+    let (table, more) = within(&sheet.table(), budget);
+    html! { @if !table.0.is_empty() {
         h3 { "Events" }
-        (table("What the suite made happen", COLUMNS, &html! { tbody { (rows) } }))
+        (table)
         @if data.events.len() > EVENT_MARKS {
             p.note { "Only the first " (EVENT_MARKS) " are marked in the charts." }
         }
         (rest(summary, more, "events"))
-    }
+    } }
 }
 
 /// The marks in a chart of one target, or of all.
@@ -147,11 +132,7 @@ fn moments(data: &ChartData, of: Option<usize>) -> Vec<Moments> {
 
 /// The time of the run: every chart has this axis.
 fn clock_axis(data: &ChartData) -> Axis {
-    Axis {
-        label: "seconds since the run started".to_owned(),
-        scale: Scale::Within(0.0, data.length_s),
-        ..Axis::default()
-    }
+    Axis::of("seconds since the run started", Scale::Within(0.0, data.length_s), plain)
 }
 
 fn timed(
@@ -160,17 +141,11 @@ fn timed(
     title: &str,
     (show, binary): (fn(f64) -> String, bool),
     scale: Scale,
-    lines: Vec<Line>,
+    lines: Vec<Curve>,
 ) -> Chart {
-    Chart {
-        title: title.to_owned(),
-        x: clock_axis(data),
-        y: Axis { label: title.to_lowercase(), scale, show, binary, ..Axis::default() },
-        lines,
-        behind: Some(CLOCK),
-        events: moments(data, of),
-        ..Chart::default()
-    }
+    let y = Axis { binary, ..Axis::of(title.to_lowercase(), scale, show) };
+    let chart = Chart::of(title, clock_axis(data), y, lines);
+    Chart { behind: Some(CLOCK), events: moments(data, of), ..chart }
 }
 
 fn bands(summary: &Summary, data: &ChartData) -> Vec<Band> {
@@ -281,7 +256,7 @@ fn charts(data: &ChartData, of: Option<usize>, sensor: &str, series: &[&Watched]
                 // A target's colour where it is of one; what is seen of it differs by its dash.
                 let look = of.filter(|_| series.len() == 1).unwrap_or(variant);
                 let points = one.samples.iter().copied().map(Into::into).collect();
-                Line { variant, ..Line::of(name, look, points) }
+                Curve { variant, ..Curve::of(name, look, points) }
             });
             let lines = lines.collect();
             let show = (shown(unit), unit == "bytes");

@@ -1,19 +1,22 @@
 //! The trials of a point: each with its figures, over rounds, and the slowest requests.
 
-use findings::{ChartData, Summary, TrialSummary};
+use findings::{ChartData, Latency, Summary, TrialSummary};
 use judge::Metric;
 use ledger::Validity;
 use maud::{Markup, html};
 
-use super::budget::{Budget, clipped, fit};
-use super::chart::{Axis, Chart, Dot, LOOKS, Line, Scale};
-use super::names;
-use super::names::shown;
-use super::page::{page, page_budget, table};
+use super::budget::{Budget, clipped};
+use super::chart::{Axis, Chart, Dot, Line as Curve, Scale};
+use super::page::{page, page_budget, rest_in};
 use super::point::article;
+use super::render::within;
 use super::served::ledger_nav;
+use crate::causes::reason;
+use crate::content;
+use crate::document::{Line, Named, Role, Sheet, Table, number, words, wrapped};
+use crate::names;
 use crate::number::{count, duration, nanoseconds, percent, rate};
-use crate::phrases::{latency, unseen};
+use crate::phrases::unseen;
 
 /// The metrics drawn by round, besides the run's primary one.
 const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.cpu_ns_per_op"];
@@ -21,8 +24,8 @@ const BY_ROUND: &[&str] = &["rate_per_s", "latency.p50", "latency.p99", "server.
 /// The most rounds that are labelled.
 const MAX_LABELS: usize = 10;
 
-/// The most slow requests that are listed.
-const MAX_SLOW: usize = 40;
+/// The most slow requests of a target that are listed.
+const MAX_SLOW: usize = 20;
 
 /// The budgets of the page's parts; the table gets the rest.
 const ARTICLE_BYTES: usize = 120_000;
@@ -35,11 +38,12 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
     let mut budget = page_budget();
     let whole = "This point has no room in full here.";
     let mut share = budget.share(ARTICLE_BYTES);
-    let article = share.settle(article(summary, data, index, true), whole);
-    let slow = slow(summary, index, budget.share(SLOW_BYTES));
+    let article = share.settle(article(summary, data, index), whole);
+    let slowest = content::slowest(summary, index, MAX_SLOW);
+    let (slow, _) = within(&slowest, &mut budget.share(SLOW_BYTES));
     budget = Budget::of(budget.left() - ARTICLE_BYTES - CHARTS_BYTES - SLOW_BYTES - 5_000);
     let trials: Vec<&TrialSummary> = summary.trials_at(index).map(|(_, one)| one).collect();
-    let (rows, more) = budget.list(trials.iter().map(|one| row(summary, one)));
+    let (rows, more) = within(&every(summary, &trials), &mut budget);
     // A round may have no room for the rows of all its targets.
     let last_row = match more {
         0 => u32::MAX,
@@ -67,75 +71,50 @@ pub fn trials(summary: &Summary, data: &ChartData, index: usize) -> String {
             section {
                 h2 { "By round" }
                 div.charts { (charts) }
-                (table("Every trial of this point", TRIALS, &html! { tbody { (rows) } }))
-                @if more > 0 {
-                    p.note {
-                        (more) " more trials have no room here: "
-                        code { "loadline ledger export " (id) " --format csv" } " has all of them."
-                    }
-                }
+                (rows)
+                (rest_in(more, "trials", &format!("loadline ledger export {id} --format csv")))
             }
-            (slow)
+            @if !slow.0.is_empty() { section { h2 { "Slowest requests" } (slow) } }
         }
     };
     page(&point.row.label, None, &contents).into_string()
 }
 
-const TRIALS: &[(&str, &str)] = &[
-    ("n", "round"),
-    ("", "target"),
-    ("", "validity"),
-    ("n", "rate"),
-    ("n", "p50"),
-    ("n", "p99"),
-    ("n", "max"),
-    ("n", "wrong"),
-    ("n", "missing"),
-    ("n", "server CPU per op"),
-    ("n", "generator busy"),
-    ("n", "measured"),
-    ("n", "slices again"),
-    ("n", "trial"),
-];
+fn every(summary: &Summary, trials: &[&TrialSummary]) -> Table {
+    let sheet = Sheet::of("Every trial of this point", trials.iter().copied())
+        .ids(|one| round_id(one))
+        .with(number("round"), |one| one.round.to_string())
+        .with(words("target"), |one| content::name(summary, one.target))
+        .with(wrapped("validity"), |one| validity(one))
+        .with(number("rate"), |one| unseen(one.figures.rate_per_s.map(rate)));
+    let latencies: [Named<Latency, Option<u64>>; 3] =
+        [("p50", |one| one.p50_ns), ("p99", |one| one.p99_ns), ("max", |one| one.max_ns)];
+    let sheet = latencies.into_iter().fold(sheet, |sheet, (name, of)| {
+        sheet.with(number(name), |one| of(&one.figures.latency).map(|ns| duration(ns as f64)))
+    });
+    sheet
+        .with(number("wrong"), |one| count(one.row.wrong))
+        .with(number("missing"), |one| count(one.row.missing))
+        .with(number("server CPU per op"), |one| {
+            unseen(one.figures.server.cpu_ns_per_op.map(nanoseconds))
+        })
+        .with(number("generator busy"), |one| unseen(one.row.generator_busy.map(percent)))
+        .with(number("measured"), |one| duration(one.row.measured_ns as f64))
+        .with(number("slices again"), |one| one.slices_measured_again.to_string())
+        .with(number("trial"), |one| one.id.to_string())
+        .table()
+}
 
-const SLOWEST: &[(&str, &str)] = &[
-    ("n", "latency"),
-    ("", "target"),
-    ("", "operation"),
-    ("", "clients"),
-    ("n", "round"),
-    ("n", "at"),
-];
-
-fn row(summary: &Summary, trial: &TrialSummary) -> Markup {
-    let (figures, row) = (&trial.figures, &trial.row);
-    let class = match row.validity {
-        Validity::Valid => "word good",
-        Validity::Disturbed => "word unsure",
-        Validity::Invalid => "word bad",
+fn validity(trial: &TrialSummary) -> Line {
+    let row = &trial.row;
+    let role = match row.validity {
+        Validity::Valid => Role::Good,
+        Validity::Disturbed => Role::Unsure,
+        Validity::Invalid => Role::Bad,
     };
-    html! { tr id=(round_id(trial)) {
-        th.n scope="row" { (trial.round) }
-        td {
-            span class=(format!("dot s{}", trial.target % LOOKS)) {}
-            (clipped(&summary.targets[trial.target].name))
-        }
-        td.wrap {
-            span class=(class) { (row.validity.word()) }
-            @if let Some(reason) = &row.reason { " " (fit(reason, 600)) }
-            @if row.overloaded { " " span class="word bad" { "overloaded" } }
-        }
-        td.n { (unseen(figures.rate_per_s.map(rate))) }
-        @for ns in [figures.latency.p50_ns, figures.latency.p99_ns, figures.latency.max_ns] {
-            td.n { (latency(ns)) }
-        }
-        td.n { (count(row.wrong)) } td.n { (count(row.missing)) }
-        td.n { (unseen(figures.server.cpu_ns_per_op.map(nanoseconds))) }
-        td.n { (unseen(row.generator_busy.map(percent))) }
-        td.n { (duration(row.measured_ns as f64)) }
-        td.n { (trial.slices_measured_again) }
-        td.n { (trial.id) }
-    } }
+    let why = reason(row.validity, &trial.why()).map_or(String::new(), |why| format!(" {why}"));
+    let line = Line::toned(role, row.validity.word()).then(why);
+    if row.overloaded { line.and(Role::Bad, " overloaded") } else { line }
 }
 
 /// The id of a trial's row.
@@ -167,54 +146,11 @@ fn by_round(summary: &Summary, index: usize, last_row: u32) -> Vec<Markup> {
                 Some(Dot { x, y, range: None, way })
             };
             let points = here.filter_map(dot).collect();
-            Line::of(&summary.targets[target].name, target, points).marked()
+            Curve::of(&summary.targets[target].name, target, points).marked()
         });
-        Chart {
-            title: format!("{} by round", names::metric(metric)),
-            x: Axis {
-                label: "round".to_owned(),
-                scale: Scale::Marked(marks.clone()),
-                show: |round| format!("round {round}"),
-                ..Axis::default()
-            },
-            y: Axis {
-                label: metric.suite.to_string(),
-                scale: Scale::FromZero,
-                show: shown(metric),
-                binary: metric.unit == judge::Unit::Bytes,
-                ..Axis::default()
-            },
-            lines: lines.collect(),
-            ..Chart::default()
-        }
-        .draw()
+        let title = format!("{} by round", names::metric(metric));
+        let x = Axis::of("round", Scale::Marked(marks.clone()), |round| format!("round {round}"));
+        Chart::of(title, x, Axis::of_metric(metric), lines.collect()).draw()
     };
     metrics.iter().map(chart).collect()
-}
-
-/// The slowest requests of the point over all its trials.
-fn slow(summary: &Summary, index: usize, mut budget: Budget) -> Markup {
-    let trials = &summary.trials;
-    let mut here: Vec<_> =
-        summary.slow.iter().filter(|slow| trials[slow.trial].point == index).collect();
-    here.sort_by_key(|slow| std::cmp::Reverse(slow.row.latency_ns));
-    let row = |slow: &&findings::SlowSummary| {
-        let trial = &trials[slow.trial];
-        html! { tr {
-            th.n scope="row" { (duration(slow.row.latency_ns as f64)) }
-            td { (clipped(&summary.targets[trial.target].name)) }
-            td { (clipped(&slow.row.operation)) } td { (clipped(&slow.row.clients)) }
-            td.n { (trial.round) }
-            td.n { (format!("{:.3} s", slow.row.at_ns as f64 / 1e9)) }
-        } }
-    };
-    let (rows, _) = budget.list(here.iter().take(MAX_SLOW).map(row));
-    html! {
-        @if !rows.0.is_empty() {
-            section {
-                h2 { "Slowest requests" }
-                (table("The slowest first", SLOWEST, &html! { tbody { (rows) } }))
-            }
-        }
-    }
 }

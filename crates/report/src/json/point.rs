@@ -1,13 +1,14 @@
 //! A point and its targets, with what one operation costs them, for programs.
 
 use findings::{
-    BetweenSlices, CallCost, CallFigures, Cost, Grade, LimitsSummary, Summary, TargetSummary,
+    BetweenSlices, CallCost, CallFigures, Cost, Grade, LimitsSummary, Summary, TargetSummary, Why,
     calls, costs,
 };
 use serde_json::{Value, json};
 
 use super::parts::{interval, joined, list};
 use super::trial::{figures, stream_groups};
+use crate::causes::why_words;
 
 pub(super) fn point(summary: &Summary, index: usize) -> Value {
     let point = &summary.points[index];
@@ -59,13 +60,21 @@ fn grade(grade: &Grade) -> Value {
         "word": grade.word(),
         "ignored": grade.ignored,
         "rounds": grade.rounds,
-        "causes": grade.causes,
+        "causes": list(&grade.causes, |cause| {
+            let disturbance = if let Why::Disturbed(one) = &cause.why { Some(one) } else { None };
+            json!({
+                "cause": why_words(&cause.why),
+                "rounds": cause.rounds.len(),
+                "disturbance": disturbance,
+            })
+        }),
     })
 }
 
 /// The first limit, in one word; null when nothing was judged.
 fn limit(limits: &LimitsSummary) -> Option<&str> {
-    let first = limits.first().map_or("none", |first| &first.code);
+    let none = if limits.unseen.is_some() { "unseen" } else { "none" };
+    let first = limits.first().map_or(none, |first| &first.code);
     (limits.trials > 0).then_some(first)
 }
 

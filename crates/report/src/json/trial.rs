@@ -8,6 +8,7 @@ use judge::metric_named;
 use serde_json::{Value, json};
 
 use super::parts::{joined, list};
+use crate::causes::reason;
 use crate::number::hex;
 
 pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
@@ -18,7 +19,8 @@ pub(super) fn trial(summary: &Summary, trial: &TrialSummary) -> Value {
         "point": summary.points[trial.point].row.keys,
         "round": trial.round,
         "validity": row.validity.word(),
-        "reason": row.reason,
+        "reason": reason(row.validity, &trial.why()),
+        "causes": row.causes,
         "state": row.state.word(),
         "measured_ns": row.measured_ns,
         "wrong_outside": row.wrong_outside,

@@ -1,15 +1,6 @@
 //! The terminal: a run as text, point by point, with a conclusion at its end.
 
-mod bytes;
-mod capacity;
-mod cost;
-mod ladder;
-mod limits;
-mod line;
-mod notes;
 mod paint;
-mod point;
-mod slow;
 
 use std::collections::HashMap;
 
@@ -17,32 +8,30 @@ use findings::{Summary, outcome};
 use ledger::RunState;
 
 use crate::conclusion::conclusion;
+use crate::content;
+use crate::document::{Block, Cell, Column, Form, Line, Part, Role, Row, Table};
 use crate::escape::one_line;
 use crate::scaling::scaling_words;
-use crate::wrap::wrapped;
-use line::Line;
-pub(crate) use paint::{Paint, Role};
+use crate::wrap::{self, wrapped};
+pub(crate) use paint::Paint;
 
-pub(crate) use capacity::rows as capacity_rows;
-pub use cost::cost;
-pub use point::point;
-pub use slow::slowest;
+/// Slow requests of each target; `--json` has all that were kept.
+const MAX_SLOW: usize = 8;
 
-/// A whole run: [`head`], every [`point`], and the [`conclusion`]. Ends with a newline.
+/// A whole run: its head, every point, and the [`conclusion`]. Ends with a newline.
 ///
 /// `colour` adds ANSI colours; without it the text holds no escape sequences, whatever a
 /// service answered.
 pub fn text(summary: &Summary, colour: bool) -> String {
+    let paint = Paint::new(colour);
     let mut out = head(summary, colour);
     match &summary.capacity {
         Some(capacity) => {
             let label = summary.points.first().map(|point| one_line(&point.row.label));
-            out.push_str(&format!("\n{}\n", label.unwrap_or_default()));
-            capacity::table(capacity, summary)
-                .iter()
-                .for_each(|line| out.push_str(&format!("{line}\n")));
+            let loads = table(&content::capacity(capacity, summary), paint);
+            out.push_str(&format!("\n{}\n{loads}", label.unwrap_or_default()));
         }
-        None => points(summary, colour).iter().for_each(|point| {
+        None => points(summary, paint).iter().for_each(|point| {
             out.push_str(&format!("\n{point}"));
         }),
     }
@@ -50,7 +39,12 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         let name = one_line(&summary.targets[scaling.target].name);
         out.push_str(&format!("\n{name} {}\n", scaling_words(scaling)));
     }
-    out.push_str(&ladder::text(summary, colour));
+    let rungs = content::ladder(summary);
+    if !summary.rungs.is_empty() {
+        let title = format!("ladder, by {}", one_line(&summary.run.primary_metric));
+        out.push_str(&format!("\n{}\n", paint.text(Role::Strong, &title)));
+        rungs.iter().for_each(|rung| out.push_str(&line(rung, paint)));
+    }
     let lines = conclusion(summary);
     if !lines.is_empty() {
         out.push('\n');
@@ -60,7 +54,6 @@ pub fn text(summary: &Summary, colour: bool) -> String {
         4 => Role::Unsure,
         _ => Role::Good,
     };
-    let paint = Paint::new(colour);
     for line in lines {
         out.push_str(&paint.text(role, &one_line(&line)));
         out.push('\n');
@@ -69,35 +62,83 @@ pub fn text(summary: &Summary, colour: bool) -> String {
 }
 
 /// Every point. What several have in common stands at the first of them, with their number.
-fn points(summary: &Summary, colour: bool) -> Vec<String> {
-    let all = 0..summary.points.len();
-    let mut points: Vec<Vec<Line>> =
-        all.map(|index| point::lines(summary, index, Paint::new(colour))).collect();
+fn points(summary: &Summary, paint: Paint) -> Vec<String> {
+    let count = summary.points.len();
+    let all = (0..count).map(|index| printed(summary, index, paint));
+    let mut points: Vec<Vec<Printed>> = all.collect();
     let mut places: HashMap<String, usize> = HashMap::new();
-    for line in points.iter().flat_map(|point| Line::common(point)) {
-        *places.entry(line.to_owned()).or_default() += 1;
+    for point in &points {
+        for (at, line) in point.iter().enumerate().filter(|(_, line)| line.is_common) {
+            let is_first = !point[..at].contains(line);
+            *places.entry(line.text.clone()).or_default() += usize::from(is_first);
+        }
     }
-    let count = points.len();
     for point in &mut points {
         point.retain_mut(|line| {
             let Some(found) = line.is_common.then(|| places.remove(&line.text)) else {
                 return true;
             };
-            match found {
+            let place = match found {
                 None => return false,
-                Some(1) => {}
-                Some(found) if found == count => line.text += &format!(" (at all {count} points)"),
-                Some(found) => line.text += &format!(" (at {found} of {count} points)"),
-            }
+                Some(1) => return true,
+                Some(found) if found == count => format!(" (at all {count} points)\n"),
+                Some(found) => format!(" (at {found} of {count} points)\n"),
+            };
+            line.text = line.text.trim_end().to_owned() + &place;
             true
         });
     }
-    points.iter().map(|point| Line::text_of(point)).collect()
+    let text = |point: &Vec<Printed>| point.iter().map(|line| line.text.as_str()).collect();
+    points.iter().map(text).collect()
+}
+
+/// A line, or several, of a point.
+#[derive(PartialEq)]
+struct Printed {
+    text: String,
+    /// Whether it stands once where several points have the same.
+    is_common: bool,
+}
+
+/// One point, as wide as it is.
+fn printed(summary: &Summary, index: usize, paint: Paint) -> Vec<Printed> {
+    let label = one_line(&summary.points[index].row.label);
+    let measured = words(&content::measured(summary, index), paint);
+    let own = |text: String| Printed { text, is_common: false };
+    let mut all = vec![own(format!("{label} · {measured}\n"))];
+    for block in content::point(summary, index).iter().filter(|one| one.forms.contains(&Form::Text))
+    {
+        match &block.part {
+            Part::Table(one) => all.push(own(table(one, paint))),
+            Part::Lines(lines) => all.extend(
+                lines
+                    .iter()
+                    .map(|one| Printed { text: line(one, paint), is_common: one.is_common }),
+            ),
+        }
+    }
+    all
+}
+
+/// The slowest requests of each target at a point, over all its trials, the slowest first. Empty
+/// when none were kept.
+pub fn slowest(summary: &Summary, point: usize, colour: bool) -> String {
+    wrapped(&table(&content::slowest(summary, point, MAX_SLOW), Paint::new(colour)))
+}
+
+/// The cost of one operation at one point. Ends with a newline; empty where nothing was seen.
+pub fn cost(summary: &Summary, point: usize, colour: bool) -> String {
+    let paint = Paint::new(colour);
+    let text = |block: &Block| match &block.part {
+        Part::Table(one) => table(one, paint),
+        Part::Lines(lines) => lines.iter().map(|one| line(one, paint)).collect(),
+    };
+    wrapped(&content::cost(summary, point).iter().map(text).collect::<String>())
 }
 
 /// The head above the points: the run, its suite's claims and compromises, and the targets
 /// that were skipped.
-pub fn head(summary: &Summary, colour: bool) -> String {
+fn head(summary: &Summary, colour: bool) -> String {
     let paint = Paint::new(colour);
     let state = match summary.run.state {
         RunState::Finished => String::new(),
@@ -105,19 +146,41 @@ pub fn head(summary: &Summary, colour: bool) -> String {
     };
     let title = paint.text(Role::Strong, &one_line(&summary.suite.title));
     let mut out = format!("{title}  run {}{state}\n", summary.id);
-    let mut line = |name: &str, words: &str| {
+    for (name, words) in content::remarks(summary) {
         let name = paint.text(Role::Dim, &format!("{name:<10}"));
-        out.push_str(&format!("  {name}  {}\n", one_line(words)));
-    };
-    summary.suite.claims.iter().for_each(|claim| line("claim", claim));
-    summary.suite.compromises.iter().for_each(|compromise| line("compromise", compromise));
-    if let Some(note) = &summary.run.note {
-        line("note", note);
-    }
-    for target in &summary.targets {
-        if let Some(reason) = &target.skipped {
-            line("skipped", &format!("{}: {reason}", target.name));
-        }
+        out.push_str(&format!("  {name}  {}\n", one_line(&words)));
     }
     wrapped(&out)
+}
+
+/// A line with its end.
+fn line(line: &Line, paint: Paint) -> String {
+    format!("{}{}\n", " ".repeat(2 + 2 * line.depth), words(line, paint)).trim_end().to_owned()
+        + "\n"
+}
+
+fn words(line: &Line, paint: Paint) -> String {
+    line.words.iter().map(|(role, words)| paint.text(*role, &one_line(words))).collect()
+}
+
+/// A table, each line with its end.
+pub(crate) fn table(table: &Table, paint: Paint) -> String {
+    let shown = table.shown_in(Form::Text);
+    let cell = |(column, cell): (&Column, &Cell)| match &cell.typed {
+        Some(typed) => one_line(typed),
+        None if column.names_cells && !table.has_head && !cell.is_empty() => {
+            format!("{} {}", column.name, words(&cell.line, paint))
+        }
+        None => words(&cell.line, paint),
+    };
+    let head = table.has_head.then(|| {
+        let names = shown.iter().map(|at| one_line(&table.columns[*at].name));
+        names.map(|name| paint.text(Role::Dim, &name)).collect()
+    });
+    let row = |row: &Row| {
+        let cells = shown.iter().filter_map(|at| Some((&table.columns[*at], row.cells.get(*at)?)));
+        cells.map(cell).collect()
+    };
+    let rows: Vec<Vec<String>> = head.into_iter().chain(table.rows.iter().map(row)).collect();
+    wrap::table(&rows, 2).iter().map(|line| format!("{line}\n")).collect()
 }

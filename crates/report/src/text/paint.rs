@@ -2,20 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 
-/// The role of a piece of text.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Role {
-    /// Better, held.
-    Good,
-    /// Worse, broken, wrong.
-    Bad,
-    /// Can't tell, disturbed.
-    Unsure,
-    /// Titles and names.
-    Strong,
-    /// Secondary text.
-    Dim,
-}
+use crate::document::Role;
 
 /// Paints, or doesn't.
 #[derive(Debug, Clone, Copy)]
@@ -29,10 +16,9 @@ impl Paint {
     }
 
     pub(crate) fn text(self, role: Role, text: &str) -> String {
-        if !self.colour {
-            return text.to_owned();
-        }
         let style = match role {
+            Role::Plain => return text.to_owned(),
+            _ if !self.colour || text.is_empty() => return text.to_owned(),
             Role::Good => AnsiColor::Green.on_default(),
             Role::Bad => AnsiColor::Red.on_default(),
             Role::Unsure => AnsiColor::Yellow.on_default(),

@@ -1,5 +1,5 @@
 //! What every request passes: whether it names this server, carries a token where one is needed,
-//! and only wants to read.
+//! and may want more than to read.
 
 use std::net::IpAddr;
 
@@ -9,7 +9,7 @@ use axum::http::{HeaderName, HeaderValue, Method, StatusCode, header};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 
-use super::settings::{HttpSettings, is_loopback};
+use super::settings::{Face, HttpSettings, is_loopback};
 use crate::Tokens;
 
 /// Headers of every answer. A page holds its styles and nothing else that acts.
@@ -21,8 +21,10 @@ const HEADERS: &[(HeaderName, &str)] = &[
     ),
     (header::X_CONTENT_TYPE_OPTIONS, "nosniff"),
     (header::REFERRER_POLICY, "no-referrer"),
-    (header::CACHE_CONTROL, "no-store"),
 ];
+
+/// What caches may keep, unless an answer of an interface says otherwise.
+const NO_STORE: HeaderValue = HeaderValue::from_static("no-store");
 
 /// What a request is checked against.
 #[derive(Clone, Debug)]
@@ -31,14 +33,15 @@ pub(super) struct Guard {
     is_public: bool,
     takes_names: bool,
     tokens: Option<Tokens>,
+    face: Face,
 }
 
 impl Guard {
     /// The guard of a server at `port`.
     pub(super) fn new(settings: HttpSettings, port: u16) -> Self {
-        let HttpSettings { address, takes_names, tokens } = settings;
+        let HttpSettings { address, takes_names, tokens, face } = settings;
         let is_public = !is_loopback(address);
-        Self { port, is_public, takes_names, tokens }
+        Self { port, is_public, takes_names, tokens, face }
     }
 
     /// Why a request is refused, if it is.
@@ -47,12 +50,20 @@ impl Guard {
             let words = "Ask for this server by its address and port, or as localhost.\n";
             return Some((StatusCode::MISDIRECTED_REQUEST, words).into_response());
         }
-        if !self.tokens.as_ref().is_none_or(|tokens| carries_one(request, tokens)) {
+        let is_read = [Method::GET, Method::HEAD].contains(request.method());
+        let tokens = self.tokens.as_ref().filter(|_| self.face == Face::Pages || !is_read);
+        if !tokens.is_none_or(|tokens| carries_one(request, tokens)) {
             let challenge = [(header::WWW_AUTHENTICATE, "Bearer")];
             let words = "A token is needed: Authorization: Bearer TOKEN.\n";
             return Some((StatusCode::UNAUTHORIZED, challenge, words).into_response());
         }
-        if ![Method::GET, Method::HEAD].contains(request.method()) {
+        if self.face == Face::Api {
+            return (!is_read && is_of_another_origin(request)).then(|| {
+                let words = "Pages of another origin may only read here.\n";
+                (StatusCode::FORBIDDEN, words).into_response()
+            });
+        }
+        if !is_read {
             let allowed = [(header::ALLOW, "GET, HEAD")];
             let words = "This is only for reading: GET and HEAD.\n";
             return Some((StatusCode::METHOD_NOT_ALLOWED, allowed, words).into_response());
@@ -70,7 +81,21 @@ pub(super) async fn guard(State(guard): State<Guard>, request: Request, next: Ne
     for (name, value) in HEADERS {
         answer.headers_mut().insert(name, HeaderValue::from_static(value));
     }
+    if guard.face == Face::Pages || !answer.headers().contains_key(header::CACHE_CONTROL) {
+        answer.headers_mut().insert(header::CACHE_CONTROL, NO_STORE);
+    }
     answer
+}
+
+/// Whether a browser sends this for a page of another host or port (RFC 6454): it shows no answer
+/// to that page, but sends the request.
+fn is_of_another_origin(request: &Request) -> bool {
+    let host = request.headers().get(header::HOST).map(HeaderValue::as_bytes);
+    let is_other = |origin: &HeaderValue| {
+        let authority = origin.as_bytes().split(|byte| *byte == b'/').nth(2);
+        authority.is_none() || authority != host
+    };
+    request.headers().get_all(header::ORIGIN).iter().any(is_other)
 }
 
 /// Whether the request has one of the tokens (RFC 6750, 2.1).

@@ -26,10 +26,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use crate::metrics;
 use guard::{Guard, guard};
 
-pub use settings::{HttpArgs, HttpSettings, socket_address};
-
-/// Connections open at once; one more ends the one that has been open for longest.
-const MAX_CONNECTIONS: usize = 128;
+pub use settings::{Face, HttpArgs, HttpSettings, socket_address};
 
 /// How long a request's head may take, and how long a connection may be without one.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(10);
@@ -79,7 +76,7 @@ impl HttpServer {
 
 /// A control plane whose address is bound, and that accepts no connection yet.
 #[derive(Debug)]
-pub(crate) struct BoundHttp {
+pub struct BoundHttp {
     settings: HttpSettings,
     listener: TcpListener,
 }
@@ -89,7 +86,7 @@ impl BoundHttp {
     ///
     /// # Errors
     /// When the address can't be had; the error names it.
-    pub(crate) fn bind(settings: HttpSettings) -> anyhow::Result<Self> {
+    pub fn bind(settings: HttpSettings) -> anyhow::Result<Self> {
         let wanted = settings.address;
         let listener = TcpListener::bind(wanted).and_then(|listener| {
             listener.set_nonblocking(true)?;
@@ -103,12 +100,10 @@ impl BoundHttp {
     ///
     /// # Errors
     /// When the system has no thread for it.
-    pub(crate) fn start(
-        self,
-        router: impl FnOnce(SocketAddr) -> Router,
-    ) -> anyhow::Result<HttpServer> {
+    pub fn start(self, router: impl FnOnce(SocketAddr) -> Router) -> anyhow::Result<HttpServer> {
         let Self { settings, listener } = self;
         let address = listener.local_addr()?;
+        let max_connections = settings.face.max_connections();
         let state = Guard::new(settings, address.port());
         let router = router(address).layer(from_fn_with_state(state, guard));
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -118,7 +113,7 @@ impl BoundHttp {
             .context("cannot start the HTTP control plane")?;
         let (end, ended) = oneshot::channel();
         let thread = std::thread::Builder::new().name("http".to_owned()).spawn(move || {
-            runtime.block_on(serve(listener, router, ended));
+            runtime.block_on(serve(listener, router, max_connections, ended));
             // What still runs on another thread is not waited for.
             runtime.shutdown_background();
         });
@@ -141,7 +136,12 @@ pub(crate) fn metrics_router(text: impl Fn() -> String + Send + Sync + 'static) 
     Router::new().route("/metrics", page).fallback(none)
 }
 
-async fn serve(listener: TcpListener, router: Router, mut ended: oneshot::Receiver<Duration>) {
+async fn serve(
+    listener: TcpListener,
+    router: Router,
+    max_connections: usize,
+    mut ended: oneshot::Receiver<Duration>,
+) {
     let Ok(listener) = tokio::net::TcpListener::from_std(listener) else { return };
     let graceful = GracefulShutdown::new();
     let mut tasks = JoinSet::new();
@@ -152,7 +152,7 @@ async fn serve(listener: TcpListener, router: Router, mut ended: oneshot::Receiv
             drain = &mut ended => break drain.unwrap_or_default(),
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    if open.len() >= MAX_CONNECTIONS && let Some(oldest) = open.pop_front() {
+                    if open.len() >= max_connections && let Some(oldest) = open.pop_front() {
                         oldest.abort();
                     }
                     open.push_back(tasks.spawn(converse(stream, &router, &graceful)));
@@ -195,7 +195,7 @@ mod tests {
 
     fn settings(tokens: Option<Tokens>) -> HttpSettings {
         let address = ([127, 0, 0, 1], 0).into();
-        HttpSettings { address, takes_names: false, tokens }
+        HttpSettings { address, takes_names: false, tokens, face: Face::Pages }
     }
 
     fn counting() -> impl Fn() -> String + Send + Sync {
@@ -238,7 +238,7 @@ mod tests {
     fn connections_that_never_finish_their_heads_keep_nobody_out() {
         let server = HttpServer::start(settings(None), |_| metrics_router(counting()));
         let server = server.expect("a server");
-        let slow: Vec<_> = (0..2 * MAX_CONNECTIONS)
+        let slow: Vec<_> = (0..2 * Face::Pages.max_connections())
             .map(|_| {
                 let mut socket = TcpStream::connect(server.address()).expect("a connection");
                 // The first ones may have been closed again.
@@ -267,5 +267,35 @@ mod tests {
         };
         assert!(with("0123456789abcdef").starts_with("HTTP/1.1 200 "));
         assert!(with("0123456789abcdee").starts_with("HTTP/1.1 401 "));
+    }
+
+    #[test]
+    fn an_interface_takes_changes_with_a_token_and_from_its_own_origin_only() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("tokens");
+        std::fs::write(&path, "0123456789abcdef\n").expect("written");
+        let tokens = Tokens::read(path).expect("tokens");
+        let settings = HttpSettings { face: Face::Api, ..settings(Some(tokens)) };
+        let kept = [(header::CACHE_CONTROL, "immutable")];
+        let both = get(async move || (kept, "read")).post(async || "changed");
+        let server = HttpServer::start(settings, |_| Router::new().route("/metrics", both));
+        let server = server.expect("a server");
+        let read = ask(&server, GET);
+        assert!(read.ends_with("\r\n\r\nread"), "{read}");
+        assert!(read.contains("cache-control: immutable\r\n") && !read.contains("no-store"));
+        let post = |more: &str| {
+            let line = format!("\r\n{more}Content-Length: 0\r\nConnection");
+            ask(&server, &GET.replace("GET", "POST").replace("\r\nConnection", &line))
+        };
+        let token = "Authorization: Bearer 0123456789abcdef\r\n";
+        assert!(post("").starts_with("HTTP/1.1 401 "));
+        let changed = post(token);
+        assert!(changed.ends_with("\r\n\r\nchanged"), "{changed}");
+        assert!(changed.contains("cache-control: no-store\r\n"), "{changed}");
+        assert!(post(&format!("{token}Origin: http://HERE\r\n")).ends_with("changed"));
+        for origin in ["http://evil.example", "null", "http://evil.example/HERE"] {
+            let refused = post(&format!("{token}Origin: {origin}\r\n"));
+            assert!(refused.starts_with("HTTP/1.1 403 "), "{refused}");
+        }
     }
 }

@@ -27,7 +27,7 @@ impl HttpArgs {
         let tokens = tokens.map_err(Failure::usage)?;
         // A remote scraper may name the host in any way; its requests change nothing and return no
         // data. At a loopback address only a browser that was led there would use another name.
-        Ok(HttpSettings { address, takes_names: !is_loopback(address), tokens })
+        Ok(HttpSettings { address, takes_names: !is_loopback(address), tokens, face: Face::Pages })
     }
 }
 
@@ -47,6 +47,27 @@ pub(super) fn is_loopback(address: SocketAddr) -> bool {
     is_local(&Address::Internet(address))
 }
 
+/// What is served at an address.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Face {
+    /// Pages and counters. They are only read, every request needs a token where there are tokens,
+    /// and no cache keeps them.
+    Pages,
+    /// A service's interface. A request that changes something needs a token where there are
+    /// tokens, and comes from no page of another origin; an answer may say that caches keep it.
+    Api,
+}
+
+impl Face {
+    /// Connections open at once; one more ends the one that has been open for longest.
+    pub(super) fn max_connections(self) -> usize {
+        match self {
+            Self::Pages => 128,
+            Self::Api => 1_024,
+        }
+    }
+}
+
 /// How a control plane is reached.
 #[derive(Clone, Debug)]
 pub struct HttpSettings {
@@ -56,6 +77,8 @@ pub struct HttpSettings {
     /// where it listens at one) or as localhost: a web page can make any other name resolve to this
     /// host and read the answers (DNS rebinding).
     pub takes_names: bool,
-    /// Tokens, one of which each request has to carry.
+    /// Tokens, one of which a request has to carry: each one, or as [`Face::Api`] says.
     pub tokens: Option<Tokens>,
+    /// What is served.
+    pub face: Face,
 }

@@ -1,5 +1,5 @@
 //! What the rules need of a `Cargo.toml`: the package's name, its dependencies of every kind,
-//! whether it takes the workspace's lints, and where its roots are.
+//! whether it has a description and takes the workspace's lints, and where its roots are.
 
 use toml::{Table, Value};
 
@@ -91,6 +91,12 @@ impl Manifest<'_> {
     pub(crate) fn takes_lints(&self) -> bool {
         let lints = self.table.get("lints").and_then(|lints| lints.get("workspace"));
         lints.and_then(Value::as_bool) == Some(true)
+    }
+
+    /// Whether the package has a description.
+    pub(crate) fn has_description(&self) -> bool {
+        let description = self.table.get("package").and_then(|own| own.get("description"));
+        description.and_then(Value::as_str).is_some_and(|text| !text.is_empty())
     }
 
     /// The paths that the manifest gives for its library and programs.

@@ -2,6 +2,7 @@
 
 use std::sync::atomic::Ordering;
 
+use base::units::Span;
 use load::Events;
 use wire::stream::{FlushOutcome, ReadOutcome};
 use wire::{Input, Interest, Ns, ProtocolError, clock};
@@ -30,6 +31,33 @@ const MAX_DATAGRAMS: usize = 64;
 
 /// A connection that takes longer than this to be made and greeted has failed.
 const CONNECT_WITHIN_NS: u64 = 5_000_000_000;
+
+/// What took longer than that for one thread's connections: they themselves, or what a dialect
+/// exchanges on one before its first request, under TLS the handshake. Where it did not for all,
+/// their number may be why.
+fn overdue(slots: impl Iterator<Item = State>, dialect: &str) -> std::io::Error {
+    let within = Span { ns: CONNECT_WITHIN_NS };
+    let (mut all, mut made, mut ready) = (0, 0, 0);
+    for state in slots {
+        all += 1;
+        made += usize::from(state != State::Connecting);
+        ready += usize::from(state == State::Ready);
+    }
+    let handshake = format!("connected, but the handshake ({dialect}) did not end within {within}");
+    let several = |count: usize, what: &str| {
+        format!(
+            "{count} of this thread's {all} connections {what} within {within}: if the server \
+             takes no more at a time, ask with fewer connections"
+        )
+    };
+    let text = match made == all {
+        true if all == 1 || ready == 0 => handshake,
+        true => several(ready, &format!("ended the handshake ({dialect})")),
+        false if all == 1 => format!("no connection within {within}"),
+        false => several(made, "were made"),
+    };
+    std::io::Error::new(std::io::ErrorKind::TimedOut, text)
+}
 
 impl<T: Transport> Worker<T> {
     /// Connects every slot and waits until each is ready.
@@ -78,7 +106,8 @@ impl<T: Transport> Worker<T> {
                 return Err(std::io::Error::other(trouble));
             }
             if clock::now() > deadline {
-                return Err(std::io::ErrorKind::TimedOut.into());
+                let states = self.slots.iter().map(|slot| slot.state);
+                return Err(overdue(states, self.slot_config.speaks.dialect.name));
             }
         }
         Ok(())
@@ -103,6 +132,7 @@ impl<T: Transport> Worker<T> {
         LoadResult {
             duration_ns: self.duration_ns(&work, start),
             generator,
+            most_waited_ns: generator.waited_ns,
             busy: busy_ns as f64 / wall_ns.max(1) as f64,
             trouble: self.trouble.take(),
             pressure: match work {
@@ -433,5 +463,27 @@ impl<T: Transport> Worker<T> {
             self.refill(index, now, work);
         }
         self.give_up_backlog(now, work);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_connected_in_time_is_named_with_the_number_of_connections() {
+        use State::{Connecting, Opening, Ready};
+        let said = |states: &[State]| overdue(states.iter().copied(), "http").to_string();
+        let handshake = "connected, but the handshake (http) did not end within 5 s";
+        assert_eq!(said(&[Opening]), handshake);
+        assert_eq!(said(&[Opening, Opening]), handshake, "one would not do either");
+        assert_eq!(said(&[Connecting]), "no connection within 5 s");
+        assert_eq!(
+            said(&[Ready, Ready, Opening, Connecting]),
+            "3 of this thread's 4 connections were made within 5 s: if the server takes no more at \
+             a time, ask with fewer connections"
+        );
+        let part = "1 of this thread's 2 connections ended the handshake (http) within 5 s: if";
+        assert!(said(&[Ready, Opening]).starts_with(part));
     }
 }

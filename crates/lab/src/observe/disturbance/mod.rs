@@ -1,7 +1,9 @@
-//! Whether a slice was disturbed: pure rules over two marks, one row each, with the limit and its
-//! reason.
+//! Whether a slice was disturbed, and by what: pure rules over two marks, one row each, with the
+//! limit and its reason.
 
 use std::collections::BTreeSet;
+
+use ledger::{Cause, CauseKind, Program};
 
 use crate::observe::census::OtherPrograms;
 use crate::observe::mark::{CoreMark, Mark};
@@ -19,7 +21,7 @@ const NAMED_PART: f64 = 0.1;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct OwnCpu<'a> {
     /// CPU time of the target in the slice; `None`, which is unseen, leaves other programs'
-    /// CPU time unseen as well.
+    /// CPU time unseen as well: what is known is the sum of both.
     pub server_ns: Option<u64>,
     /// CPU time of load that runs in processes of its own, beside the lab's.
     pub clients_ns: u64,
@@ -30,9 +32,9 @@ pub struct OwnCpu<'a> {
 /// How long one side's threads were ready to run in the slice and had no core.
 #[derive(Clone, Copy, Debug)]
 pub struct Wait<'a> {
-    /// The side: a target's name, or `the generator`.
-    pub side: &'a str,
-    /// All its threads together.
+    /// The target's name; `None` is the generator.
+    pub target: Option<&'a str>,
+    /// Its thread that waited most: the sum over all threads grows with their number alone.
     pub waited_ns: u64,
     /// The number of its runnable threads.
     pub runnable: usize,
@@ -50,6 +52,8 @@ pub struct Disturbance {
     pub core_time_ns: u64,
     /// CPU time on the run's cores that belongs to neither target, load nor lab.
     pub foreign_ns: Option<u64>,
+    /// The same and the target's together, where the target's is unseen.
+    pub unassigned_ns: Option<u64>,
     /// Whether that is known from clock ticks only.
     pub coarse: bool,
     /// Whose it is: read only where it disturbs.
@@ -62,8 +66,9 @@ pub struct Disturbance {
     pub lost_ns: Option<u64>,
     /// Pages swapped in and out.
     pub swapped_pages: Option<u64>,
-    /// The greatest share of the slice that a side waited for a core and not for the run itself.
-    pub most_waited: Option<(String, f64)>,
+    /// The longest that a thread of a target, or else of the generator, waited for a core and not
+    /// for the run itself.
+    pub most_waited: Option<(Option<String>, u64)>,
     /// Periods of the control group's CPU quota, and those in which it was used up.
     pub quota_periods: Option<[u64; 2]>,
 }
@@ -72,101 +77,87 @@ pub struct Disturbance {
 #[derive(Debug)]
 pub struct Rule {
     /// What it is about.
-    pub name: &'static str,
-    /// What is still well, in the rule's own unit.
+    pub kind: CauseKind,
+    /// What is still well, in the kind's unit.
     pub limit: f64,
     /// Why that is the limit.
     pub why: &'static str,
-    /// What passed the limit, as text.
-    judge: fn(&Disturbance, f64) -> Option<String>,
+    /// How much there was of it; `None` is unseen, or counts for another kind.
+    amount: fn(&Disturbance) -> Option<f64>,
 }
 
 /// Every rule.
 pub static RULES: &[Rule] = &[
     Rule {
-        name: "foreign CPU time",
+        kind: CauseKind::Foreign,
         limit: FOREIGN,
         why: "of the cores' time: the differences that matter are of this size, and a quiet host \
               stays far below",
-        judge: |seen, limit| {
-            let share = seen.foreign_share().filter(|share| !seen.coarse && *share > limit)?;
-            let used = percent(share);
-            Some(format!("other programs used {used} of the run's cores{}", seen.names()))
-        },
+        amount: |seen| seen.foreign_share().filter(|_| !seen.coarse),
     },
     Rule {
-        name: "foreign CPU time, known from ticks",
+        kind: CauseKind::ForeignTicks,
         limit: 0.10,
         why: "of the cores' time: without the scheduler's sums, interrupts and waking up count as \
               foreign, which is several percent under load",
-        judge: |seen, limit| {
-            let share = seen.foreign_share().filter(|share| seen.coarse && *share > limit)?;
-            let used = percent(share);
-            Some(format!("other programs used about {used} of the run's cores{}", seen.names()))
-        },
+        amount: |seen| seen.foreign_share().filter(|_| seen.coarse),
     },
     Rule {
-        name: "stolen time",
+        kind: CauseKind::Steal,
         limit: 0.01,
         why: "of one core's time, and two ticks at least: one tick may be old time that has just \
               added up, of two one was surely lost in this slice",
-        judge: |seen, limit| {
-            let stolen_ns = seen.most_stolen_ns?;
-            let share = stolen_ns as f64 / seen.length_ns.max(1) as f64;
-            (stolen_ns >= 2 * TICK_NS && share > limit)
-                .then(|| format!("the hypervisor kept {} of a core", percent(share)))
+        amount: |seen| {
+            let stolen_ns = seen.most_stolen_ns.filter(|ns| *ns >= 2 * TICK_NS)?;
+            Some(seen.share(stolen_ns))
         },
     },
     Rule {
-        name: "longest pause",
+        kind: CauseKind::Pause,
         limit: 10e6,
         why: "nanoseconds: 2 % of a slice of half a second. A quiet virtual machine pauses for a \
               few tenths of a millisecond, and that is its floor, not a disturbance",
-        judge: |seen, limit| {
-            let longest_ns = seen.longest_pause_ns? as f64;
-            (longest_ns > limit).then(|| format!("the host paused for {:.0} ms", longest_ns / 1e6))
-        },
+        amount: |seen| Some(seen.longest_pause_ns? as f64),
     },
     Rule {
-        name: "pauses together",
+        kind: CauseKind::Pauses,
         limit: 0.02,
         why: "of the time: as much as other programs may take",
-        judge: |seen, limit| {
-            let share = seen.lost_ns? as f64 / seen.length_ns.max(1) as f64;
-            (share > limit).then(|| format!("the host paused for {} of the time", percent(share)))
-        },
+        amount: |seen| Some(seen.share(seen.lost_ns?)),
     },
     Rule {
-        name: "swapping",
+        kind: CauseKind::Swap,
         limit: 16.0,
         why: "pages: two clusters of the kernel's read-ahead, which any program that wakes up \
               may need, change nothing",
-        judge: |seen, limit| {
-            let pages = seen.swapped_pages?;
-            (pages as f64 > limit).then(|| format!("the host swapped {pages} pages"))
-        },
+        amount: |seen| Some(seen.swapped_pages? as f64),
     },
     Rule {
-        name: "waiting for a core",
+        kind: CauseKind::Wait,
         limit: 0.05,
-        why: "of the time, where there is a core for each runnable thread of the run: measured, \
-              quiet runs stay under 2 % and disturbed ones begin at 9 %",
-        judge: |seen, limit| {
-            let (side, share) = seen.most_waited.as_ref().filter(|(_, share)| *share > limit)?;
+        why: "of the time, by one thread, where there is a core for each runnable thread of the \
+              run: measured, quiet runs stay under 2 % and disturbed ones begin at 9 %",
+        amount: |seen| {
+            let (_, waited_ns) = seen.most_waited.as_ref()?;
             // What a quota has stopped waits, too.
-            (seen.throttled_share() <= THROTTLED)
-                .then(|| format!("{side} waited {} of the time for a core", percent(*share)))
+            (seen.throttled_share() <= THROTTLED).then(|| seen.share(*waited_ns))
         },
     },
     Rule {
-        name: "CPU quota",
+        kind: CauseKind::Quota,
         limit: THROTTLED,
         why: "of the quota's periods, as much as other programs may take: in each of them the \
               run's threads stand still to its end, mostly for tens of milliseconds",
-        judge: |seen, limit| {
-            let [periods, throttled] = seen.quota_periods?;
-            (seen.throttled_share() > limit)
-                .then(|| format!("CPU quota: throttled in {throttled} of {periods} periods"))
+        amount: |seen| Some(seen.throttled_share()),
+    },
+    Rule {
+        kind: CauseKind::Unassigned,
+        limit: FOREIGN,
+        why: "of the cores' time, beyond two ticks: the target's processes are unknown, so the \
+              program that used most may be the target, and all the others are not",
+        amount: |seen| {
+            seen.least_foreign_share().filter(|share| *share > FOREIGN)?;
+            seen.share_of_cores(seen.unassigned_ns?)
         },
     },
 ];
@@ -178,18 +169,8 @@ const FOREIGN: f64 = 0.02;
 const THROTTLED: f64 = 0.02;
 
 impl Disturbance {
-    /// Why the slice between two marks is disturbed; `None` when it isn't. `cpus` are the run's
-    /// cores; empty means all.
-    pub fn between(
-        before: &Mark,
-        after: &Mark,
-        own: &OwnCpu<'_>,
-        cpus: &[usize],
-    ) -> Option<String> {
-        Self::measure(before, after, own, cpus).reason()
-    }
-
-    /// What lay between two marks, of which `after` is the next one after `before`.
+    /// What lay between two marks, of which `after` is the next one after `before`. `cpus` are the
+    /// run's cores; empty means all.
     pub fn measure(before: &Mark, after: &Mark, own: &OwnCpu<'_>, cpus: &[usize]) -> Self {
         let length_ns = after.at.saturating_sub(before.at);
         let of_run = |core: &CoreMark| cpus.is_empty() || cpus.contains(&core.cpu);
@@ -205,18 +186,19 @@ impl Disturbance {
         let since =
             |value: fn(&Mark) -> Option<u64>| Some(value(after)?.saturating_sub(value(before)?));
         let lab_ns = after.lab_ns.saturating_sub(before.lab_ns);
-        let own_ns = own.server_ns.map(|server_ns| server_ns + own.clients_ns + lab_ns);
-        let (foreign_ns, coarse) = foreign(&cores, own_ns);
+        let own_ns = own.server_ns.unwrap_or(0) + own.clients_ns + lab_ns;
+        let (not_own_ns, coarse) = foreign(&cores, own_ns);
         Self {
             length_ns,
             core_time_ns: length_ns * cores.len() as u64,
-            foreign_ns,
+            foreign_ns: not_own_ns.filter(|_| own.server_ns.is_some()),
+            unassigned_ns: not_own_ns.filter(|_| own.server_ns.is_none()),
             coarse,
             most_stolen_ns: cores.iter().map(|core| core.stolen_ns).max(),
             longest_pause_ns: after.pauses.map(|pauses| pauses.longest_ns),
             lost_ns: since(|mark| mark.pauses.map(|pauses| pauses.lost_ns)),
             swapped_pages: since(|mark| mark.swapped_pages),
-            most_waited: most_waited(own.waits, length_ns),
+            most_waited: most_waited(own.waits),
             others: None,
             quota_periods: quota_periods(before, after),
         }
@@ -224,7 +206,8 @@ impl Disturbance {
 
     /// Whether other programs' CPU time passes its limit, so that their names are worth a reading.
     pub fn wants_names(&self) -> bool {
-        self.foreign_share().is_some_and(|share| share > FOREIGN)
+        let used_ns = self.foreign_ns.or(self.unassigned_ns);
+        used_ns.and_then(|ns| self.share_of_cores(ns)).is_some_and(|share| share > FOREIGN)
     }
 
     /// The part of the quota's periods in which it was used up.
@@ -233,45 +216,64 @@ impl Disturbance {
         throttled as f64 / periods.max(1) as f64
     }
 
-    /// The other programs by name, to be read after what they used: `: rustc 1.1 cores, java 0.4`.
-    /// Empty where they are unseen.
-    pub fn names(&self) -> String {
-        let (Some(others), Some(foreign_ns)) = (&self.others, self.foreign_ns) else {
-            return String::new();
+    /// The other programs that are worth a name; empty where they are unseen.
+    pub fn programs(&self) -> Vec<Program> {
+        let foreign_ns = self.foreign_ns.or(self.unassigned_ns);
+        let (Some(others), Some(foreign_ns)) = (&self.others, foreign_ns) else {
+            return Vec::new();
         };
-        let foreign = foreign_ns as f64 / self.length_ns.max(1) as f64;
+        let foreign = self.share(foreign_ns);
         let seen: f64 = others.cores.iter().map(|(_, cores)| cores).sum();
+        // What ended is booked when its parent has waited for it, whenever it ran: all together
+        // can't have used more than the cores say.
+        let scale = if seen > foreign && !others.also_elsewhere { foreign / seen } else { 1.0 };
+        let scaled = others.cores.iter().map(|(name, cores)| (name.clone(), cores * scale));
         let is_worth = |cores: f64| cores >= NAMED_PART * foreign;
-        let named = others.cores.iter().filter(|(_, cores)| is_worth(*cores)).take(NAMES);
+        let named = scaled.filter(|(_, cores)| is_worth(*cores)).take(NAMES);
         // What ran on cores that are none of the run's can't be told from what disturbed.
-        if others.also_elsewhere {
-            let names: Vec<&str> = named.map(|(name, _)| &name[..]).collect();
-            return match names.is_empty() {
-                true => String::new(),
-                false => format!(": probably {}", names.join(", ")),
-            };
-        }
-        let rest = Some(foreign - seen).filter(|rest| is_worth(*rest));
-        let rest = rest.map(|cores| ("short-lived or unseen".to_owned(), cores));
-        let all = named.cloned().chain(rest).enumerate().map(|(place, (name, cores))| {
-            let unit = if place == 0 { " cores" } else { "" };
-            let digits = if cores < 0.095 { 2 } else { 1 };
-            format!("{name} {cores:.digits$}{unit}")
-        });
-        let all: Vec<String> = all.collect();
-        if all.is_empty() { String::new() } else { format!(": {}", all.join(", ")) }
+        let used = |cores: f64| Some(cores).filter(|_| !others.also_elsewhere);
+        let named = named.map(|(name, cores)| Program { name: Some(name), cores: used(cores) });
+        let rest = used(foreign - seen).filter(|rest| is_worth(*rest));
+        named.chain(rest.map(|cores| Program { name: None, cores: Some(cores) })).collect()
     }
 
-    /// Everything that passed its limit, as text.
-    pub fn reason(&self) -> Option<String> {
-        let reasons: Vec<String> =
-            RULES.iter().filter_map(|rule| (rule.judge)(self, rule.limit)).collect();
-        (!reasons.is_empty()).then(|| reasons.join("; "))
+    /// Everything that passed its limit.
+    pub fn causes(&self) -> Vec<Cause> {
+        let cause = |rule: &Rule| {
+            let amount = (rule.amount)(self).filter(|amount| *amount > rule.limit)?;
+            let cause = Cause::new(rule.kind, amount);
+            Some(match rule.kind {
+                CauseKind::Foreign | CauseKind::ForeignTicks | CauseKind::Unassigned => {
+                    Cause { programs: self.programs(), ..cause }
+                }
+                CauseKind::Wait => Cause { target: self.most_waited.clone()?.0, ..cause },
+                _ => cause,
+            })
+        };
+        RULES.iter().filter_map(cause).collect()
+    }
+
+    /// A time as a share of that between the marks.
+    fn share(&self, ns: u64) -> f64 {
+        ns as f64 / self.length_ns.max(1) as f64
     }
 
     /// The part of the cores' time that other programs used.
     pub fn foreign_share(&self) -> Option<f64> {
-        (self.core_time_ns > 0).then(|| Some(self.foreign_ns? as f64 / self.core_time_ns as f64))?
+        self.share_of_cores(self.foreign_ns?)
+    }
+
+    /// The part that they used at least, beside a target that is unseen; `None` where nothing is
+    /// known of it.
+    fn least_foreign_share(&self) -> Option<f64> {
+        let others = self.others.as_ref().filter(|others| !others.also_elsewhere)?;
+        let ns = (others.beside_a_target() * self.length_ns as f64) as u64;
+        let ns = ns.min(self.unassigned_ns?).saturating_sub(2 * TICK_NS);
+        self.share_of_cores(ns)
+    }
+
+    fn share_of_cores(&self, ns: u64) -> Option<f64> {
+        (self.core_time_ns > 0).then(|| ns as f64 / self.core_time_ns as f64)
     }
 }
 
@@ -296,11 +298,10 @@ impl Core {
 }
 
 /// CPU time on these cores that isn't ours, and whether it is only known from ticks.
-fn foreign(cores: &[Core], own_ns: Option<u64>) -> (Option<u64>, bool) {
+fn foreign(cores: &[Core], own_ns: u64) -> (Option<u64>, bool) {
     let ran: Option<u64> = cores.iter().map(|core| core.ran_ns).sum();
     let not_idle_ns: u64 = cores.iter().map(|core| core.not_idle_ns).sum();
     let ticks_ns = TICK_NS * cores.len() as u64;
-    let Some(own_ns) = own_ns else { return (None, ran.is_none()) };
     match ran {
         // A task that never slept may appear late and at once; a core can't have been busier than
         // it was not idle.
@@ -310,10 +311,10 @@ fn foreign(cores: &[Core], own_ns: Option<u64>) -> (Option<u64>, bool) {
 }
 
 /// The side that waited most, of those that did not wait for the run itself.
-fn most_waited(waits: &[Wait<'_>], length_ns: u64) -> Option<(String, f64)> {
+fn most_waited(waits: &[Wait<'_>]) -> Option<(Option<String>, u64)> {
     let judged = waits.iter().filter(|wait| !waits_for_the_run(wait, waits));
     let most = judged.max_by_key(|wait| wait.waited_ns)?;
-    Some((most.side.to_owned(), most.waited_ns as f64 / length_ns.max(1) as f64))
+    Some((most.target.map(str::to_owned), most.waited_ns))
 }
 
 fn waits_for_the_run(wait: &Wait<'_>, waits: &[Wait<'_>]) -> bool {
@@ -327,10 +328,6 @@ fn waits_for_the_run(wait: &Wait<'_>, waits: &[Wait<'_>]) -> bool {
 fn quota_periods(before: &Mark, after: &Mark) -> Option<[u64; 2]> {
     let (before, after) = (before.quota_periods?, after.quota_periods?);
     Some(std::array::from_fn(|kind| after[kind].saturating_sub(before[kind])))
-}
-
-fn percent(share: f64) -> String {
-    format!("{:.1} %", share * 100.0)
 }
 
 #[cfg(test)]

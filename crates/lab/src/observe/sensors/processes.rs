@@ -10,7 +10,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "a process group's CPU time and its threads' wait for a core, page faults, resident \
           memory and threads",
     source: "/proc/PID/stat, /proc/PID/task/TID/schedstat",
-    unseen: "for a target that the lab didn't start, and with hidepid for another user's",
+    unseen: "for an address whose owner isn't seen, and with hidepid for another user's",
     every: 1,
     series: &[
         Line::share("cpu", "cores"),

@@ -10,7 +10,7 @@ pub(in super::super) static SENSOR: Sensor = Sensor {
     doc: "context switches of a process group's threads: voluntary ones wait for something, \
           involuntary ones had to make room",
     source: "/proc/PID/task/TID/status",
-    unseen: "for a target that the lab didn't start",
+    unseen: "for an address whose owner isn't seen",
     every: 10,
     series: &[Line::rate("voluntary"), Line::rate("involuntary")],
     of: Reader::Group(read),

@@ -160,7 +160,7 @@ fn errors_are_a_share_of_what_was_asked_for() {
             let mut trial = measured(round);
             (trial.counts.wrong, trial.counts.missing) = (*wrong, 10);
             trial.counts.operations = 9_990;
-            trial.judge_answers(&[], None);
+            trial.judge_answers(&[]);
             trial
         };
         (1..).zip(wrong).map(of).collect()
@@ -168,6 +168,12 @@ fn errors_are_a_share_of_what_was_asked_for() {
     let few = requirement("errors of those asked", Less, 0.01);
     let judgement = judged(&few, &with(&[40, 50, 30, 45, 35]));
     assert_eq!(judgement.outcome, Held, "wrong answers spoil the speed, not their count");
+    let mut allowed = with(&[40]).remove(0);
+    allowed.validity = Validity::Valid;
+    allowed.judge_answers(std::slice::from_ref(&few));
+    assert_eq!(allowed.validity, Validity::Valid, "as many as a requirement allows");
+    allowed.judge_answers(&[requirement("wrong", Comparison::Equal, 0.0)]);
+    assert_eq!(allowed.validity, Validity::Invalid);
     assert!((judgement.value.unwrap() - 0.005).abs() < 1e-12);
     assert_eq!(judged(&few, &with(&[140, 150, 130, 145, 135])).outcome, Broken);
     assert_eq!(judged(&few, &with(&[400, 0, 0, 0, 0])).outcome, CantTell);

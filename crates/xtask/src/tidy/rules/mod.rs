@@ -5,6 +5,7 @@ mod arrows;
 mod circles;
 mod dead_files;
 mod dependencies;
+mod description;
 mod file_length;
 mod fuzz_lock;
 mod lints;
@@ -32,6 +33,7 @@ pub(crate) const RULES: &[Rule] = &[
     circles::RULE,
     dead_files::RULE,
     dependencies::RULE,
+    description::RULE,
     file_length::RULE,
     fuzz_lock::RULE,
     lints::RULE,

@@ -1,0 +1,153 @@
+//! `loadline conditions`: a client for people and scripts. Control plane.
+
+mod change;
+mod check;
+mod context;
+mod input;
+mod show;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use anyhow::Context as _;
+use service::{Failure, Outcome, Run, parse_address, read_secret};
+use wire::Address;
+
+use crate::client::{Client, ClientError};
+use crate::serve::PORT;
+use change::{ColumnArgs, CreateArgs, InsertArgs, NameArgs, RenameArgs, TagCommand, TruncateArgs};
+use context::Context;
+use show::{BrowseArgs, GetArgs, SliceArgs};
+
+const EXAMPLES: &str = "\
+Examples:
+  loadline conditions create /det/temperature --column value=float --column ok=bool
+  loadline conditions insert /det/temperature --channel 3 --since 100 value=20.5 ok=true
+  loadline conditions insert /det/temperature --csv temperatures.csv
+  loadline conditions insert --jsonl objects.jsonl        many folders, all or nothing
+  loadline conditions get /det/temperature 150            what is shown at 150
+  loadline conditions browse /det/temperature --since 0 --until 500 --order time
+  loadline conditions slice 150 --under /det              all folders at a time
+  loadline conditions tag create run-1 /det               what the head shows now
+  loadline conditions get /det/temperature 150 --tag run-1 --why
+  loadline conditions list
+  loadline conditions check data                          is the directory whole?
+
+A CSV has a header: channel,since,until and the folder's columns; an empty until is open. A line
+of JSON is an object, with a folder where none is named before:
+  {\"folder\": \"/det/temperature\", \"channel\": 3, \"since\": 100, \"values\": [20.5, true]}";
+
+/// Arguments of `loadline conditions`.
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct ConditionsArgs {
+    /// The server: ADDRESS or ADDRESS:PORT
+    #[arg(long, global = true, value_name = "ADDRESS", default_value = "127.0.0.1")]
+    server: String,
+
+    /// The first token of this file is sent with changes
+    #[arg(long, global = true, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+
+    /// How many seconds an answer may take
+    #[arg(
+        long,
+        global = true,
+        value_name = "SECONDS",
+        default_value_t = 60,
+        value_parser = clap::value_parser!(u64).range(1..=86_400)
+    )]
+    timeout: u64,
+
+    /// Print JSON
+    #[arg(long, global = true)]
+    json: bool,
+
+    #[command(subcommand)]
+    command: ConditionsCommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum ConditionsCommand {
+    /// Make a folder, or a folder set
+    Create(CreateArgs),
+    /// Insert objects: one that is typed, those of a CSV, or those of a file of JSON lines
+    Insert(InsertArgs),
+    /// Print what channels show at a time
+    Get(GetArgs),
+    /// Print what channels show over a range of times
+    Browse(BrowseArgs),
+    /// Print, or write to a file, what all folders of a set show at a time
+    Slice(SliceArgs),
+    /// End what the head shows, in a folder of one version
+    Truncate(TruncateArgs),
+    /// Tag, clone, lock and delete tags, and list them
+    #[command(subcommand)]
+    Tag(TagCommand),
+    /// Add a column to a folder
+    AddColumn(ColumnArgs),
+    /// Rename a column of a folder
+    RenameColumn(RenameArgs),
+    /// Name a channel
+    NameChannel(NameArgs),
+    /// Read all of a data directory and say whether it is whole; no server is asked
+    Check {
+        /// The directory, which a server may have open
+        data: PathBuf,
+    },
+    /// Print folders and folder sets
+    List {
+        /// Those at and below this path
+        #[arg(default_value = "/")]
+        under: String,
+    },
+}
+
+impl Run for ConditionsArgs {
+    fn run(self) -> Outcome {
+        let server = match parse_address(&self.server, PORT).map_err(Failure::Usage)? {
+            Address::Internet(address) => address.to_string(),
+            Address::Unix(_) => {
+                return Err(Failure::Usage("--server: write ADDRESS or ADDRESS:PORT".to_owned()));
+            }
+        };
+        let token = self.token_file.as_deref().map(first_token).transpose();
+        let token = token.map_err(Failure::usage)?;
+        let client = Client::new(&server, token, Duration::from_secs(self.timeout));
+        let context = Context { client, json: self.json };
+        match self.command {
+            ConditionsCommand::Create(args) => change::create(&context, args),
+            ConditionsCommand::Insert(args) => change::insert(&context, args),
+            ConditionsCommand::Get(args) => show::get(&context, &args),
+            ConditionsCommand::Browse(args) => show::browse(&context, &args),
+            ConditionsCommand::Slice(args) => show::slice(&context, &args),
+            ConditionsCommand::Truncate(args) => change::truncate(&context, args),
+            ConditionsCommand::Tag(command) => change::tag(&context, command),
+            ConditionsCommand::AddColumn(args) => change::add_column(&context, args),
+            ConditionsCommand::RenameColumn(args) => change::rename_column(&context, args),
+            ConditionsCommand::NameChannel(args) => change::name_channel(&context, args),
+            ConditionsCommand::Check { data } => check::check(&context, &data),
+            ConditionsCommand::List { under } => show::list(&context, under),
+        }
+        .map_err(failure)
+        .map(|()| ExitCode::SUCCESS)
+    }
+}
+
+/// What the server finds wrong with a request was typed wrong: exit code 2.
+fn failure(error: anyhow::Error) -> Failure {
+    match error.downcast_ref::<ClientError>() {
+        Some(ClientError::Refused { status: 400 | 404 | 413, .. }) => Failure::usage(error),
+        _ if error.is::<input::BadInput>() => Failure::usage(error),
+        _ => Failure::Other(error),
+    }
+}
+
+/// The first token of a file of tokens.
+fn first_token(path: &std::path::Path) -> anyhow::Result<String> {
+    let text = base::into_text(path, read_secret(path)?)?;
+    let mut lines = text.lines().map(str::trim);
+    let token = lines.find(|line| !line.is_empty() && !line.starts_with('#'));
+    token.map(str::to_owned).with_context(|| format!("{} holds no token", path.display()))
+}

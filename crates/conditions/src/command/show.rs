@@ -1,0 +1,324 @@
+//! Commands that print what is there.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::Value as Json;
+use sha2::{Digest as _, Sha256};
+
+use super::context::Context;
+use crate::model::{Answer, MAX_TIME};
+use crate::protocol::{Format, cell_text, decode_slice, time};
+
+/// What a question is asked of.
+#[derive(Debug, clap::Args)]
+struct VersionArgs {
+    /// What a tag shows, not the head
+    #[arg(long, value_name = "TAG")]
+    tag: Option<String>,
+    /// What was shown at this revision
+    #[arg(long, value_name = "NUMBER")]
+    revision: Option<u64>,
+    /// What was shown at this date, such as 2026-11-23T07:00:00Z
+    #[arg(long, value_name = "DATE", conflicts_with = "revision")]
+    as_of: Option<String>,
+}
+
+/// Which channels.
+#[derive(Debug, clap::Args)]
+struct ChannelArgs {
+    /// Channels by number, such as 1-5,7
+    #[arg(long, value_name = "RANGES")]
+    channels: Option<String>,
+    /// Channels by name, with commas between
+    #[arg(long, value_name = "NAMES")]
+    names: Option<String>,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct GetArgs {
+    /// The folder
+    folder: String,
+    /// The time
+    #[arg(value_parser = time)]
+    time: u64,
+    #[command(flatten)]
+    channels: ChannelArgs,
+    #[command(flatten)]
+    version: VersionArgs,
+    /// Print which object is shown, and since which change
+    #[arg(long)]
+    why: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct BrowseArgs {
+    /// The folder
+    folder: String,
+    /// The first time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "0")]
+    since: u64,
+    /// The last time
+    #[arg(long, value_name = "TIME", value_parser = time, default_value = "max")]
+    until: u64,
+    /// By channel or by time
+    #[arg(
+        long,
+        value_name = "ORDER",
+        value_parser = ["channel", "time"],
+        default_value = "channel"
+    )]
+    order: String,
+    #[command(flatten)]
+    channels: ChannelArgs,
+    #[command(flatten)]
+    version: VersionArgs,
+    /// Print only how many objects there are
+    #[arg(long)]
+    count: bool,
+}
+
+#[derive(Debug, clap::Args)]
+pub(super) struct SliceArgs {
+    /// The time
+    #[arg(value_parser = time)]
+    time: u64,
+    /// The folders at and below this path
+    #[arg(long, value_name = "PATH", default_value = "/")]
+    under: String,
+    #[command(flatten)]
+    version: VersionArgs,
+    /// Write the slice to this file in its binary form
+    #[arg(long, value_name = "FILE", conflicts_with = "json")]
+    out: Option<PathBuf>,
+}
+
+type Parameters<'a> = Vec<(&'a str, String)>;
+
+impl VersionArgs {
+    fn add_to(&self, parameters: &mut Parameters<'_>) {
+        parameters.extend(self.tag.clone().map(|tag| ("tag", tag)));
+        parameters.extend(self.revision.map(|revision| ("revision", revision.to_string())));
+        parameters.extend(self.as_of.clone().map(|date| ("as_of", date)));
+    }
+}
+
+impl ChannelArgs {
+    fn add_to(&self, parameters: &mut Parameters<'_>) {
+        parameters.extend(self.channels.clone().map(|ranges| ("channels", ranges)));
+        parameters.extend(self.names.clone().map(|names| ("names", names)));
+    }
+}
+
+pub(super) fn get(context: &Context, args: &GetArgs) -> anyhow::Result<()> {
+    let mut parameters = vec![("folder", args.folder.clone()), ("t", args.time.to_string())];
+    args.channels.add_to(&mut parameters);
+    args.version.add_to(&mut parameters);
+    if args.why {
+        let told = context.client.get_json("/explain", &parameters)?;
+        return context.print(&told, &why_text(&told));
+    }
+    let found = context.client.get_json("/find", &parameters)?;
+    context.print(&found, &table(&found))
+}
+
+pub(super) fn browse(context: &Context, args: &BrowseArgs) -> anyhow::Result<()> {
+    let mut parameters = vec![
+        ("folder", args.folder.clone()),
+        ("since", args.since.to_string()),
+        ("until", args.until.to_string()),
+        ("order", args.order.clone()),
+    ];
+    args.channels.add_to(&mut parameters);
+    args.version.add_to(&mut parameters);
+    if args.count {
+        let counted = context.client.get_json("/count", &parameters)?;
+        return context.print(&counted, &counted["objects"].to_string());
+    }
+    let found = context.client.get_json("/browse", &parameters)?;
+    context.print(&found, &table(&found))
+}
+
+pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
+    let form = if context.json { Format::Json } else { Format::Binary };
+    let mut parameters = vec![
+        ("t", args.time.to_string()),
+        ("under", args.under.clone()),
+        ("format", form.name().to_owned()),
+    ];
+    args.version.add_to(&mut parameters);
+    let response = context.client.get("/slice", &parameters)?;
+    let digest = format!("sha-256=:{}:", STANDARD.encode(Sha256::digest(&response.body)));
+    if response.digest.as_deref().is_some_and(|stated| stated != digest) {
+        bail!("the slice has the digest {digest}, which is not the one that the server states");
+    }
+    if context.json {
+        let json: Json = serde_json::from_slice(&response.body)?;
+        return context.print(&json, "");
+    }
+    if let Some(path) = &args.out {
+        std::fs::write(path, &response.body)
+            .with_context(|| format!("{} can't be written", path.display()))?;
+    }
+    let (head, folders) = decode_slice(&response.body)?;
+    let objects: usize = folders.iter().map(|folder| folder.objects.len()).sum();
+    let summary = format!(
+        "revision {}, time {}: {} folders, {objects} objects, {} bytes",
+        head.revision,
+        head.since,
+        folders.len(),
+        response.body.len()
+    );
+    let rest = if args.out.is_some() { String::new() } else { slice_text(&folders) };
+    context.print(&Json::Null, &format!("{summary}\n{rest}"))
+}
+
+pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
+    let listed = context.client.get_json("/folders", &[("under", under)])?;
+    let mut lines = Vec::new();
+    for set in list_of(&listed, "sets") {
+        lines.push(vec![text_of(&set["path"]), "set".to_owned(), text_of(&set["description"])]);
+    }
+    for folder in list_of(&listed, "folders") {
+        let columns = list_of(folder, "columns");
+        let columns =
+            columns.map(|one| format!("{}={}", text_of(&one["name"]), text_of(&one["kind"])));
+        let counts = format!("{} objects, {} channels", folder["objects"], folder["channels"]);
+        let columns = columns.collect::<Vec<_>>().join(" ");
+        lines.push(vec![text_of(&folder["path"]), text_of(&folder["versioning"]), counts, columns]);
+    }
+    context.print(&listed, &aligned(&lines))
+}
+
+pub(super) fn tags(context: &Context) -> anyhow::Result<()> {
+    let listed = context.client.get_json("/tags", &[])?;
+    let line = |tag: &Json| {
+        let locked = if tag["is_locked"] == true { "locked" } else { "" };
+        let shows = match &tag["revision"] {
+            Json::Null => text_of(&tag["kind"]),
+            revision => format!("{} at {revision}", text_of(&tag["kind"])),
+        };
+        let words = [&tag["name"], &tag["path"]].map(text_of);
+        [&words[..], &[shows, locked.to_owned(), text_of(&tag["description"])]].concat()
+    };
+    let lines: Vec<_> = list_of(&listed, "tags").map(line).collect();
+    context.print(&listed, &aligned(&lines))
+}
+
+fn list_of<'a>(json: &'a Json, name: &str) -> impl Iterator<Item = &'a Json> {
+    json[name].as_array().into_iter().flatten()
+}
+
+fn text_of(json: &Json) -> String {
+    json.as_str().map_or_else(
+        || if json.is_null() { String::new() } else { json.to_string() },
+        str::to_owned,
+    )
+}
+
+/// A time, or `open`.
+fn end_text(until: u64) -> String {
+    if until == MAX_TIME { "open".to_owned() } else { until.to_string() }
+}
+
+/// An answer as lines, a record each.
+fn table(answer: &Json) -> String {
+    let head = ["channel", "since", "until"].map(str::to_owned).into_iter();
+    let names = list_of(answer, "columns").map(|column| text_of(&column["name"]));
+    let mut lines = vec![head.chain(names).collect::<Vec<_>>()];
+    for object in list_of(answer, "objects") {
+        let until = end_text(object["until"].as_u64().unwrap_or(MAX_TIME));
+        let begin = [object["channel"].to_string(), object["since"].to_string(), until];
+        let mut records = list_of(object, "records").peekable();
+        if records.peek().is_none() {
+            lines.push(begin.to_vec());
+        }
+        for record in records {
+            let cells = record.as_array().into_iter().flatten().map(text_of);
+            lines.push(begin.iter().cloned().chain(cells).collect());
+        }
+    }
+    aligned(&lines)
+}
+
+fn slice_text(folders: &[Answer]) -> String {
+    let mut text = String::new();
+    for folder in folders {
+        let names = folder.columns.iter().map(|column| column.name.clone());
+        let head = ["channel", "since", "until"].map(str::to_owned).into_iter();
+        let mut lines = vec![head.chain(names).collect::<Vec<_>>()];
+        let mut row = 0;
+        for object in &folder.objects {
+            let begin =
+                [object.channel.to_string(), object.since.to_string(), end_text(object.until)];
+            if object.records == 0 {
+                lines.push(begin.to_vec());
+            }
+            for _ in 0..object.records {
+                let cells = folder.payload.row(row).map(|value| cell_text(&value));
+                lines.push(begin.iter().cloned().chain(cells).collect());
+                row += 1;
+            }
+        }
+        text.push_str(&format!("\n{}\n{}", folder.folder, aligned(&lines)));
+    }
+    text
+}
+
+fn why_text(told: &Json) -> String {
+    let mut lines = Vec::new();
+    for channel in list_of(told, "channels") {
+        let shown = &channel["shown"];
+        let words = match shown.is_null() {
+            true => "nothing is shown".to_owned(),
+            false => format!(
+                "[{}, {}) of revision {}, shown over [{}, {}) since revision {}",
+                shown["since"],
+                end_text(shown["until"].as_u64().unwrap_or(MAX_TIME)),
+                shown["revision"],
+                shown["shown_since"],
+                end_text(shown["shown_until"].as_u64().unwrap_or(MAX_TIME)),
+                shown["shown_from_revision"],
+            ),
+        };
+        lines.push(vec![format!("channel {}", channel["channel"]), words]);
+    }
+    aligned(&lines)
+}
+
+/// Lines with their words below each other.
+fn aligned(lines: &[Vec<String>]) -> String {
+    let columns = lines.iter().map(Vec::len).max().unwrap_or(0);
+    let width = |column: usize| {
+        let words = lines.iter().filter_map(|line| line.get(column));
+        words.map(|word| word.chars().count()).max().unwrap_or(0)
+    };
+    let widths: Vec<usize> = (0..columns).map(width).collect();
+    let line = |words: &Vec<String>| {
+        let padded = words.iter().zip(&widths).map(|(word, width)| format!("{word:<width$}"));
+        format!("{}\n", padded.collect::<Vec<_>>().join("  ").trim_end())
+    };
+    lines.iter().map(line).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn an_answer_is_a_table_with_a_line_for_each_record() {
+        let answer = json!({
+            "columns": [{ "name": "value", "kind": "float" }],
+            "objects": [
+                { "channel": 3, "since": 10, "until": MAX_TIME, "records": [[1.5], [null]] },
+                { "channel": 12, "since": 7, "until": 8, "records": [] },
+            ],
+        });
+        let expected = "channel  since  until  value\n3        10     open   1.5\n\
+                        3        10     open\n12       7      8\n";
+        assert_eq!(table(&answer), expected);
+    }
+}

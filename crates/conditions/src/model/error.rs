@@ -1,0 +1,117 @@
+//! Why a change or a question is refused.
+
+use super::piece::MAX_TIME;
+
+/// Why a change or a question is refused. Nothing has changed then.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refusal {
+    /// There is no such folder.
+    #[error("there is no folder {0:?}")]
+    NoFolder(String),
+    /// There is no such tag.
+    #[error("there is no tag {0:?}")]
+    NoTag(String),
+    /// There is no such column.
+    #[error("folder {0:?} has no column {1:?}")]
+    NoColumn(String, String),
+    /// There is no channel of that name or number.
+    #[error("folder {0:?} has no channel {1:?}")]
+    NoChannel(String, String),
+    /// The revision is still to come.
+    #[error("there is no revision {0} yet; the last one is {1}")]
+    NoRevision(u64, u64),
+    /// The name, or the path, has another meaning already.
+    #[error("{0} {1:?} is there already")]
+    Exists(&'static str, String),
+    /// A name that can't be one.
+    #[error("{1:?} is no name of a {0}")]
+    BadName(&'static str, String),
+    /// No interval of time.
+    #[error("[{0}, {1}) is no interval: times are 0 to {MAX_TIME}, and since < until")]
+    BadInterval(u64, u64),
+    /// Columns that differ from the folder's.
+    #[error("the payload's columns are not those of folder {0:?}")]
+    BadPayload(String),
+    /// An object that meets another in a folder of one version.
+    #[error(
+        "object {place} [{since}, {until}) of channel {channel} meets [{met_since}, {met_until}) \
+         in folder {folder:?}, which has one version"
+    )]
+    Overlap {
+        /// The folder.
+        folder: String,
+        /// The object's place in its list, from 0.
+        place: usize,
+        /// The object's channel.
+        channel: u32,
+        /// Its first time.
+        since: u64,
+        /// The first time after it.
+        until: u64,
+        /// The first time of what it meets.
+        met_since: u64,
+        /// The first time after that.
+        met_until: u64,
+    },
+    /// A tag that is locked.
+    #[error("tag {0:?} is locked")]
+    Locked(String),
+    /// Something that only folders of several versions have.
+    #[error("folder {0:?} has one version: it takes no tags of users")]
+    OneVersion(String),
+    /// A tag of another folder, or that is no tag of users.
+    #[error("tag {0:?} is of {1:?}, {2}")]
+    OtherTag(String, String, &'static str),
+    /// More than a limit allows.
+    #[error("{0} are more than {1}, the limit of {2}")]
+    TooMany(u64, u64, &'static str),
+}
+
+/// What there may be at most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limit {
+    /// How many.
+    pub most: u64,
+    /// Of what.
+    pub what: &'static str,
+}
+
+impl Limit {
+    pub(super) const fn of(most: u64, what: &'static str) -> Self {
+        Self { most, what }
+    }
+
+    /// Refuses more than the limit.
+    ///
+    /// # Errors
+    /// When there are more.
+    pub fn check(self, count: usize) -> Result<(), Refusal> {
+        let count = count as u64;
+        if count > self.most {
+            return Err(Refusal::TooMany(count, self.most, self.what));
+        }
+        Ok(())
+    }
+}
+
+/// Folders and folder sets.
+pub const FOLDERS: Limit = Limit::of(100_000, "folders and folder sets");
+/// Columns of a folder.
+pub const COLUMNS: Limit = Limit::of(1_024, "columns of a folder");
+/// Channels of a folder.
+pub const CHANNELS: Limit = Limit::of(1_000_000, "channels of a folder");
+/// Rows, and objects, of a folder. Half of what their numbers have room for: changes that are
+/// prepared side by side are counted one by one.
+pub const ROWS: Limit = Limit::of(1 << 31, "rows of a folder");
+/// Objects of one change.
+pub const BATCH: Limit = Limit::of(1_000_000, "objects of one insertion");
+/// Rows of one change.
+pub const BATCH_ROWS: Limit = Limit::of(4_000_000, "rows of one insertion");
+/// Tags that one insertion makes in one folder.
+pub(super) const NEW_TAGS: Limit = Limit::of(1, "new tags of one folder in an insertion");
+/// Tags.
+pub const TAGS: Limit = Limit::of(100_000, "tags");
+/// Rows of one answer.
+pub const ANSWER: Limit = Limit::of(2_000_000, "rows of an answer");
+/// Bytes of a path, a name or a description.
+pub const TEXT_BYTES: usize = 4_096;

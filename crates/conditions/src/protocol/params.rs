@@ -1,0 +1,200 @@
+//! What stands in a request's query: text, as the question that it means.
+
+use std::fmt::Write as _;
+
+use crate::model::{MAX_TIME, Numbers, Order, Selection};
+
+/// The form of a slice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Format {
+    /// Text.
+    #[default]
+    Json,
+    /// Columns, as bytes.
+    Binary,
+}
+
+impl Format {
+    /// Its name in a query.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Json => "json",
+            Self::Binary => "binary",
+        }
+    }
+}
+
+/// The parameters of a query; each may be given once.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Params {
+    /// `folder`: its path.
+    pub folder: Option<String>,
+    /// `under`: the path of a folder or set.
+    pub under: Option<String>,
+    /// `t`: a time.
+    pub t: Option<u64>,
+    /// `since`: the first time of a range.
+    pub since: Option<u64>,
+    /// `until`: the last time of a range.
+    pub until: Option<u64>,
+    /// `channels` and `names`.
+    pub selection: Selection,
+    /// `tag`: its name.
+    pub tag: Option<String>,
+    /// `revision`.
+    pub revision: Option<u64>,
+    /// `as_of`: a date, in microseconds since 1970.
+    pub as_of_us: Option<i64>,
+    /// `order` of a range.
+    pub order: Order,
+    /// `format` of a slice.
+    pub format: Format,
+    /// `user`: the tag of users that a slice is of, by its number.
+    pub user: Option<u64>,
+}
+
+impl Params {
+    /// Reads the pairs of a query. `allowed` are the parameters that the request takes.
+    ///
+    /// # Errors
+    /// When one is not allowed, comes twice, or can't be read; the error says what can be written.
+    pub fn read(pairs: &[(String, String)], allowed: &[&str]) -> Result<Self, String> {
+        let mut params = Self::default();
+        for (place, (name, value)) in pairs.iter().enumerate() {
+            if !allowed.contains(&name.as_str()) {
+                return Err(format!("{name:?} is no parameter here; there are {allowed:?}"));
+            }
+            if pairs[..place].iter().any(|(before, _)| before == name) {
+                return Err(format!("{name:?} is given twice"));
+            }
+            params.set(name, value).map_err(|why| format!("{name}={value}: {why}"))?;
+        }
+        Ok(params)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), String> {
+        match name {
+            "folder" => self.folder = Some(value.to_owned()),
+            "under" => self.under = Some(value.to_owned()),
+            "t" => self.t = Some(time(value)?),
+            "since" => self.since = Some(time(value)?),
+            "until" => self.until = Some(time(value)?),
+            "channels" => self.selection.numbers = Some(numbers(value)?),
+            "names" => self.selection.names = value.split(',').map(str::to_owned).collect(),
+            "tag" => self.tag = Some(value.to_owned()),
+            "revision" => self.revision = Some(whole(value)?),
+            "user" => self.user = Some(whole(value)?),
+            "as_of" => self.as_of_us = Some(time_us(value)?),
+            "order" => {
+                self.order = match value {
+                    "channel" => Order::Channel,
+                    "time" => Order::Time,
+                    _ => return Err("write channel or time".to_owned()),
+                }
+            }
+            "format" => {
+                self.format = match value {
+                    "json" => Format::Json,
+                    "binary" => Format::Binary,
+                    _ => return Err("write json or binary".to_owned()),
+                }
+            }
+            _ => return Err("it is unknown".to_owned()),
+        }
+        Ok(())
+    }
+}
+
+fn whole(written: &str) -> Result<u64, String> {
+    written.parse().map_err(|_| "write a whole number".to_owned())
+}
+
+/// A time of validity: a whole number, or `max`.
+///
+/// # Errors
+/// When it is none.
+pub fn time(written: &str) -> Result<u64, String> {
+    let read = if written == "max" { Some(MAX_TIME) } else { written.parse().ok() };
+    let read = read.filter(|time| *time <= MAX_TIME);
+    read.ok_or_else(|| format!("write a time of 0 to {MAX_TIME}, or max"))
+}
+
+/// A date, such as `2026-11-23T07:00:00Z` (RFC 3339), in microseconds since 1970.
+///
+/// # Errors
+/// When it is none.
+pub fn time_us(written: &str) -> Result<i64, String> {
+    let read: Result<jiff::Timestamp, _> = written.parse();
+    let read = read.map(jiff::Timestamp::as_microsecond);
+    read.map_err(|_| "write a date such as 2026-11-23T07:00:00Z".to_owned())
+}
+
+/// Channels, as `1-5,7,100-`: any number of ranges, which may overlap.
+///
+/// # Errors
+/// When one is no range.
+pub fn numbers(written: &str) -> Result<Numbers, String> {
+    let range = |part: &str| {
+        let (first, last) = part.split_once('-').unwrap_or((part, part));
+        let first: u32 = first.parse().ok()?;
+        let last = if last.is_empty() { u32::MAX } else { last.parse().ok()? };
+        (first <= last).then_some((first, last))
+    };
+    let ranges = written.split(',').map(|part| {
+        range(part).ok_or_else(|| {
+            format!("{part:?} is no range of channels: write 7, 1-5 or 100-, with commas between")
+        })
+    });
+    Ok(Numbers::of_ranges(ranges.collect::<Result<_, _>>()?))
+}
+
+/// Text as a part of a URL (RFC 3986, 2.3); slashes stay.
+pub fn percent_encode(text: &str) -> String {
+    let mut encoded = String::with_capacity(text.len());
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' | b'/' => {
+                encoded.push(char::from(byte));
+            }
+            // Writing to a string can't fail.
+            _ => drop(write!(encoded, "%{byte:02X}")),
+        }
+    }
+    encoded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_query_is_read_or_says_what_can_be_written() {
+        let read = |pairs: &[(&str, &str)]| {
+            let pairs: Vec<_> =
+                pairs.iter().map(|(name, value)| (name.to_string(), value.to_string())).collect();
+            Params::read(&pairs, &["t", "channels", "as_of", "order"])
+        };
+        let params =
+            read(&[("t", "max"), ("channels", "7,1-5,6"), ("as_of", "1970-01-01T00:00:01Z")]);
+        let params = params.expect("a question");
+        assert_eq!((params.t, params.as_of_us), (Some(MAX_TIME), Some(1_000_000)));
+        assert_eq!(params.selection.numbers, Some(Numbers::In(vec![(1, 7)])));
+        for (pairs, said) in [
+            (&[("t", "-1")][..], "t=-1: write a time of 0 to 9223372036854775807, or max"),
+            (&[("t", "1"), ("t", "1")], "\"t\" is given twice"),
+            (&[("tag", "x")], "\"tag\" is no parameter here; there are [\"t\","),
+            (&[("channels", "5-1")], "\"5-1\" is no range of channels"),
+            (&[("channels", "")], "\"\" is no range"),
+            (&[("as_of", "yesterday")], "write a date such as 2026-"),
+            (&[("order", "up")], "write channel or time"),
+        ] {
+            let why = read(pairs).expect_err("refused");
+            assert!(why.contains(said), "{why}");
+        }
+    }
+
+    #[test]
+    fn what_has_a_meaning_in_urls_is_encoded() {
+        assert_eq!(percent_encode("/a b/é&#?%"), "/a%20b/%C3%A9%26%23%3F%25");
+    }
+}

@@ -1,0 +1,93 @@
+//! Slices that were made before, ready to be sent: many clients ask for the same one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use axum::body::Bytes;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha2::{Digest as _, Sha256};
+
+use crate::protocol::Format;
+
+/// The most bytes of slices that are kept.
+const KEPT_BYTES: usize = 256 << 20;
+
+/// What one slice is of.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(super) struct SliceKey {
+    pub(super) under: String,
+    pub(super) revision: u64,
+    pub(super) since: u64,
+    pub(super) user: Option<u64>,
+    pub(super) format: Format,
+}
+
+/// A slice with its digest.
+#[derive(Clone, Debug)]
+pub(super) struct Ready {
+    pub(super) bytes: Bytes,
+    /// SHA-256, in base64.
+    pub(super) digest: Arc<str>,
+}
+
+impl Ready {
+    pub(super) fn of(bytes: Vec<u8>) -> Self {
+        let digest = STANDARD.encode(Sha256::digest(&bytes)).into();
+        Self { bytes: bytes.into(), digest }
+    }
+}
+
+/// Slices that were asked for, the oldest of which are dropped first.
+#[derive(Debug, Default)]
+pub(super) struct Slices(Mutex<Kept>);
+
+#[derive(Debug, Default)]
+struct Kept {
+    by_key: HashMap<SliceKey, Ready>,
+    order: VecDeque<SliceKey>,
+    bytes: usize,
+}
+
+impl Slices {
+    pub(super) fn get(&self, key: &SliceKey) -> Option<Ready> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).by_key.get(key).cloned()
+    }
+
+    pub(super) fn keep(&self, key: SliceKey, ready: &Ready) {
+        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let size = ready.bytes.len();
+        if size > KEPT_BYTES / 4 || kept.by_key.insert(key.clone(), ready.clone()).is_some() {
+            return;
+        }
+        kept.bytes += size;
+        kept.order.push_back(key);
+        while kept.bytes > KEPT_BYTES
+            && let Some(oldest) = kept.order.pop_front()
+        {
+            let gone = kept.by_key.remove(&oldest);
+            kept.bytes -= gone.map_or(0, |gone| gone.bytes.len());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_oldest_slices_make_room_for_new_ones() {
+        let slices = Slices::default();
+        let key = |revision| {
+            let (under, since, user, format) = ("/".to_owned(), 0, None, Format::Json);
+            SliceKey { under, revision, since, user, format }
+        };
+        let large = Ready::of(vec![0; KEPT_BYTES / 4]);
+        for revision in 0..6 {
+            slices.keep(key(revision), &large);
+        }
+        let kept = (0..6).filter(|revision| slices.get(&key(*revision)).is_some());
+        assert_eq!(kept.collect::<Vec<_>>(), [2, 3, 4, 5]);
+        assert_eq!(slices.0.lock().expect("whole").bytes, KEPT_BYTES);
+    }
+}

@@ -1,0 +1,179 @@
+//! Questions and changes over HTTP.
+
+use std::time::Duration;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use conditions::protocol::decode_slice;
+use serde_json::json;
+use sha2::{Digest as _, Sha256};
+
+use crate::served::{change, client, folder, get, insert, post, serve};
+
+#[test]
+fn every_time_of_an_interval_leads_to_one_slice_that_is_kept_for_ever() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/det/a", "single");
+    folder(at, "/det/b", "multi");
+    folder(at, "/other", "single");
+    for start in [0, 10, 20] {
+        insert(at, "/det/a", 1, (start, None), start as f64);
+    }
+    insert(at, "/det/b", 7, (5, Some(15)), 0.5);
+    let lead = |time: u64, more: &str| {
+        let led = get(at, &format!("/api/v1/slice?t={time}&under=/det{more}"), &[]);
+        assert_eq!(led.status, 307, "{led:?}");
+        led.header("location").to_owned()
+    };
+    let ten = lead(10, "");
+    assert_eq!(ten, lead(14, ""));
+    assert!(ten != lead(9, "") && ten != lead(15, ""));
+    let slice = get(at, &ten, &[]);
+    assert_eq!((slice.status, slice.header("content-type")), (200, "application/json"));
+    assert_eq!(slice.header("cache-control"), "public, max-age=31536000, immutable");
+    let digest = STANDARD.encode(Sha256::digest(&slice.body));
+    assert_eq!(slice.header("repr-digest"), format!("sha-256=:{digest}:"));
+    assert_eq!(slice.header("content-digest"), slice.header("repr-digest"));
+    let tag = slice.header("etag");
+    let again = get(at, &ten, &[("if-none-match", &format!("\"x\", {tag}"))]);
+    assert_eq!((again.status, again.body.len(), again.header("etag")), (304, 0, tag));
+    assert_eq!(get(at, &ten, &[("if-none-match", "\"x\", \"y\"")]).status, 200);
+    let columns = json!([{ "name": "value", "kind": "float" }]);
+    let object = |channel, since, until, value| {
+        let records = json!([[value]]);
+        json!({ "channel": channel, "since": since, "until": until, "records": records })
+    };
+    let expected = json!([
+        { "folder": "/det/a", "columns": columns, "objects": [object(1, 10, 20, 10.0)] },
+        { "folder": "/det/b", "columns": columns, "objects": [object(7, 5, 15, 0.5)] },
+    ]);
+    assert_eq!(slice.json()["folders"], expected);
+    // What is inserted elsewhere leaves the place as it is; what is inserted there does not.
+    insert(at, "/det/a", 1, (30, None), 30.0);
+    insert(at, "/other", 1, (0, None), 1.0);
+    assert_eq!(ten, lead(12, ""));
+    change(at, "/tags", &json!({ "name": "before", "path": "/det" }));
+    insert(at, "/det/b", 7, (12, Some(13)), 0.75);
+    assert!(ten != lead(12, ""));
+    assert_eq!(ten, lead(12, "&tag=before"));
+    assert_eq!(get(at, &ten, &[]).body, slice.body);
+    server.stop(Duration::from_secs(1));
+}
+
+#[test]
+fn both_forms_of_a_slice_say_the_same_and_a_restart_changes_no_byte() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    let kinds = ["bool", "uint8", "int64", "double", "string", "blob"];
+    let columns: Vec<_> = kinds.iter().map(|kind| json!({ "name": kind, "kind": kind })).collect();
+    let body = json!({ "path": "/all", "versioning": "multi", "columns": columns });
+    change(at, "/folders", &body);
+    let records = json!([
+        [true, 255, i64::MIN, 0.1, "é", "AAEC"],
+        [null, null, null, null, null, null],
+        { "double": "NaN", "string": "" },
+    ]);
+    let object = json!({ "channel": 3, "since": 1, "records": records });
+    let batch = json!({ "folder": "/all", "objects": [object], "tag": "mine" });
+    change(at, "/objects", &json!({ "batches": [batch] }));
+    change(at, "/channels", &json!({ "folder": "/all", "channel": 3, "name": "third" }));
+    let binary = [("t", "5".to_owned()), ("format", "binary".to_owned())];
+    let bytes = client(at).get("/slice", &binary).expect("a slice");
+    let (_, folders) = decode_slice(&bytes.body).expect("the binary form");
+    let named =
+        [("folder", "/all".to_owned()), ("t", "5".to_owned()), ("names", "third".to_owned())];
+    let found = client(at).get_json("/find", &named).expect("an answer");
+    let shown = found["objects"][0]["records"].clone();
+    assert_eq!(shown[0], records[0]);
+    assert_eq!(shown[1], records[1]);
+    assert_eq!(shown[2], json!([null, null, null, "NaN", "", null]));
+    let row: Vec<_> =
+        folders[0].payload.row(0).map(|value| conditions::protocol::cell_json(&value)).collect();
+    assert_eq!(json!(row), records[0]);
+    server.stop(Duration::from_secs(1));
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    assert_eq!(client(at).get("/slice", &binary).expect("a slice").body, bytes.body);
+    let tagged = [("folder", "/all".to_owned()), ("t", "5".to_owned()), ("tag", "mine".to_owned())];
+    let found = client(at).get_json("/find", &tagged).expect("an answer");
+    assert_eq!(found["objects"][0]["records"], shown);
+}
+
+#[test]
+fn a_change_of_many_folders_is_made_whole_or_not_at_all() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    for name in ["/a", "/b"] {
+        folder(at, name, "single");
+    }
+    insert(at, "/b", 2, (10, Some(20)), 1.0);
+    let batch = |folder: &str, channels: &[u32], since: u64| {
+        let until = since + 5;
+        let object = |channel: &u32| {
+            let values = [2.0];
+            json!({ "channel": channel, "since": since, "until": until, "values": values })
+        };
+        let objects: Vec<_> = channels.iter().map(object).collect();
+        json!({ "folder": folder, "objects": objects })
+    };
+    let both =
+        |since| json!({ "batches": [batch("/a", &[1, 2, 3], since), batch("/b", &[1, 2], since)] });
+    let json = [("content-type", "application/json")];
+    let refused = post(at, "/objects", &json, both(16).to_string().as_bytes());
+    assert_eq!(refused.status, 409);
+    let said = refused.json();
+    let error = said["error"].as_str().expect("text");
+    assert!(
+        error.contains("object 1 [16, 21) of channel 2 meets [10, 20) in folder \"/b\""),
+        "{error}"
+    );
+    let count = |folder: &str| {
+        let counted = client(at).get_json("/count", &[("folder", folder.to_owned())]);
+        counted.expect("a number")["objects"].as_u64()
+    };
+    assert_eq!((count("/a"), count("/b")), (Some(0), Some(1)));
+    change(at, "/objects", &both(20));
+    assert_eq!((count("/a"), count("/b")), (Some(3), Some(3)));
+    // Before what is there, many at once, in any order.
+    change(at, "/objects", &json!({ "batches": [batch("/b", &[2], 5), batch("/b", &[2], 0)] }));
+    let channels = [("folder", "/b".to_owned()), ("channels", "2".to_owned())];
+    let found = client(at).get_json("/browse", &channels).expect("an answer");
+    let starts: Vec<_> = found["objects"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| one["since"].clone())
+        .collect();
+    assert_eq!(starts, [0, 5, 10, 20].map(|start| json!(start)));
+}
+
+#[test]
+fn what_was_shown_is_found_by_revision_date_and_reason() {
+    let data = tempfile::tempdir().expect("a folder");
+    let server = serve(data.path(), None);
+    let at = server.addresses()[0];
+    folder(at, "/m", "multi");
+    let first = insert(at, "/m", 1, (0, Some(2)), 1.0);
+    let second = insert(at, "/m", 1, (0, Some(1)), 2.0);
+    let value = |time: u64, more: &[(&str, String)]| {
+        let asked = [&[("folder", "/m".to_owned()), ("t", time.to_string())], more].concat();
+        let found = client(at).get_json("/find", &asked).expect("an answer");
+        found["objects"][0]["records"][0][0].as_f64()
+    };
+    assert_eq!((value(0, &[]), value(1, &[]), value(2, &[])), (Some(2.0), Some(1.0), None));
+    assert_eq!(value(0, &[("revision", first.to_string())]), Some(1.0));
+    assert_eq!(value(0, &[("as_of", "1999-01-01T00:00:00Z".to_owned())]), None);
+    assert_eq!(value(0, &[("as_of", "2999-01-01T00:00:00Z".to_owned())]), Some(2.0));
+    let why = [("folder", "/m".to_owned()), ("t", "1".to_owned())];
+    let told = client(at).get_json("/explain", &why).expect("an answer");
+    let shown = &told["channels"][0]["shown"];
+    assert_eq!(
+        (&shown["revision"], &shown["shown_from_revision"]),
+        (&json!(first), &json!(second))
+    );
+    assert_eq!((&shown["since"], &shown["shown_since"]), (&json!(0), &json!(1)));
+}

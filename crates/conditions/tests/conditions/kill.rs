@@ -1,0 +1,112 @@
+//! A server that is killed while clients insert: what was acknowledged is there afterwards.
+
+use std::io::{BufRead as _, BufReader};
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+use rand::rngs::SmallRng;
+use rand::{RngExt, SeedableRng};
+use serde_json::json;
+
+use crate::served::{client, folder, serve};
+
+/// Where the data of the server in the other process lies.
+const DATA: &str = "CONDITIONS_TEST_DATA";
+
+const CLIENTS: u32 = 4;
+const ROUNDS: usize = 8;
+
+/// Not a test: what the process that is killed runs.
+#[test]
+#[ignore = "it is run by the test below, in a process of its own"]
+fn serve_until_killed() {
+    let Some(data) = std::env::var_os(DATA) else { return };
+    let server = serve(data.as_ref(), None);
+    println!("\nREADY {}", server.addresses()[0]);
+    loop {
+        std::thread::park();
+    }
+}
+
+struct Killed(Child);
+
+impl Drop for Killed {
+    fn drop(&mut self) {
+        // SIGKILL; it may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start(data: &std::path::Path) -> (Killed, SocketAddr) {
+    let mut command = Command::new(std::env::current_exe().expect("this program"));
+    command.args(["--exact", "kill::serve_until_killed", "--ignored", "--nocapture"]);
+    let child = command.env(DATA, data).stdout(Stdio::piped()).spawn().expect("it starts");
+    let mut killed = Killed(child);
+    let lines = BufReader::new(killed.0.stdout.take().expect("a pipe")).lines();
+    let ready = lines.map_while(Result::ok).find_map(|line| {
+        line.strip_prefix("READY ").map(|address| address.parse().expect("an address"))
+    });
+    (killed, ready.expect("a server"))
+}
+
+/// How many objects a channel has; the n-th is [n, n + 1) with the value n.
+fn check(at: SocketAddr, channel: u32) -> u64 {
+    let asked = [("folder", "/f".to_owned()), ("channels", channel.to_string())];
+    let found = client(at).get_json("/browse", &asked).expect("an answer");
+    let objects = found["objects"].as_array().expect("a list");
+    for (number, object) in objects.iter().enumerate() {
+        assert_eq!(object["since"], json!(number), "channel {channel} has a gap");
+        assert_eq!(object["records"], json!([[number as f64]]));
+    }
+    objects.len() as u64
+}
+
+#[test]
+fn what_was_acknowledged_is_there_after_a_kill_and_nothing_in_halves() {
+    let folder_of_data = tempfile::tempdir().expect("a folder");
+    let data = folder_of_data.path();
+    let mut random = SmallRng::seed_from_u64(3);
+    let acknowledged: Vec<AtomicU64> = (0..CLIENTS).map(|_| AtomicU64::new(0)).collect();
+    for round in 0..ROUNDS {
+        let (killed, at) = start(data);
+        if round == 0 {
+            folder(at, "/f", "single");
+        }
+        for (channel, count) in acknowledged.iter().enumerate() {
+            let there = check(at, channel as u32);
+            let known = count.swap(there, Relaxed);
+            // One more may have been made whose answer was lost.
+            assert!((known..=known + 1).contains(&there), "{there} of {known} in round {round}");
+        }
+        let (made, enough) = (AtomicU64::new(0), random.random_range(1..60));
+        let killed = std::sync::Mutex::new(Some(killed));
+        std::thread::scope(|scope| {
+            for (channel, count) in acknowledged.iter().enumerate() {
+                let (made, killed) = (&made, &killed);
+                scope.spawn(move || {
+                    let client = client(at);
+                    loop {
+                        let number = count.load(Relaxed);
+                        let object = json!({
+                            "channel": channel, "since": number, "until": number + 1,
+                            "values": [number],
+                        });
+                        let batch = json!({ "folder": "/f", "objects": [object] });
+                        if client.post("/objects", &json!({ "batches": [batch] })).is_err() {
+                            return;
+                        }
+                        count.store(number + 1, Relaxed);
+                        if made.fetch_add(1, Relaxed) + 1 == enough {
+                            // While the others are in the middle of theirs.
+                            drop(killed.lock().expect("whole").take());
+                        }
+                    }
+                });
+            }
+        });
+    }
+    let total: u64 = acknowledged.iter().map(|count| count.load(Relaxed)).sum();
+    assert!(total >= ROUNDS as u64, "{total} objects");
+}

@@ -1,0 +1,93 @@
+//! A server that was started for a test, and requests that show their headers.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+
+use conditions::client::Client;
+use conditions::server::{BoundConditions, ConditionsServer};
+use serde_json::{Value as Json, json};
+use service::{Face, HttpSettings, Tokens};
+
+pub(crate) const WAIT: Duration = Duration::from_secs(30);
+
+/// A server of this directory, at any port.
+pub(crate) fn serve(data: &Path, tokens: Option<Tokens>) -> ConditionsServer {
+    let address = ([127, 0, 0, 1], 0).into();
+    let settings = HttpSettings { address, takes_names: false, tokens, face: Face::Api };
+    let bound = BoundConditions::bind(vec![settings]).expect("an address");
+    bound.start(data).expect("a server")
+}
+
+pub(crate) fn client(at: SocketAddr) -> Client {
+    Client::new(&at.to_string(), None, WAIT)
+}
+
+/// An answer with everything that it says.
+#[derive(Debug)]
+pub(crate) struct Said {
+    pub(crate) status: u16,
+    pub(crate) headers: ureq::http::HeaderMap,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Said {
+    pub(crate) fn header(&self, name: &str) -> &str {
+        self.headers.get(name).map_or("", |value| value.to_str().expect("text"))
+    }
+
+    pub(crate) fn json(&self) -> Json {
+        serde_json::from_slice(&self.body).expect("JSON")
+    }
+}
+
+fn agent() -> ureq::Agent {
+    let config = ureq::Agent::config_builder().http_status_as_error(false).max_redirects(0);
+    config.max_redirects_will_error(false).timeout_global(Some(WAIT)).build().into()
+}
+
+fn said(mut answer: ureq::http::Response<ureq::Body>) -> Said {
+    let body = answer.body_mut().with_config().limit(1 << 30).read_to_vec().expect("a body");
+    Said { status: answer.status().as_u16(), headers: answer.headers().clone(), body }
+}
+
+/// Asks without following redirects.
+pub(crate) fn get(at: SocketAddr, path: &str, headers: &[(&str, &str)]) -> Said {
+    let mut request = agent().get(format!("http://{at}{path}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    said(request.call().expect("an answer"))
+}
+
+/// Posts these bytes to a path of the interface.
+pub(crate) fn post(at: SocketAddr, path: &str, headers: &[(&str, &str)], body: &[u8]) -> Said {
+    let mut request = agent().post(format!("http://{at}/api/v1{path}"));
+    for (name, value) in headers {
+        request = request.header(*name, *value);
+    }
+    said(request.send(body).expect("an answer"))
+}
+
+/// Makes a change that is taken; returns its revision.
+pub(crate) fn change(at: SocketAddr, path: &str, body: &Json) -> u64 {
+    client(at).post(path, body).expect("a change")
+}
+
+/// Makes a folder with one column of floats.
+pub(crate) fn folder(at: SocketAddr, path: &str, versioning: &str) -> u64 {
+    let columns = json!([{ "name": "value", "kind": "float" }]);
+    change(at, "/folders", &json!({ "path": path, "versioning": versioning, "columns": columns }))
+}
+
+/// Inserts one object.
+pub(crate) fn insert(
+    at: SocketAddr,
+    folder: &str,
+    channel: u32,
+    (since, until): (u64, Option<u64>),
+    value: f64,
+) -> u64 {
+    let object = json!({ "channel": channel, "since": since, "until": until, "values": [value] });
+    change(at, "/objects", &json!({ "batches": [{ "folder": folder, "objects": [object] }] }))
+}

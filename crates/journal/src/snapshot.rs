@@ -1,0 +1,118 @@
+//! Snapshots: a file of records that stand for all before them. It is written beside the journal,
+//! made durable, and only then gets the name by which it counts; then what it stands for is
+//! removed. A crash in between leaves the old snapshot and its log, or the new one.
+
+use std::sync::Arc;
+
+use crate::disk::{DiskFile, write_all};
+use crate::error::Error;
+use crate::frame::{Cursor, Group, Kind, MAX_RECORD_BYTES};
+use crate::log::create_file;
+use crate::names::{NEW_SNAPSHOT, Names, snapshot_name};
+use crate::shared::{Occupied, Shared};
+
+/// A group of a snapshot is written when it has this size.
+const GROUP_BYTES: usize = 256 << 10;
+
+/// A snapshot that is being written, by any thread that may wait. Dropping it before
+/// [`Snapshot::finish`] leaves the journal as it was.
+pub struct Snapshot {
+    shared: Arc<Shared>,
+    through: u64,
+    file: Option<(Box<dyn DiskFile>, Cursor)>,
+    group: Group,
+    is_done: bool,
+    _occupied: Occupied,
+}
+
+impl std::fmt::Debug for Snapshot {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Snapshot").field("through", &self.through).finish_non_exhaustive()
+    }
+}
+
+impl Snapshot {
+    pub(crate) fn new(shared: Arc<Shared>, occupied: Occupied, through: u64) -> Self {
+        let (file, group, is_done) = (None, Group::default(), false);
+        Self { shared, through, file, group, is_done, _occupied: occupied }
+    }
+
+    /// The last record that it stands for.
+    pub fn through(&self) -> u64 {
+        self.through
+    }
+
+    /// Adds a record of the state.
+    ///
+    /// # Errors
+    /// When it is too large, or can't be written.
+    pub fn append(&mut self, record: &[u8]) -> Result<(), Error> {
+        if record.len() > MAX_RECORD_BYTES {
+            return Err(Error::TooLarge { bytes: record.len(), most_bytes: MAX_RECORD_BYTES });
+        }
+        self.group.push(record);
+        if self.group.size() >= GROUP_BYTES {
+            self.write(false)?;
+        }
+        Ok(())
+    }
+
+    /// Makes it the journal's snapshot, once all records that it stands for are durable, and
+    /// removes the files that are no longer needed.
+    ///
+    /// # Errors
+    /// When it can't be written, the disk is full, or the journal has failed. The journal is
+    /// opened with the old snapshot or with this one then, and with all records either way.
+    pub fn finish(mut self) -> Result<(), Error> {
+        self.write(true)?;
+        let (shared, through) = (self.shared.clone(), self.through);
+        let disk = &*shared.disk;
+        if let Some((file, _)) = &mut self.file {
+            let synced = file.sync();
+            synced.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is made durable", why))?;
+        }
+        shared.wait(|state| match &state.refusal {
+            _ if state.last_file.0 > through => Some(Ok(())),
+            Some(refusal) => Some(Err(refusal.clone())),
+            None => None,
+        })?;
+        let name = snapshot_name(through);
+        let renamed = disk.rename(NEW_SNAPSHOT, &name);
+        renamed.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is renamed", why))?;
+        self.is_done = true;
+        disk.sync().map_err(|why| Error::io(disk, &name, "its name is made durable", why))?;
+        let names = disk.list().map_err(|why| Error::io(disk, "", "it is listed", why))?;
+        for name in Names::of(&names).obsolete() {
+            let removed = disk.remove(&name);
+            removed.map_err(|why| Error::io(disk, &name, "it is removed", why))?;
+        }
+        Ok(())
+    }
+
+    fn write(&mut self, is_last: bool) -> Result<(), Error> {
+        let disk = &*self.shared.disk;
+        if self.file.is_none() {
+            // What a snapshot that was given up may have left.
+            let _ = disk.remove(NEW_SNAPSHOT);
+            let (file, head) = create_file(disk, NEW_SNAPSHOT, Kind::Snapshot, self.through, 0)?;
+            self.file = Some((file, Cursor::after(&head)));
+        }
+        if let Some((file, at)) = &mut self.file {
+            let (bytes, after) = self.group.seal(at, 0, is_last);
+            let written = write_all(&mut **file, bytes, at.offset);
+            written.map_err(|why| Error::io(disk, NEW_SNAPSHOT, "it is written", why))?;
+            *at = after;
+            self.group.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Drop for Snapshot {
+    fn drop(&mut self) {
+        if self.file.is_some() && !self.is_done {
+            // If it stays, it is removed when the journal is opened.
+            let _ = self.shared.disk.remove(NEW_SNAPSHOT);
+        }
+    }
+}

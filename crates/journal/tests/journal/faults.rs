@@ -1,0 +1,185 @@
+//! A disk that is full, fails, or does less than it is asked.
+
+use std::time::Duration;
+
+use journal::{Error, FaultyDisk, Options, Progress, SyncPolicy};
+
+use super::{append, open, open_with, put, record};
+
+#[test]
+fn a_failed_fsync_fails_all_who_wait_and_all_that_comes_later() {
+    let disk = FaultyDisk::default();
+    let (mut journal, _, _, progress) =
+        open_with(disk.clone(), Options::default()).expect("a new journal");
+    put(&mut journal, 3).expect("acknowledged");
+    disk.fail_sync_after(0);
+    let error = put(&mut journal, 2).expect_err("not durable");
+    assert!(matches!(error, Error::Sync { .. }), "{error}");
+    assert!(error.to_string().contains("00000000000000000001.log: fsync failed"), "{error}");
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(3))));
+    assert!(matches!(progress.recv(), Ok(Progress::Failed(Error::Sync { .. }))));
+    let error = journal.append(b"more").expect_err("refused");
+    assert!(matches!(error, Error::Sync { .. }), "{error}");
+    assert_eq!(journal.watch().acknowledged(), 3);
+    journal.close().expect_err("it has failed");
+    for seed in 0..20 {
+        let (_, _, count) = open(disk.after_power_loss(seed)).expect("opens");
+        assert_eq!(count, 3, "the records that were acknowledged");
+    }
+}
+
+#[test]
+fn what_is_served_after_a_failed_fsync_is_written_to_the_disk_again() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    put(&mut journal, 3).expect("acknowledged");
+    disk.fail_sync_after(0);
+    put(&mut journal, 2).expect_err("not durable");
+    drop(journal);
+    // The next process still reads what the system failed to write.
+    let disk = disk.after_kill();
+    let (_, _, count) = open(disk.clone()).expect("opens");
+    assert_eq!(count, 5);
+    for seed in 0..20 {
+        assert_eq!(open(disk.after_power_loss(seed)).expect("opens").2, 5);
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_new_records_and_loses_none_that_were_taken() {
+    let disk = FaultyDisk::default();
+    let (mut journal, _, _, progress) =
+        open_with(disk.clone(), Options::default()).expect("a new journal");
+    // Too little for zeros ahead, and for six records.
+    disk.set_room(Some(700));
+    put(&mut journal, 3).expect("acknowledged");
+    let error = put(&mut journal, 3).expect_err("no room");
+    assert!(error.is_no_space(), "{error}");
+    assert!(journal.append(b"more").expect_err("no room").is_no_space());
+    assert_eq!(journal.last(), 6, "what is refused gets no number");
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(3))));
+    assert!(matches!(progress.recv(), Ok(Progress::Stalled(_))));
+    // A process that is killed now leaves no half group behind.
+    let (_, report, count) = open(disk.after_kill()).expect("opens");
+    assert_eq!((count, report.dropped), (3, None));
+    disk.set_room(None);
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(6))));
+    assert!(matches!(progress.recv(), Ok(Progress::Resumed)));
+    put(&mut journal, 1).expect("goes on");
+    journal.close().expect("closed");
+    assert_eq!(open(disk).expect("opens").2, 7);
+}
+
+#[test]
+fn a_disk_that_is_full_when_the_next_file_is_made_can_be_emptied_too() {
+    let disk = FaultyDisk::default();
+    let options = Options { segment_bytes: 200, ..Options::default() };
+    let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+    disk.set_room(Some(240));
+    put(&mut journal, 2).expect("acknowledged");
+    assert!(put(&mut journal, 2).expect_err("no room").is_no_space());
+    disk.set_room(None);
+    journal.close().expect("all is written");
+    assert_eq!(open(disk).expect("opens").2, 4);
+}
+
+#[test]
+fn a_journal_that_is_closed_on_a_full_disk_says_so() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    disk.set_room(Some(60));
+    append(&mut journal, 5).expect("appended");
+    assert!(journal.close().expect_err("no room").is_no_space());
+    let (_, report, count) = open(disk.after_kill()).expect("opens");
+    assert_eq!((count, report.dropped), (0, None));
+}
+
+#[test]
+fn more_than_may_wait_is_refused_and_so_is_a_record_that_is_too_large() {
+    let options = Options { waiting_bytes: 1000, ..Options::default() };
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+    let mut count = 0;
+    let error = loop {
+        match journal.append(&record(count + 1)) {
+            Ok(_) => count += 1,
+            Err(error) => break error,
+        }
+    };
+    assert!(matches!(error, Error::Busy { most_bytes: 1000, .. }), "{error}");
+    journal.commit();
+    journal.watch().wait(count).expect("acknowledged");
+    assert_eq!(journal.waiting_bytes(), 0);
+    put(&mut journal, 1).expect("there is room again");
+    let large = vec![0; journal::MAX_RECORD_BYTES + 1];
+    let error = journal.append(&large).expect_err("too large");
+    assert_eq!(error.to_string(), "a record of 16777217 bytes: 16777216 bytes are the most");
+}
+
+#[test]
+fn a_largest_record_is_read_back() {
+    let disk = FaultyDisk::default();
+    let large = vec![7; journal::MAX_RECORD_BYTES];
+    let nothing = |_: Progress| {};
+    let shared = std::sync::Arc::new(disk.clone());
+    let (mut journal, _) =
+        journal::Journal::open(shared.clone(), Options::default(), |_| Ok(()), nothing)
+            .expect("a new journal");
+    for bytes in [&large[..10], &large[..], &[]] {
+        journal.append(bytes).expect("appended");
+    }
+    journal.close().expect("closed");
+    let mut sizes = Vec::new();
+    let apply = |entry: journal::Entry<'_>| {
+        let journal::Entry::Record(_, bytes) = entry else { panic!("no snapshot was made") };
+        sizes.push(bytes.len());
+        Ok(())
+    };
+    journal::Journal::open(shared, Options::default(), apply, nothing).expect("opens");
+    assert_eq!(sizes, [10, large.len(), 0]);
+}
+
+#[test]
+fn records_are_acknowledged_as_the_policy_says_and_all_durable_when_the_journal_is_closed() {
+    for sync in [SyncPolicy::Never, SyncPolicy::Every(Duration::from_secs(3600))] {
+        let disk = FaultyDisk::default();
+        let options = Options { sync, ..Options::default() };
+        let (mut journal, ..) = open_with(disk.clone(), options).expect("a new journal");
+        put(&mut journal, 5).expect("acknowledged");
+        assert_eq!(open(disk.after_kill()).expect("opens").2, 5);
+        let lost = (0..20).any(|seed| open(disk.after_power_loss(seed)).expect("opens").2 < 5);
+        assert!(lost, "{sync:?}: it isn't durable yet");
+        journal.close().expect("closed");
+        for seed in 0..20 {
+            assert_eq!(open(disk.after_power_loss(seed)).expect("opens").2, 5);
+        }
+    }
+}
+
+#[test]
+fn what_is_written_becomes_durable_after_the_time_of_the_policy() {
+    let disk = FaultyDisk::default();
+    let options =
+        Options { sync: SyncPolicy::Every(Duration::from_millis(1)), ..Options::default() };
+    let (mut journal, _, _, progress) = open_with(disk.clone(), options).expect("a new journal");
+    disk.fail_sync_after(0);
+    put(&mut journal, 5).expect("acknowledged");
+    assert!(matches!(progress.recv(), Ok(Progress::Acknowledged(5))));
+    assert!(matches!(progress.recv(), Ok(Progress::Failed(_))), "by itself");
+}
+
+#[test]
+fn a_record_that_the_owner_refuses_keeps_the_journal_closed_and_is_named() {
+    let disk = FaultyDisk::default();
+    let (mut journal, ..) = open(disk.clone()).expect("a new journal");
+    put(&mut journal, 3).expect("acknowledged");
+    drop(journal);
+    let apply = |entry: journal::Entry<'_>| match entry {
+        journal::Entry::Record(2, _) => Err("it has no name".into()),
+        _ => Ok(()),
+    };
+    let disk = std::sync::Arc::new(disk);
+    let error = journal::Journal::open(disk, Options::default(), apply, |_| {});
+    let error = error.expect_err("refused").to_string();
+    assert!(error.ends_with("record 2 is undamaged, but was refused: it has no name"), "{error}");
+}

@@ -1,0 +1,429 @@
+//! Whose an address is: the processes that hold the socket which listens there.
+//!
+//! The kernel lists listening sockets with their inodes (`/proc/net/tcp`, `tcp6`, `udp`, `udp6`,
+//! `unix`; proc_pid_net(5)) and a process's descriptors as links to `socket:[INODE]`. Another
+//! user's descriptors are shown to root only, and another network namespace's sockets not at all.
+//! A socket that was inherited has several holders: all of them are the target's, but for those
+//! from which the lab descends, such as a manager of services that keeps sockets for others.
+
+use std::fs::File;
+use std::io::{BufRead as _, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::unix::fs::MetadataExt as _;
+use std::path::Path;
+
+use wire::Address;
+
+use super::roots::Roots;
+
+/// The most lines that are read of a list of sockets. Those that listen stand first.
+const LINES_LIMIT: usize = 1 << 20;
+
+/// Programs that pass on what comes to their sockets: the target is behind them.
+pub(super) const FORWARDERS: &[&str] =
+    &["docker-proxy", "rootlessport", "slirp4netns", "pasta", "pasta.avx2", "ssh", "kubectl"];
+
+/// The state of a socket that listens (`TCP_LISTEN`), and of a datagram socket that is bound
+/// (`TCP_CLOSE`), in include/net/tcp_states.h.
+const LISTENS: &str = "0A";
+const BOUND: &str = "07";
+
+/// The flag of a Unix socket that listens (`__SO_ACCEPTCON`, include/uapi/linux/net.h).
+const ACCEPTS: u32 = 0x0001_0000;
+
+/// Whose an address is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// These processes'.
+    Processes(Roots),
+    /// Of some on this host that can't be seen.
+    Unseen,
+    /// Another host's.
+    Elsewhere,
+}
+
+impl Owner {
+    /// The processes, where they are known.
+    pub fn roots(&self) -> Option<&Roots> {
+        match self {
+            Self::Processes(roots) => Some(roots),
+            Self::Unseen | Self::Elsewhere => None,
+        }
+    }
+
+    /// The owner of an address to which datagrams or streams are sent.
+    pub fn of(address: &Address, datagrams: bool) -> Self {
+        match address {
+            Address::Internet(address) if !is_here(address.ip()) => Self::Elsewhere,
+            _ => Self::seen_in(Path::new("/proc"), address, datagrams, std::process::id()),
+        }
+    }
+
+    /// By the files below `proc`, for a lab of this number.
+    fn seen_in(proc: &Path, address: &Address, datagrams: bool, lab: u32) -> Self {
+        let inodes = match address {
+            Address::Internet(address) => listening(proc, *address, datagrams),
+            Address::Unix(path) => listening_at(proc, path),
+        };
+        let inodes = inodes.unwrap_or_default();
+        let apart = with_ancestors(proc, lab);
+        let (mut pids, mut found) = (Vec::new(), vec![false; inodes.len()]);
+        for pid in if inodes.is_empty() { Vec::new() } else { processes(proc) } {
+            let folder = proc.join(pid.to_string());
+            let held = held(&folder, &inodes);
+            let holds = held.iter().any(|held| *held);
+            if !holds || apart.contains(&pid) || forwards(&folder) {
+                continue;
+            }
+            found.iter_mut().zip(held).for_each(|(found, held)| *found |= held);
+            pids.push(pid);
+        }
+        // A socket without a holder is another process's share of the work, which isn't seen.
+        match !pids.is_empty() && found.iter().all(|found| *found) {
+            true => Self::Processes(Roots::Processes(pids)),
+            false => Self::Unseen,
+        }
+    }
+}
+
+/// Whether an address is one of this host's: only to these can a socket be bound.
+fn is_here(ip: IpAddr) -> bool {
+    ip.is_loopback() || std::net::UdpSocket::bind((ip, 0)).is_ok()
+}
+
+/// The inodes of the sockets that get what is sent to an address: those of the address itself, or
+/// else of all addresses, of IPv4 or else of both families.
+fn listening(proc: &Path, address: SocketAddr, datagrams: bool) -> std::io::Result<Vec<u64>> {
+    let (state, files) = match datagrams {
+        true => (BOUND, ["net/udp", "net/udp6"]),
+        false => (LISTENS, ["net/tcp", "net/tcp6"]),
+    };
+    let wanted = match address.ip().to_canonical() {
+        // Nothing listens there: the kernel takes it for loopback.
+        IpAddr::V4(ip) if ip.is_unspecified() => IpAddr::V4(Ipv4Addr::LOCALHOST),
+        IpAddr::V6(ip) if ip.is_unspecified() => IpAddr::V6(Ipv6Addr::LOCALHOST),
+        ip => ip,
+    };
+    let rank = |ip: IpAddr| match ip.to_canonical() {
+        ip if ip == wanted => Some(0),
+        ip if ip.is_unspecified() && ip.is_ipv4() == wanted.is_ipv4() => Some(1),
+        ip if ip.is_unspecified() && ip.is_ipv6() => Some(2),
+        _ => None,
+    };
+    let mut found: Vec<(u32, u64)> = Vec::new();
+    for file in files {
+        // A kernel without IPv6 has no list of it.
+        let Ok(file) = File::open(proc.join(file)) else { continue };
+        for line in BufReader::new(file).lines().take(LINES_LIMIT) {
+            let line = line?;
+            let row = socket(&line).filter(|row| row.state == state && row.port == address.port());
+            found.extend(row.and_then(|row| Some((rank(row.ip)?, row.inode))));
+        }
+    }
+    let least = found.iter().map(|(rank, _)| *rank).min();
+    found.retain(|(rank, _)| Some(*rank) == least);
+    Ok(found.into_iter().map(|(_, inode)| inode).collect())
+}
+
+/// A row of a list of sockets.
+struct Socket<'a> {
+    ip: IpAddr,
+    port: u16,
+    state: &'a str,
+    inode: u64,
+}
+
+fn socket(line: &str) -> Option<Socket<'_>> {
+    let mut words = line.split_ascii_whitespace();
+    let (ip, port) = words.nth(1)?.split_once(':')?;
+    let (port, ip) = (u16::from_str_radix(port, 16).ok()?, ip_of(ip)?);
+    let state = words.nth(1)?;
+    let inode = words.nth(5)?.parse().ok()?;
+    Some(Socket { ip, port, state, inode })
+}
+
+/// An address as the kernel prints it: words of 32 bits, of which the bytes are in the address's
+/// order in memory.
+fn ip_of(text: &str) -> Option<IpAddr> {
+    let word = |at: usize| u32::from_str_radix(text.get(at * 8..at * 8 + 8)?, 16).ok();
+    match text.len() {
+        8 => Some(IpAddr::from(word(0)?.to_ne_bytes())),
+        32 => {
+            let mut bytes = [0; 16];
+            for (at, part) in bytes.chunks_mut(4).enumerate() {
+                part.copy_from_slice(&word(at)?.to_ne_bytes());
+            }
+            Some(IpAddr::from(bytes))
+        }
+        _ => None,
+    }
+}
+
+/// The inodes of the Unix sockets that listen at a path. A server may have bound it by another name
+/// of the same file.
+fn listening_at(proc: &Path, path: &Path) -> std::io::Result<Vec<u64>> {
+    let mut found = Vec::new();
+    for line in BufReader::new(File::open(proc.join("net/unix"))?).lines().take(LINES_LIMIT) {
+        let line = line?;
+        let mut words = line.split_ascii_whitespace().skip(3);
+        let flags = words.next().and_then(|flags| u32::from_str_radix(flags, 16).ok());
+        let inode = words.nth(2).and_then(|inode| inode.parse().ok());
+        let bound = line.find('/').map(|start| Path::new(&line[start..]));
+        let listens = flags.is_some_and(|flags| flags & ACCEPTS != 0);
+        if let (true, Some(inode), Some(bound)) = (listens, inode, bound)
+            && is_same(bound, path)
+        {
+            found.push(inode);
+        }
+    }
+    Ok(found)
+}
+
+fn is_same(one: &Path, other: &Path) -> bool {
+    let file = |path: &Path| path.metadata().map(|seen| (seen.dev(), seen.ino())).ok();
+    one == other || (file(one).is_some() && file(one) == file(other))
+}
+
+/// The numbers of all processes, in ascending order.
+fn processes(proc: &Path) -> Vec<u32> {
+    let entries = std::fs::read_dir(proc).into_iter().flatten().flatten();
+    let mut pids: Vec<u32> =
+        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    pids.sort_unstable();
+    pids
+}
+
+/// Which of these sockets a process has open.
+fn held(folder: &Path, inodes: &[u64]) -> Vec<bool> {
+    let entries = std::fs::read_dir(folder.join("fd")).into_iter().flatten().flatten();
+    let mut held = vec![false; inodes.len()];
+    for link in entries.filter_map(|entry| std::fs::read_link(entry.path()).ok()) {
+        let inode = inode_of(&link);
+        inodes.iter().zip(&mut held).for_each(|(one, held)| *held |= Some(*one) == inode);
+    }
+    held
+}
+
+/// `socket:[12345]`.
+fn inode_of(link: &Path) -> Option<u64> {
+    link.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
+}
+
+fn forwards(folder: &Path) -> bool {
+    let name = std::fs::read_to_string(folder.join("comm")).unwrap_or_default();
+    FORWARDERS.contains(&name.trim_end())
+}
+
+/// A process and those from which it descends.
+fn with_ancestors(proc: &Path, pid: u32) -> Vec<u32> {
+    let mut all = vec![pid];
+    while let Some(parent) = parent_of(&proc.join(all[all.len() - 1].to_string()))
+        && parent > 0
+        && !all.contains(&parent)
+    {
+        all.push(parent);
+    }
+    all
+}
+
+fn parent_of(folder: &Path) -> Option<u32> {
+    let text = std::fs::read_to_string(folder.join("stat")).ok()?;
+    let (_, rest) = text.rsplit_once(')')?;
+    rest.split_ascii_whitespace().nth(1)?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write as _;
+    use std::net::TcpListener;
+    use std::os::unix::fs::symlink;
+    use std::os::unix::net::UnixListener;
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A `/proc` of a host with nginx (10, with its worker 11 and an unrelated 12), whose sockets a
+    /// manager of services (1) holds, too, a forwarder (20), and the lab (31) in its shell (30).
+    struct Planted(tempfile::TempDir);
+
+    const LAB: u32 = 31;
+
+    impl Planted {
+        fn new() -> Self {
+            let planted = Self(tempfile::tempdir().unwrap());
+            for (pid, name, parent) in [
+                (1, "systemd", 0),
+                (10, "nginx: (a) b", 1),
+                (11, "nginx", 10),
+                (12, "rustc", 1),
+                (20, "docker-proxy", 1),
+                (30, "bash", 1),
+                (LAB, "loadline", 30),
+            ] {
+                planted.file(&format!("{pid}/comm"), &format!("{name}\n"));
+                planted.file(&format!("{pid}/stat"), &format!("{pid} ({name}) S {parent} 0 0"));
+                std::fs::create_dir(planted.path().join(format!("{pid}/fd"))).unwrap();
+            }
+            planted.file("net/unix", "Num RefCount Protocol Flags Type St Inode Path\n");
+            planted
+        }
+
+        fn path(&self) -> &Path {
+            self.0.path()
+        }
+
+        fn file(&self, name: &str, text: &str) {
+            let path = self.path().join(name);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::File::create(path).unwrap().write_all(text.as_bytes()).unwrap();
+        }
+
+        /// Rows as the kernel prints them, of local addresses, states and inodes.
+        fn sockets(&self, file: &str, rows: &[(&str, &str, u64)]) {
+            let mut text = "  sl  local_address rem_address   st\n".to_owned();
+            for (at, (local, state, inode)) in rows.iter().enumerate() {
+                text += &format!(
+                    "{at:4}: {local} 00000000:0000 {state} 00000000:00000000 00:00000000 00000000 \
+                     1000 0 {inode} 1 00000000f2ebf5fb 100 0 0 10 0\n"
+                );
+            }
+            self.file(&format!("net/{file}"), &text);
+        }
+
+        fn holds(&self, pid: u32, inode: u64) {
+            let name = self.path().join(format!("{pid}/fd/{inode}"));
+            symlink(format!("socket:[{inode}]"), name).unwrap();
+        }
+
+        fn owner(&self, address: &str, datagrams: bool) -> Owner {
+            let address = Address::Internet(address.parse().unwrap());
+            Owner::seen_in(self.path(), &address, datagrams, LAB)
+        }
+    }
+
+    fn of(pids: &[u32]) -> Owner {
+        Owner::Processes(Roots::Processes(pids.to_vec()))
+    }
+
+    #[test]
+    fn all_that_hold_the_listening_socket_are_the_target_but_what_the_lab_descends_from() {
+        let planted = Planted::new();
+        let rows =
+            [("0100007F:46A0", "0A", 77), ("00000000:0050", "0A", 78), ("0100007F:46A0", "01", 79)];
+        planted.sockets("tcp", &rows);
+        for (pid, inode) in [(1, 77), (10, 77), (11, 77), (12, 78), (11, 79), (12, 79), (LAB, 79)] {
+            planted.holds(pid, inode);
+        }
+        assert_eq!(planted.owner("127.0.0.1:18080", false), of(&[10, 11]));
+        assert_eq!(planted.owner("127.0.0.1:80", false), of(&[12]), "it listens at all addresses");
+        assert_eq!(planted.owner("127.0.0.1:81", false), Owner::Unseen, "nothing listens there");
+        assert_eq!(planted.owner("127.0.0.1:18080", true), Owner::Unseen, "not for datagrams");
+    }
+
+    #[test]
+    fn the_socket_that_is_bound_most_exactly_gets_the_connections() {
+        let planted = Planted::new();
+        planted.sockets("tcp", &[("00000000:0050", "0A", 1), ("0100007F:0050", "0A", 2)]);
+        let all = "00000000000000000000000000000000:0050";
+        let mapped = "0000000000000000FFFF00000200007F:0051";
+        let loopback = "00000000000000000000000001000000:0052";
+        let rows = [(all, "0A", 3), (mapped, "0A", 4), (loopback, "0A", 5)];
+        planted.sockets("tcp6", &rows);
+        planted.sockets("udp", &[("0100007F:0050", "07", 6)]);
+        for (pid, inode) in [(10, 1), (11, 2), (12, 3), (10, 4), (11, 5), (12, 6)] {
+            planted.holds(pid, inode);
+        }
+        for (address, pid) in [
+            ("127.0.0.1:80", 11),
+            ("0.0.0.0:80", 11),
+            ("10.0.0.1:80", 10),
+            ("[::1]:80", 12),
+            ("127.0.0.2:81", 10),
+            ("[::1]:82", 11),
+        ] {
+            assert_eq!(planted.owner(address, false), of(&[pid]), "{address}");
+        }
+        assert_eq!(planted.owner("127.0.0.1:80", true), of(&[12]));
+    }
+
+    #[test]
+    fn an_owner_that_is_seen_in_part_passes_on_or_is_the_lab_itself_is_unseen() {
+        let planted = Planted::new();
+        let rows = [("0100007F:0001", "0A", 1), ("0100007F:0001", "0A", 2)];
+        let others = [("0100007F:0002", "0A", 3), ("0100007F:0003", "0A", 4)];
+        planted.sockets("tcp", &[rows, others].concat());
+        for (pid, inode) in [(10, 1), (20, 3), (LAB, 4)] {
+            planted.holds(pid, inode);
+        }
+        for port in 1..=3 {
+            assert_eq!(planted.owner(&format!("127.0.0.1:{port}"), false), Owner::Unseen, "{port}");
+        }
+        planted.holds(11, 2);
+        assert_eq!(planted.owner("127.0.0.1:1", false), of(&[10, 11]), "each has its own socket");
+    }
+
+    #[test]
+    fn a_unix_socket_is_found_by_any_name_of_its_file() {
+        let planted = Planted::new();
+        let (bound, linked) = (planted.path().join("a socket"), planted.path().join("link"));
+        std::fs::File::create(&bound).unwrap();
+        symlink(&bound, &linked).unwrap();
+        planted.file(
+            "net/unix",
+            &format!(
+                "Num       RefCount Protocol Flags    Type St Inode Path\n\
+                 0000000093f76684: 00000003 00000000 00000000 0001 03  1057\n\
+                 000000000a942d77: 00000003 00000000 00000000 0001 03  1058 {0}\n\
+                 000000000a942d78: 00000002 00000000 00010000 0001 01  1059 {0}\n",
+                bound.display()
+            ),
+        );
+        planted.holds(11, 1058);
+        planted.holds(10, 1059);
+        for path in [bound, linked] {
+            let owner = Owner::seen_in(planted.path(), &Address::Unix(path), false, LAB);
+            assert_eq!(owner, of(&[10]));
+        }
+    }
+
+    /// A process that inherits a socket which listens, and does nothing until it is dropped.
+    struct Holder(Child);
+
+    impl Holder {
+        fn of(listener: impl Into<std::os::fd::OwnedFd>) -> Self {
+            let mut cat = Command::new("cat");
+            // Its output is the socket, to which nothing is written.
+            cat.stdin(Stdio::piped()).stdout(Stdio::from(listener.into()));
+            Self(cat.spawn().expect("cat is there"))
+        }
+    }
+
+    impl Drop for Holder {
+        fn drop(&mut self) {
+            drop(self.0.stdin.take());
+            let _ = self.0.wait();
+        }
+    }
+
+    #[test]
+    fn a_listener_in_another_process_is_found_by_its_address() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = Address::Internet(listener.local_addr().unwrap());
+        assert_eq!(Owner::of(&address, false), Owner::Unseen, "it is the lab's own");
+        let holder = Holder::of(listener);
+        assert_eq!(Owner::of(&address, false), of(&[holder.0.id()]));
+        drop(holder);
+        assert_eq!(Owner::of(&address, false), Owner::Unseen, "nothing listens any more");
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let holder = Holder::of(UnixListener::bind(&path).unwrap());
+        assert_eq!(Owner::of(&Address::Unix(path), false), of(&[holder.0.id()]));
+    }
+
+    #[test]
+    fn an_address_of_another_host_has_no_owner_here() {
+        // Reserved for documentation (RFC 5737).
+        let address = Address::Internet("192.0.2.1:80".parse().unwrap());
+        assert_eq!(Owner::of(&address, false), Owner::Elsewhere);
+    }
+}

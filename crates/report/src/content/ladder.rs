@@ -1,0 +1,87 @@
+//! A ladder: each rung against the one before and the first, the decision, and its profile.
+
+use findings::{Compared, Profile, Step, Summary, ladder as steps};
+
+use super::point::{drawn, reach};
+use crate::document::{Line, Role};
+use crate::number::percent;
+use crate::phrases::{interval, role_of, verdict};
+
+/// The facts of a build that stand beside a rung.
+const SHOWN: &[&str] = &["commit", "subject", "compiler", "program_bytes"];
+
+/// A run's ladder; empty when the run is none.
+pub(crate) fn ladder(summary: &Summary) -> Vec<Line> {
+    let steps = steps(summary);
+    let mut lines = Vec::new();
+    let flags = summary.fingerprint.json.get("compiler_flags").and_then(|flags| flags.as_str());
+    if let Some(flags) = flags.filter(|flags| !flags.is_empty() && !steps.is_empty()) {
+        let words = format!("this program's compiler flags: {flags}");
+        lines.push(Line::toned(Role::Dim, words));
+    }
+    let all = steps.iter().flat_map(|step| step.before.iter().chain(&step.first));
+    let reach = reach(all.filter_map(|one| one.interval.as_ref()));
+    for (index, step) in steps.iter().enumerate() {
+        let line = Line::from(format!("{} ", index + 1));
+        let line = line.and(Role::Strong, &summary.targets[step.target].name);
+        let dash = if step.row.note.is_empty() { "" } else { " — " };
+        lines.push(line.then(format!("{dash}{}", step.row.note)));
+        let against = [("the one before", &step.before), ("the first", &step.first)];
+        for (words, one) in
+            against.iter().flat_map(|(words, all)| all.iter().map(move |one| (words, one)))
+        {
+            lines.push(compared(summary, words, one, reach));
+        }
+        lines.extend(decision(step));
+        lines.extend(step.profile.iter().flat_map(profile));
+        lines.extend(facts(summary, step));
+    }
+    lines
+}
+
+fn compared(summary: &Summary, words: &str, one: &Compared, reach: f64) -> Line {
+    let place = match summary.points.len() {
+        1 => String::new(),
+        _ => format!(" at {}", summary.points[one.point].row.label),
+    };
+    Line::from(format!("against {words}: "))
+        .and(role_of(one.verdict), verdict(one.verdict, None))
+        .then(format!(", {}{place}", interval(one)))
+        .deeper(2)
+        .drawn(one.interval.and_then(|interval| drawn(interval, reach).drawing))
+}
+
+fn decision(step: &Step<'_>) -> Option<Line> {
+    let line = match step.decided() {
+        Some((decision, reason)) => Line::from(format!("{}: {reason}", decision.word())),
+        None => {
+            let words = format!("undecided; the figures say: {}", step.proposed()?);
+            Line::toned(Role::Dim, words)
+        }
+    };
+    Some(line.deeper(2))
+}
+
+fn profile(profile: &Profile) -> impl Iterator<Item = Line> {
+    let function = |one: &findings::FunctionShare| {
+        let mark = if one.is_stable() { "" } else { "?" };
+        format!("{} {}{mark}", percent(one.mean), one.name)
+    };
+    let functions: Vec<String> = profile.functions.iter().map(function).collect();
+    let words = format!("profile of {}: {}", profile.times, functions.join(" · "));
+    let doubt = (!profile.is_stable)
+        .then(|| Line::toned(Role::Unsure, "unstable: don't act on it").deeper(2));
+    std::iter::once(Line::toned(Role::Dim, words).deeper(2)).chain(doubt)
+}
+
+/// The facts of a rung's build that the rung before hasn't.
+fn facts(summary: &Summary, step: &Step<'_>) -> Option<Line> {
+    // What all rungs have in common is shown with the first.
+    let before = step.before.first().map(|one| &summary.facts[one.b]);
+    let own = summary.facts[step.target].iter();
+    let own = own.filter(|fact| SHOWN.contains(&&fact.0[..]));
+    let new = own.filter(|fact| before.is_none_or(|before| !before.contains(fact)));
+    let facts = new.map(|(name, value)| format!("{} {value}", name.replace('_', " ")));
+    let facts: Vec<String> = facts.collect();
+    (!facts.is_empty()).then(|| Line::toned(Role::Dim, facts.join(" · ")).deeper(2))
+}

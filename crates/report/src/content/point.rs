@@ -1,0 +1,283 @@
+//! One point: its targets, the verdicts, and every caveat.
+
+use std::collections::BTreeMap;
+
+use findings::{Compared, FindingSummary, PointSummary, Summary};
+use judge::{Interval, Unit, Verdict};
+use ledger::{RequirementOutcome, Validity};
+
+use super::bytes::difference;
+use super::target::{name, targets};
+use super::{limits, notes};
+use crate::document::{
+    Block, Cell, Drawing, EVERYWHERE, Line, PAGE, Role, Sheet, TEXT, number as figures, verdict,
+    words,
+};
+use crate::names;
+use crate::number::{self, count, duration, in_one_unit, ratio, ratio_within, whole_percent};
+use crate::phrases::{self, interval, role_of};
+use crate::requirements;
+
+/// Wrong answers shown per trial; the rest are counted.
+const FINDINGS_SHOWN: usize = 3;
+
+/// Everything of one point.
+pub(crate) fn point(summary: &Summary, index: usize) -> Vec<Block> {
+    let mut blocks = vec![targets(summary, index).into()];
+    blocks.extend(notes::blocks(summary, index));
+    // A ladder's verdicts stand together.
+    if summary.contest.is_some() || summary.rungs.is_empty() {
+        blocks.push(verdicts(summary, index).into());
+        blocks.extend(comparisons(summary, index));
+        blocks.push(Block::from(besides(summary, index)).on(TEXT));
+    }
+    blocks.push(limits::lines(summary, index).into());
+    blocks.push(requirements(summary, index).into());
+    blocks.push(spoiled(summary, index).into());
+    blocks.push(wrong_answers(summary, index).into());
+    blocks
+}
+
+/// Its rounds and slices: `5 rounds × 5 s in 500 ms slices · valid 4/5, disturbed 1`.
+pub(crate) fn measured(summary: &Summary, index: usize) -> Line {
+    let point = &summary.points[index];
+    let PointSummary { rounds, valid_rounds, .. } = point;
+    let many = phrases::many(*rounds, "round");
+    let measured = point.measured_ns.map_or_else(String::new, |ns| format!(" × {}", span(ns)));
+    let slices = point.slice_ns.map_or_else(String::new, |ns| format!(" in {} slices", span(ns)));
+    let role = if valid_rounds == rounds { Role::Plain } else { Role::Unsure };
+    let again: usize = point.targets.iter().map(|one| one.slices_measured_again).sum();
+    let again = match again {
+        0 => String::new(),
+        again => format!("; {} measured again", phrases::many(again, "slice")),
+    };
+    let line = Line::from(format!("{many}{measured}{slices} · "));
+    line.and(role, phrases::valid_rounds(point)).then(again)
+}
+
+/// A length of time that a suite asked for: measured to the nanosecond, meant in round figures.
+fn span(ns: u64) -> String {
+    let ms = (ns as f64 / 1e6).round();
+    let tenths = (ms / 100.0).round();
+    match ms {
+        ms if ms < 1.0 => duration(ns as f64),
+        ms if ms < 1000.0 => format!("{ms} ms"),
+        _ => format!("{} s", tenths / 10.0),
+    }
+}
+
+/// The verdicts of the primary metric, one line per other target.
+fn verdicts(summary: &Summary, index: usize) -> Vec<Line> {
+    let primary: Vec<&Compared> = summary.comparisons_at(index).filter(|one| one.primary).collect();
+    let mut lines = Vec::new();
+    for compared in &primary {
+        let [subject, other] = [compared.a, compared.b].map(|one| &summary.targets[one].name);
+        let behind = |word: &str| match primary.len() {
+            1 => String::new(),
+            _ => format!(" {word} {other}"),
+        };
+        let within = whole_percent(summary.run.same_within);
+        let words = match compared.verdict {
+            Verdict::Better => format!("{subject} better{}", behind("than")),
+            Verdict::Worse => format!("{subject} worse{}", behind("than")),
+            Verdict::Same if primary.len() == 1 => format!("same within ±{within}"),
+            Verdict::Same => format!("{subject} same{} within ±{within}", behind("as")),
+            Verdict::CantTell { why, .. } => {
+                format!("can't tell ({}){}", why.words(), behind("against"))
+            }
+        };
+        let metric = match &*compared.metric.suite {
+            "rate_per_s" => String::new(),
+            name => format!("{name} "),
+        };
+        let advice = match compared.verdict {
+            Verdict::CantTell { more_rounds: Some(more), .. } => {
+                format!(" · about {} would tell", phrases::many(more as usize, "more round"))
+            }
+            _ => String::new(),
+        };
+        let line = Line::from("verdict: ").and(role_of(compared.verdict), words);
+        lines.push(line.then(format!(", {metric}{}{advice}", interval(compared))));
+        let likely = phrases::likely(summary, compared);
+        lines.extend(likely.map(|words| Line::from(words + &behind("against")).deeper(1)));
+    }
+    lines
+}
+
+/// Every comparison of the point: ratio, interval and verdict, with the interval drawn; of a run
+/// that is one comparison with the results of other methods, and on a terminal, too.
+fn comparisons(summary: &Summary, index: usize) -> Vec<Block> {
+    let all = summary.comparisons_at(index).filter_map(|one| Some((one, one.interval?)));
+    let all: Vec<(&Compared, Interval)> = all.collect();
+    let Some((first, _)) = all.first() else { return Vec::new() };
+    let reach = reach(all.iter().map(|(_, interval)| interval));
+    let confidence = number::confidence(first.confidence);
+    let first = &summary.targets[0].name;
+    let caption =
+        format!("{first} ÷ the other, with {confidence} intervals over rounds; the line is 1");
+    let mut sheet = Sheet::of(caption, all)
+        .primary(|(one, _)| one.primary)
+        .with(words("against").on(PAGE), |(one, _)| name(summary, one.b))
+        .with(words("metric"), |(one, _)| {
+            Cell::from(names::metric(&one.metric)).typed(&*one.metric.suite)
+        });
+    if summary.contest.is_some() {
+        for target in [0, 1] {
+            let name = summary.targets.get(target).map_or("", |one| &one.name);
+            sheet = sheet.with(figures(format!("median of {name}")), |(one, _)| {
+                let (a, b) = one.beside.medians?;
+                Some(in_one_unit([a, b], one.metric.unit)[target].clone())
+            });
+        }
+    }
+    sheet = sheet
+        .with(figures(format!("ratio [{confidence}]")), |(one, interval)| {
+            format!("{}{}", phrases::bound(one), within(interval))
+        })
+        .with(words("interval").on(PAGE), |(_, one)| drawn(*one, reach));
+    if summary.contest.is_some() {
+        sheet = sheet
+            .with(figures("of medians"), |(one, _)| one.beside.medians.map(|(a, b)| ratio(a / b)))
+            .with(figures("shift"), |(one, _)| one.beside.shift.map(ratio))
+            .with(figures("rank p"), |(one, _)| one.beside.rank_p.map(|p| format!("{p:.2}")));
+    }
+    let table = sheet.with(verdict("verdict"), |(one, _)| judged(summary, one)).table();
+    let forms = if summary.contest.is_some() { EVERYWHERE } else { PAGE };
+    let caveat = "The primary metric carries the verdict. The others are compared each for itself, \
+                  without correction for their number.";
+    vec![
+        Block::from(table).on(forms),
+        Block::from(vec![Line::toned(Role::Dim, caveat)]).on(PAGE),
+        program_sizes(summary).into_iter().collect::<Vec<Line>>().into(),
+    ]
+}
+
+/// `1.02× [1.01, 1.03]`; one round has no interval.
+fn within(interval: &Interval) -> String {
+    match interval.high.is_finite() {
+        true => ratio_within(interval.ratio, interval.low, interval.high),
+        false => format!("{}×", ratio(interval.ratio)),
+    }
+}
+
+/// The verdict of a comparison in its role.
+fn judged(summary: &Summary, one: &Compared) -> Line {
+    let words = match (one.primary, one.bound) {
+        (true, _) => phrases::verdict(one.verdict, Some(summary.run.same_within)),
+        (false, Some(_)) => "a bound (generator-bound)".to_owned(),
+        (false, None) => phrases::verdict_beside(one),
+    };
+    Line::toned(role_of(one.verdict), words)
+}
+
+/// The extent of these intervals from 1, on the logarithmic scale.
+pub(super) fn reach<'a>(all: impl Iterator<Item = &'a Interval>) -> f64 {
+    let ends = all.flat_map(|one| [one.low, one.high]);
+    let ends = ends.filter(|end| end.is_finite() && *end > 0.0);
+    ends.map(|end| end.ln().abs()).fold(0.05_f64, f64::max)
+}
+
+/// An interval as a page draws it.
+pub(super) fn drawn(one: Interval, reach: f64) -> Line {
+    let Interval { ratio, low, high, .. } = one;
+    Line::default().drawn(Some(Drawing::Interval { ratio, low, high, reach }))
+}
+
+/// The sizes of the two programs of a run that is one comparison.
+fn program_sizes(summary: &Summary) -> Option<Line> {
+    summary.contest.as_ref()?;
+    let bytes = |target: usize| {
+        let facts = summary.facts.get(target)?;
+        let fact = facts.iter().find(|(name, _)| name == "program_bytes")?;
+        fact.1.parse::<f64>().ok().filter(|bytes| *bytes > 0.0)
+    };
+    let (a, b) = (bytes(0)?, bytes(1)?);
+    let [ours, theirs] = in_one_unit([a, b], Unit::Bytes);
+    let words = format!("program's size: {ours} against {theirs}, {}×", ratio(a / b));
+    Some(Line::from(words).common())
+}
+
+/// The verdicts of the secondary metrics.
+fn besides(summary: &Summary, index: usize) -> Vec<Line> {
+    let others = summary.points[index].targets.iter().map(|one| one.target);
+    let others: Vec<usize> = others.filter(|target| *target > 0).collect();
+    let mut lines = Vec::new();
+    for other in others.iter().filter(|_| summary.contest.is_none()) {
+        let compared = summary.comparisons_at(index);
+        let compared = compared.filter(|one| !one.primary && one.b == *other);
+        let shown: Vec<&Compared> = compared.filter(|one| one.interval.is_some()).collect();
+        if shown.is_empty() {
+            continue;
+        }
+        let said = |one: &&Compared| {
+            let words = format!("{} {} ", one.metric.suite, phrases::plain_interval(one));
+            (words + &phrases::verdict_beside(one)).trim_end().to_owned()
+        };
+        let mut words = shown.iter().map(said).collect::<Vec<_>>().join(" · ");
+        if let Some(note) = phrases::bound_note(summary, &shown) {
+            words.push_str(&format!(" ({note})"));
+        }
+        let against = match others.len() {
+            1 => String::new(),
+            _ => format!(" {}", summary.targets[*other].name),
+        };
+        lines.push(Line::toned(Role::Dim, format!("beside{against}: {words}")));
+    }
+    lines
+}
+
+fn requirements(summary: &Summary, index: usize) -> Vec<Line> {
+    let line = |requirement: &findings::RequirementSummary| {
+        let row = &requirement.row;
+        let role = match row.outcome {
+            RequirementOutcome::Held => Role::Good,
+            RequirementOutcome::Broken => Role::Bad,
+            RequirementOutcome::CantTell => Role::Unsure,
+        };
+        Line::from(format!("require {}: ", row.expression))
+            .and(role, requirements::outcome(row.outcome))
+            .then(format!(", {}", requirements::figure(row)))
+    };
+    requirements::at_point(summary, index).map(line).collect()
+}
+
+/// What disturbed and invalidated trials.
+fn spoiled(summary: &Summary, index: usize) -> Vec<Line> {
+    let line = |(validity, words): (Validity, String)| {
+        let role = if validity == Validity::Invalid { Role::Bad } else { Role::Unsure };
+        Line::toned(role, validity.word()).then(format!(": {words}")).common()
+    };
+    crate::grade::lines(summary, index).into_iter().map(line).collect()
+}
+
+/// The first wrong answers of each trial, with their bytes.
+fn wrong_answers(summary: &Summary, index: usize) -> Vec<Line> {
+    let mut lines = Vec::new();
+    let trials = &summary.trials;
+    let mut by_trial: BTreeMap<usize, Vec<&FindingSummary>> = BTreeMap::new();
+    for one in summary.findings.iter().filter(|one| trials[one.trial].point == index) {
+        by_trial.entry(one.trial).or_default().push(one);
+    }
+    for (index, here) in by_trial {
+        let trial = &trials[index];
+        let name = &summary.targets[trial.target].name;
+        let title = format!("wrong answers of {name}, round {}:", trial.round);
+        lines.push(Line::toned(Role::Bad, title));
+        for FindingSummary { row, .. } in here.iter().take(FINDINGS_SHOWN) {
+            let at = duration(row.at_ns as f64);
+            let words = format!("{} {} at {at}: {}", row.operation, row.key, row.note);
+            lines.push(Line::from(words).deeper(1));
+            // Of a program that failed there are none to compare.
+            if !(row.expected.is_empty() && row.received.is_empty()) {
+                let bytes = difference(&row.expected, &row.received).into_iter();
+                lines.extend(bytes.map(|line| Line::from(line).deeper(2).aligned()));
+            }
+        }
+        let known = trial.row.wrong.max(here.len() as u64);
+        let rest = known - here.len().min(FINDINGS_SHOWN) as u64;
+        if rest > 0 {
+            lines.push(Line::from(format!("and {} more", count(rest))).deeper(1));
+        }
+    }
+    lines
+}
