@@ -72,20 +72,20 @@ impl FaultyDisk {
         self.state().calls
     }
 
-    /// Loses power after so many more calls: all after them fail.
+    /// Loses power after this many more calls: all after them fail.
     pub fn lose_power_after(&self, calls: u64) {
         let mut state = self.state();
         state.power_until = Some(state.calls + calls);
     }
 
-    /// Lets one call of fsync fail, after so many more that don't. What was written before it is
+    /// Lets one call of fsync fail, after this many more that don't. What was written before it is
     /// read, but never gets to the disk, as under Linux.
     pub fn fail_sync_after(&self, syncs: u64) {
         let mut state = self.state();
         state.failing_sync = Some(state.syncs + syncs);
     }
 
-    /// Leaves room for so many bytes, or no limit.
+    /// Leaves room for this many bytes, or no limit.
     pub fn set_room(&self, bytes: Option<u64>) {
         self.state().room_bytes = bytes;
     }

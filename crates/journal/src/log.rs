@@ -8,7 +8,7 @@ use crate::error::Error;
 use crate::frame::{Cursor, Group, Head, Kind};
 use crate::names::log_name;
 
-/// So many zeros are written ahead of small groups: to make 500 bytes durable then takes the disk
+/// This many zeros are written ahead of small groups: to make 500 bytes durable then takes the disk
 /// two writes and 154 us, and three and 230 us where the file grows (ext4, the median of 400).
 const AHEAD_BYTES: usize = 64 << 10;
 /// Larger groups let the file grow, or most bytes would be written twice.

@@ -24,7 +24,7 @@ fn work(journal: &mut Journal, seed: u64) -> Result<(), Error> {
     Ok(())
 }
 
-/// A run that loses power after so many calls: the disk, the last record that was acknowledged,
+/// A run that loses power after this many calls: the disk, the last record that was acknowledged,
 /// and whether it came to its end before.
 fn run(seed: u64, calls: u64, sync: SyncPolicy) -> (FaultyDisk, u64, bool) {
     let disk = FaultyDisk::default();

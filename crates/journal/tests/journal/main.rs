@@ -49,7 +49,7 @@ fn open(disk: impl Disk + 'static) -> Result<(Journal, Report, u64), Error> {
     Ok((journal, report, count))
 }
 
-/// Appends so many records as one group.
+/// Appends this many records as one group.
 fn append(journal: &mut Journal, count: u64) -> Result<(), Error> {
     for _ in 0..count {
         journal.append(&record(journal.last() + 1))?;

@@ -35,7 +35,7 @@ enum Answer {
     Wrong(ProtocolError),
     /// Something else.
     Other(Vec<u8>),
-    /// Nothing but so many bytes of a head: it closed the connection.
+    /// Nothing but this many bytes of a head: it closed the connection.
     Closed(usize),
     /// Nothing else in time.
     Late(usize),
