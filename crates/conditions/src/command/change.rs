@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::Context as _;
 
-use super::context::Context;
+use super::context::{Context, many};
 use super::input::{self, BadInput};
 use crate::model::{ColumnSpec, KINDS, Kind, Versioning};
 use crate::protocol::{
@@ -113,7 +113,7 @@ pub(super) fn insert(context: &Context, args: InsertArgs) -> anyhow::Result<()> 
     }
     let json = serde_json::json!({ "schema": 1, "objects": count, "revision": revision });
     let at = revision.map_or(String::new(), |revision| format!(", revision {revision}"));
-    context.print(&json, &format!("{count} objects{at}"))
+    context.print(&json, &format!("{}{at}", many(count as u64, "object")))
 }
 
 fn typed(args: &InsertArgs, columns: &[ColumnSpec]) -> anyhow::Result<ObjectBody> {

@@ -28,3 +28,9 @@ impl Context {
         self.print(&json, &format!("revision {revision}"))
     }
 }
+
+/// A number with its noun: `1 object`, `2 objects`.
+pub(super) fn many(count: u64, noun: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {noun}{plural}")
+}

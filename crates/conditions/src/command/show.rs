@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use serde_json::Value as Json;
 use sha2::{Digest as _, Sha256};
 
-use super::context::Context;
+use super::context::{Context, many};
 use crate::model::{Answer, MAX_TIME};
 use crate::protocol::{Format, cell_text, decode_slice, time};
 
@@ -165,10 +165,11 @@ pub(super) fn slice(context: &Context, args: &SliceArgs) -> anyhow::Result<()> {
     let (head, folders) = decode_slice(&response.body)?;
     let objects: usize = folders.iter().map(|folder| folder.objects.len()).sum();
     let summary = format!(
-        "revision {}, time {}: {} folders, {objects} objects, {} bytes",
+        "revision {}, time {}: {}, {}, {} bytes",
         head.revision,
         head.since,
-        folders.len(),
+        many(folders.len() as u64, "folder"),
+        many(objects as u64, "object"),
         response.body.len()
     );
     let rest = if args.out.is_some() { String::new() } else { slice_text(&folders) };
@@ -185,7 +186,9 @@ pub(super) fn list(context: &Context, under: String) -> anyhow::Result<()> {
         let columns = list_of(folder, "columns");
         let columns =
             columns.map(|one| format!("{}={}", text_of(&one["name"]), text_of(&one["kind"])));
-        let counts = format!("{} objects, {} channels", folder["objects"], folder["channels"]);
+        let [objects, channels] =
+            ["objects", "channels"].map(|key| folder[key].as_u64().unwrap_or(0));
+        let counts = format!("{}, {}", many(objects, "object"), many(channels, "channel"));
         let columns = columns.collect::<Vec<_>>().join(" ");
         lines.push(vec![text_of(&folder["path"]), text_of(&folder["versioning"]), counts, columns]);
     }

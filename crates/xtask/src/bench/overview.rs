@@ -120,7 +120,8 @@ fn from_row(figures: &str, point: &str, peer: &str, metric: &str) -> Option<Show
     let cell = rows.into_iter().find_map(|row| {
         let cells: Vec<&str> = row.split('|').collect();
         let is_it = cells.get(1)?.contains(point) && cells.get(2)?.trim() == peer;
-        is_it.then(|| cells[cells.len() - 2].trim())
+        // Markdown escapes what would be a sign of its own.
+        is_it.then(|| cells[cells.len() - 2].trim().replace('\\', ""))
     })?;
     let (verdict, rest) = cell.split_once(": ")?;
     Some(Shown { figure: after(rest, metric)?, verdict: word(verdict) })
